@@ -1,0 +1,418 @@
+// Package wire frames JSON-RPC messages over byte streams and keeps results
+// raw on the way through.
+//
+//	upstream's line → Split → Call's result → RawResult → client's line
+//
+// A [Conn] serves the SDK as its connection and, beside it, our own calls: the
+// SDK does the handshake, pings and notifications; tool calls and their results
+// never pass through its decoder, which would reorder keys and round numbers.
+// Sizes are bytes of the line.
+package wire
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// DefaultMaxLineBytes caps a message when [Options] does not.
+const DefaultMaxLineBytes = 64 << 20
+
+// ErrClosed reports a call on a connection that has ended, or that ended before
+// its answer came.
+var ErrClosed = errors.New("connection closed")
+
+// Options configures a [Conn]. The zero value is ready to use.
+type Options struct {
+	// MaxLineBytes caps a message. Zero means [DefaultMaxLineBytes].
+	MaxLineBytes int64
+	// Junk receives lines that are no message, such as banners, cut to 200
+	// bytes. Nil discards them. It is called from the reading goroutine.
+	Junk func(line []byte, err error)
+	// Refuse makes the connection answer junk with a JSON-RPC error, as a
+	// server must; without it, junk is only reported.
+	Refuse bool
+	// Notify sees each incoming notification first and reports whether it has
+	// dealt with it; what it leaves goes to the SDK. It is called from the
+	// reading goroutine and must not block. Nil leaves all.
+	Notify func(method string, params json.RawMessage) bool
+}
+
+// A Conn is a JSON-RPC connection over a pair of streams, one message a line.
+// It is an [mcp.Transport] for one session and that session's connection.
+type Conn struct {
+	opts   Options
+	r      io.ReadCloser
+	w      io.WriteCloser
+	lines  *lineReader
+	prefix string // of our own calls' ids
+	secret string // of our splice tickets
+
+	incoming chan jsonrpc.Message // for the SDK
+	outgoing chan outgoing
+	done     chan struct{} // closed by Close
+	readEnd  chan struct{} // closed when the reading goroutine has ended
+
+	mu      sync.Mutex // guards the fields below
+	seq     int64
+	pending map[string]chan Message // our calls by id, as written
+	splices map[string][]byte
+	err     error // why reading ended
+	closed  bool
+}
+
+var (
+	_ mcp.Transport  = (*Conn)(nil)
+	_ mcp.Connection = (*Conn)(nil)
+)
+
+type outgoing struct {
+	parts [][]byte
+	sent  chan<- error // capacity 1
+}
+
+// NewConn starts reading messages from r and writing messages to w. Close
+// closes both.
+func NewConn(r io.ReadCloser, w io.WriteCloser, opts Options) *Conn {
+	if opts.MaxLineBytes <= 0 {
+		opts.MaxLineBytes = DefaultMaxLineBytes
+	}
+	c := &Conn{
+		opts:     opts,
+		r:        r,
+		w:        w,
+		lines:    newLineReader(r, opts.MaxLineBytes),
+		prefix:   "rlm-",
+		secret:   rand.Text(),
+		incoming: make(chan jsonrpc.Message),
+		outgoing: make(chan outgoing, 64),
+		done:     make(chan struct{}),
+		readEnd:  make(chan struct{}),
+		pending:  map[string]chan Message{},
+	}
+	go c.readLoop()
+	go c.writeLoop()
+	return c
+}
+
+// Connect implements [mcp.Transport]: the connection is already there.
+func (c *Conn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+
+// SessionID implements [mcp.Connection]; a stream has none.
+func (c *Conn) SessionID() string { return "" }
+
+// Done is closed when the peer has ended the stream or Close was called, and
+// nothing more will be read.
+func (c *Conn) Done() <-chan struct{} { return c.readEnd }
+
+func (c *Conn) readLoop() {
+	defer close(c.readEnd)
+	for {
+		line, err := c.lines.next()
+		var over *OversizeError
+		switch {
+		case errors.As(err, &over):
+			c.lost(over.Head, over.Tail, over, true)
+			if !c.junk(over.Head, err) {
+				return
+			}
+		case err != nil:
+			c.end(err)
+			return
+		case line[0] == '[':
+			// A batch, of revision 2025-03-26 and before.
+			if err := Elements(line, func(v json.RawMessage) error { return c.message(v) }); err != nil && !c.junk(line, err) {
+				return
+			}
+		default:
+			if err := c.message(line); err != nil && !c.junk(line, err) {
+				return
+			}
+		}
+		select {
+		case <-c.done:
+			c.end(io.EOF)
+			return
+		default:
+		}
+	}
+}
+
+// message routes one message: an answer to a call of ours, or else to the SDK.
+func (c *Conn) message(line []byte) error {
+	m, err := Split(line)
+	if err != nil {
+		return err
+	}
+	if m.Method == "" && c.deliver(m) {
+		return nil
+	}
+	if m.Method != "" && m.ID == nil && c.opts.Notify != nil && c.opts.Notify(m.Method, m.Params) {
+		return nil
+	}
+	msg, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		return err
+	}
+	select {
+	case c.incoming <- msg:
+	case <-c.done:
+	}
+	return nil
+}
+
+// deliver hands an answer to the call that waits for it. An answer with one of
+// our ids that nobody waits for any more came too late and is dropped.
+func (c *Conn) deliver(m Message) bool {
+	id := string(m.ID)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if wait, ok := c.pending[id]; ok {
+		delete(c.pending, id)
+		wait <- m
+		return true
+	}
+	return strings.HasPrefix(id, `"`+c.prefix)
+}
+
+// lost fails the call that an unreadable message would have answered. When its
+// id cannot be told from its ends and the message was surely an answer (all is
+// set), every call that waits fails, since one of them would wait for ever.
+func (c *Conn) lost(head, tail []byte, why error, all bool) {
+	id := guessID(head, tail)
+	code, _ := json.Marshal(jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why.Error()})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, wait := range c.pending {
+		if key == string(id) || all && id == nil {
+			delete(c.pending, key)
+			wait <- Message{Error: code}
+		}
+	}
+}
+
+// junk deals with a line that is no message. It returns false when the
+// connection has ended meanwhile.
+func (c *Conn) junk(line []byte, err error) bool {
+	if line[0] == '{' {
+		c.lost(line[:min(len(line), endBytes)], line[max(0, len(line)-endBytes):], err, errors.Is(err, ErrTooDeep))
+	}
+	if c.opts.Junk != nil {
+		c.opts.Junk(line[:min(len(line), 200)], err)
+	}
+	if !c.opts.Refuse {
+		return true
+	}
+	id := json.RawMessage("null")
+	code := jsonrpc.CodeParseError
+	tail := line[max(0, len(line)-endBytes):]
+	if m, _ := Split(line); m.ID != nil {
+		id, code = m.ID, jsonrpc.CodeInvalidRequest
+	} else if guess := guessID(line, tail); guess != nil {
+		id, code = guess, jsonrpc.CodeInvalidRequest
+	}
+	answer, merr := json.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": id,
+		"error": jsonrpc.Error{Code: int64(code), Message: err.Error()},
+	})
+	if merr != nil {
+		return true
+	}
+	return c.send(context.Background(), append(answer, '\n')) == nil
+}
+
+// end records why reading ended and fails the calls that wait.
+func (c *Conn) end(err error) {
+	c.mu.Lock()
+	c.err = err
+	pending := c.pending
+	c.pending = nil
+	c.mu.Unlock()
+	for _, wait := range pending {
+		close(wait)
+	}
+}
+
+// Read implements [mcp.Connection]: the next message for the SDK.
+func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case msg := <-c.incoming:
+		return msg, nil
+	case <-c.readEnd:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return nil, c.err
+	case <-c.done:
+		return nil, io.EOF
+	}
+}
+
+// Write implements [mcp.Connection]. It returns when msg has been written.
+func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	if resp, ok := msg.(*jsonrpc.Response); ok {
+		if raw, ok := c.redeem(resp.Result); ok {
+			id, err := json.Marshal(resp.ID.Raw())
+			if err != nil {
+				return err
+			}
+			return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":`, id), oneLine(raw), []byte("}\n"))
+		}
+	}
+	b, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, append(b, '\n'))
+}
+
+// oneLine replaces line ends between tokens; strings cannot hold any.
+func oneLine(b []byte) []byte {
+	if bytes.IndexByte(b, '\n') < 0 {
+		return b
+	}
+	return bytes.ReplaceAll(b, []byte{'\n'}, []byte{' '})
+}
+
+// Notify sends a notification. Params may be nil.
+func (c *Conn) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	return c.send(ctx, request("", method, params))
+}
+
+// Call sends a request and returns the raw result. An error object comes back
+// as *[jsonrpc.Error]; ErrClosed means that no answer can come any more. When
+// ctx ends first, the peer is told by notifications/cancelled and the error
+// wraps ctx's cause.
+func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	wait := make(chan Message, 1)
+	c.mu.Lock()
+	if c.pending == nil {
+		c.mu.Unlock()
+		return nil, ErrClosed
+	}
+	c.seq++
+	id := `"` + c.prefix + strconv.FormatInt(c.seq, 10) + `"`
+	c.pending[id] = wait
+	c.mu.Unlock()
+
+	err := c.send(ctx, request(id, method, params))
+	if err == nil {
+		select {
+		case m, ok := <-wait:
+			return answer(m, ok)
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	c.mu.Lock()
+	delete(c.pending, id)
+	c.mu.Unlock()
+	if ctx.Err() != nil {
+		cancelled := fmt.Appendf(nil, `{"requestId":%s,"reason":"the call was cancelled or ran out of time"}`, id)
+		c.trySend(request("", "notifications/cancelled", cancelled))
+	}
+	return nil, err
+}
+
+func answer(m Message, ok bool) (json.RawMessage, error) {
+	switch {
+	case !ok:
+		return nil, ErrClosed
+	case m.Error != nil && m.Error[0] == '{':
+		var e jsonrpc.Error
+		if err := json.Unmarshal(m.Error, &e); err != nil {
+			return nil, fmt.Errorf("malformed error object: %w", err)
+		}
+		return nil, &e
+	case m.Result == nil:
+		return nil, errors.New("an answer with neither result nor error")
+	}
+	return m.Result, nil
+}
+
+// request builds a request line, or with an empty id a notification.
+func request(id, method string, params json.RawMessage) []byte {
+	b := make([]byte, 0, len(params)+len(method)+64)
+	b = append(b, `{"jsonrpc":"2.0",`...)
+	if id != "" {
+		b = append(append(append(b, `"id":`...), id...), ',')
+	}
+	name, _ := json.Marshal(method)
+	b = append(append(b, `"method":`...), name...)
+	if params != nil {
+		b = append(append(b, `,"params":`...), oneLine(params)...)
+	}
+	return append(b, '}', '\n')
+}
+
+// send queues the parts of one line and waits until they are written.
+func (c *Conn) send(ctx context.Context, parts ...[]byte) error {
+	sent := make(chan error, 1)
+	select {
+	case c.outgoing <- outgoing{parts, sent}:
+	case <-c.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-sent:
+		return err
+	case <-c.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// trySend queues a line without waiting; a peer that reads nothing loses it.
+func (c *Conn) trySend(line []byte) {
+	select {
+	case c.outgoing <- outgoing{[][]byte{line}, make(chan error, 1)}:
+	default:
+	}
+}
+
+// writeLoop writes whole lines, so that a caller who gives up never leaves half
+// of one behind.
+func (c *Conn) writeLoop() {
+	for {
+		select {
+		case <-c.done:
+			return
+		case out := <-c.outgoing:
+			var err error
+			for _, part := range out.parts {
+				if _, err = c.w.Write(part); err != nil {
+					break
+				}
+			}
+			out.sent <- err
+		}
+	}
+}
+
+// Close closes both streams and fails the calls that wait. It may be called
+// more than once.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	close(c.done)
+	c.mu.Unlock()
+	return errors.Join(c.w.Close(), c.r.Close())
+}

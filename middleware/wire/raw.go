@@ -1,0 +1,139 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A RawResult is a result that reaches the client as the bytes that it holds.
+//
+// Over a [Conn] the bytes are spliced into the response line. Over any other
+// connection, Splice being nil, encoding/json copies them and drops white space
+// between tokens.
+type RawResult struct {
+	mcp.ResultBase
+
+	Bytes  json.RawMessage // valid JSON, an object
+	Splice *Conn           // the connection that the response goes out on, or nil
+}
+
+// MarshalJSON returns the bytes, or a ticket that Splice exchanges for them.
+// The SDK sets the result's meta only for clients of revision 2026-07-28 or
+// later, which also require a resultType.
+func (r *RawResult) MarshalJSON() ([]byte, error) {
+	b := []byte(r.Bytes)
+	if len(r.Meta) > 0 {
+		var err error
+		if b, err = annotate(b, r.Meta); err != nil {
+			return nil, err
+		}
+	}
+	if r.Splice == nil {
+		return b, nil
+	}
+	return r.Splice.ticket(b), nil
+}
+
+// annotate adds resultType and the members of meta to a result, each where it
+// has none yet. Values keep their bytes.
+func annotate(b []byte, meta map[string]any) ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte('{')
+	member := func(key string, value []byte) error {
+		if out.Len() > 1 {
+			out.WriteByte(',')
+		}
+		name, err := json.Marshal(key)
+		if err != nil {
+			return err
+		}
+		out.Write(append(name, ':'))
+		out.Write(value)
+		return nil
+	}
+	var typed, merged bool
+	err := Members(b, func(key string, value json.RawMessage) error {
+		typed = typed || key == "resultType"
+		if key == "_meta" && value[0] == '{' {
+			merged = true
+			var err error
+			if value, err = withMembers(value, meta); err != nil {
+				return err
+			}
+		}
+		return member(key, value)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !merged {
+		value, err := json.Marshal(meta)
+		if err != nil {
+			return nil, err
+		}
+		if err := member("_meta", value); err != nil {
+			return nil, err
+		}
+	}
+	if !typed {
+		if err := member("resultType", []byte(`"complete"`)); err != nil {
+			return nil, err
+		}
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// withMembers returns the object in b with those of meta that it lacks in front.
+func withMembers(b []byte, meta map[string]any) ([]byte, error) {
+	has := map[string]bool{}
+	if err := Members(b, func(key string, _ json.RawMessage) error { has[key] = true; return nil }); err != nil {
+		return nil, err
+	}
+	add := map[string]any{}
+	for k, v := range meta {
+		if !has[k] {
+			add[k] = v
+		}
+	}
+	if len(add) == 0 {
+		return b, nil
+	}
+	out, err := json.Marshal(add)
+	if err != nil || len(has) == 0 {
+		return out, err
+	}
+	return append(append(out[:len(out)-1], ','), bytes.TrimSpace(b)[1:]...), nil
+}
+
+// ticketPrefix starts every ticket. A ticket holds the connection's secret, so
+// that no peer can forge one.
+const ticketPrefix = `{"rlmproxy/splice":"`
+
+// ticket stores b and returns the JSON that stands for it until Write.
+func (c *Conn) ticket(b []byte) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seq++
+	key := ticketPrefix + c.secret + "." + strconv.FormatInt(c.seq, 36) + `"}`
+	if c.splices == nil {
+		c.splices = map[string][]byte{}
+	}
+	c.splices[key] = b
+	return []byte(key)
+}
+
+// redeem returns the bytes that a ticket stands for and forgets it, or false.
+func (c *Conn) redeem(result []byte) ([]byte, bool) {
+	if !bytes.HasPrefix(result, []byte(ticketPrefix)) {
+		return nil, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, ok := c.splices[string(result)]
+	delete(c.splices, string(result))
+	return b, ok
+}

@@ -1,0 +1,362 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// MaxDepth is how deeply a message may nest. The Go SDK's decoder refuses more
+// than 1,000 levels and ends the session over it; we stop a little earlier and
+// fail that one message instead.
+const MaxDepth = 990
+
+// ErrTooDeep reports a message that nests more than [MaxDepth] levels.
+var ErrTooDeep = fmt.Errorf("nested deeper than %d levels", MaxDepth)
+
+// A SyntaxError says where a line stops being JSON.
+type SyntaxError struct {
+	Offset int // bytes from the start of the line
+	Want   string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("not JSON: want %s at byte %d", e.Want, e.Offset)
+}
+
+// Message is one JSON-RPC message, its parts sliced out of the line and not
+// decoded. Absent parts are nil; of a repeated key the last one counts, as with
+// encoding/json.
+type Message struct {
+	ID     json.RawMessage
+	Method string
+	Params json.RawMessage
+	Result json.RawMessage
+	Error  json.RawMessage
+}
+
+// Split slices a line into the parts of a message. It validates the whole line:
+// what it returns can be spliced into another message as it stands. Cost: one
+// pass, no copy.
+func Split(line []byte) (Message, error) {
+	var m Message
+	err := Members(line, func(key string, value json.RawMessage) error {
+		switch key {
+		case "id":
+			m.ID = value
+		case "method":
+			if value[0] != '"' {
+				return errors.New("method is not a string")
+			}
+			s, err := unquote(value)
+			if err != nil {
+				return err
+			}
+			m.Method = s
+		case "params":
+			m.Params = value
+		case "result":
+			m.Result = value
+		case "error":
+			m.Error = value
+		}
+		return nil
+	})
+	return m, err
+}
+
+// Members calls f for each member of the JSON object in b, in order, with the
+// value's own bytes. Nothing but white space may follow the object. It stops at
+// the first error of f.
+func Members(b []byte, f func(key string, value json.RawMessage) error) error {
+	i := space(b, 0)
+	if i >= len(b) || b[i] != '{' {
+		return &SyntaxError{i, "an object"}
+	}
+	i = space(b, i+1)
+	if i < len(b) && b[i] == '}' {
+		return trailing(b, i+1)
+	}
+	for {
+		start := i
+		i = str(b, i)
+		if i < 0 {
+			return &SyntaxError{start, "a string"}
+		}
+		key, err := unquote(b[start:i])
+		if err != nil {
+			return err
+		}
+		if i = space(b, i); i >= len(b) || b[i] != ':' {
+			return &SyntaxError{i, "':'"}
+		}
+		i = space(b, i+1)
+		end, err := skip(b, i)
+		if err != nil {
+			return err
+		}
+		if err := f(key, b[i:end:end]); err != nil {
+			return err
+		}
+		if i = space(b, end); i >= len(b) {
+			return &SyntaxError{i, "',' or '}'"}
+		}
+		switch b[i] {
+		case ',':
+			i = space(b, i+1)
+		case '}':
+			return trailing(b, i+1)
+		default:
+			return &SyntaxError{i, "',' or '}'"}
+		}
+	}
+}
+
+// Elements calls f for each element of the JSON array in b, in order.
+func Elements(b []byte, f func(value json.RawMessage) error) error {
+	i := space(b, 0)
+	if i >= len(b) || b[i] != '[' {
+		return &SyntaxError{i, "an array"}
+	}
+	i = space(b, i+1)
+	if i < len(b) && b[i] == ']' {
+		return trailing(b, i+1)
+	}
+	for {
+		end, err := skip(b, i)
+		if err != nil {
+			return err
+		}
+		if err := f(b[i:end:end]); err != nil {
+			return err
+		}
+		if i = space(b, end); i >= len(b) {
+			return &SyntaxError{i, "',' or ']'"}
+		}
+		switch b[i] {
+		case ',':
+			i = space(b, i+1)
+		case ']':
+			return trailing(b, i+1)
+		default:
+			return &SyntaxError{i, "',' or ']'"}
+		}
+	}
+}
+
+func trailing(b []byte, i int) error {
+	if i = space(b, i); i < len(b) {
+		return &SyntaxError{i, "the end of the message"}
+	}
+	return nil
+}
+
+// unquote decodes the string literal in b.
+func unquote(b []byte) (string, error) {
+	for _, c := range b {
+		if c == '\\' || c >= 0x80 {
+			var s string
+			err := json.Unmarshal(b, &s)
+			return s, err
+		}
+	}
+	return string(b[1 : len(b)-1]), nil
+}
+
+// skip returns the offset after the value that starts at b[i]. It keeps its
+// stack in one bit a level, so that hostile nesting costs nothing.
+func skip(b []byte, i int) (int, error) {
+	var object [MaxDepth/64 + 1]uint64 // bit d: level d is an object
+	depth := 0
+value:
+	i = space(b, i)
+	if i >= len(b) {
+		return 0, &SyntaxError{i, "a value"}
+	}
+	switch c := b[i]; {
+	case c == '{':
+		if depth++; depth >= MaxDepth {
+			return 0, ErrTooDeep
+		}
+		object[depth/64] |= 1 << (depth % 64)
+		i = space(b, i+1)
+		if i < len(b) && b[i] == '}' {
+			i++
+			depth--
+			goto after
+		}
+		goto key
+	case c == '[':
+		if depth++; depth >= MaxDepth {
+			return 0, ErrTooDeep
+		}
+		object[depth/64] &^= 1 << (depth % 64)
+		i = space(b, i+1)
+		if i < len(b) && b[i] == ']' {
+			i++
+			depth--
+			goto after
+		}
+		goto value
+	case c == '"':
+		end := str(b, i)
+		if end < 0 {
+			return 0, &SyntaxError{i, "a string"}
+		}
+		i = end
+	case c == '-' || '0' <= c && c <= '9':
+		end := number(b, i)
+		if end < 0 {
+			return 0, &SyntaxError{i, "a number"}
+		}
+		i = end
+	default:
+		end := literal(b, i)
+		if end < 0 {
+			return 0, &SyntaxError{i, "a value"}
+		}
+		i = end
+	}
+after:
+	if depth == 0 {
+		return i, nil
+	}
+	i = space(b, i)
+	if i >= len(b) {
+		return 0, &SyntaxError{i, "',' or a closing bracket"}
+	}
+	if object[depth/64]&(1<<(depth%64)) != 0 {
+		switch b[i] {
+		case ',':
+			i = space(b, i+1)
+			goto key
+		case '}':
+			i++
+			depth--
+			goto after
+		}
+		return 0, &SyntaxError{i, "',' or '}'"}
+	}
+	switch b[i] {
+	case ',':
+		i++
+		goto value
+	case ']':
+		i++
+		depth--
+		goto after
+	}
+	return 0, &SyntaxError{i, "',' or ']'"}
+key:
+	end := str(b, i)
+	if end < 0 {
+		return 0, &SyntaxError{i, "a string"}
+	}
+	if i = space(b, end); i >= len(b) || b[i] != ':' {
+		return 0, &SyntaxError{i, "':'"}
+	}
+	i++
+	goto value
+}
+
+func space(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// special marks the bytes that end a run of plain characters in a string.
+var special = func() (t [256]bool) {
+	for c := range 0x20 {
+		t[c] = true
+	}
+	t['"'], t['\\'] = true, true
+	return t
+}()
+
+// str returns the offset after the string literal at b[i], or -1.
+func str(b []byte, i int) int {
+	if i >= len(b) || b[i] != '"' {
+		return -1
+	}
+	for i++; i < len(b); i++ {
+		if !special[b[i]] {
+			continue
+		}
+		switch b[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
+			if i >= len(b) {
+				return -1
+			}
+			switch b[i] {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			case 'u':
+				if i+4 >= len(b) || !hex(b[i+1]) || !hex(b[i+2]) || !hex(b[i+3]) || !hex(b[i+4]) {
+					return -1
+				}
+				i += 4
+			default:
+				return -1
+			}
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+func hex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
+}
+
+// number returns the offset after the number at b[i], or -1 (RFC 8259, 6).
+func number(b []byte, i int) int {
+	if b[i] == '-' {
+		i++
+	}
+	if i < len(b) && b[i] == '0' {
+		i++
+	} else if i = digits(b, i); i < 0 {
+		return -1
+	}
+	if i < len(b) && b[i] == '.' {
+		if i = digits(b, i+1); i < 0 {
+			return -1
+		}
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		if i = digits(b, i); i < 0 {
+			return -1
+		}
+	}
+	return i
+}
+
+// digits returns the offset after one or more digits at b[i], or -1.
+func digits(b []byte, i int) int {
+	start := i
+	for i < len(b) && '0' <= b[i] && b[i] <= '9' {
+		i++
+	}
+	if i == start {
+		return -1
+	}
+	return i
+}
+
+func literal(b []byte, i int) int {
+	for _, s := range [...]string{"true", "false", "null"} {
+		if len(b)-i >= len(s) && string(b[i:i+len(s)]) == s {
+			return i + len(s)
+		}
+	}
+	return -1
+}
