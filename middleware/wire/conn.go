@@ -310,7 +310,10 @@ func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) 
 	if err == nil {
 		select {
 		case m, ok := <-wait:
-			return answer(m, ok)
+			if !ok {
+				return nil, ErrClosed
+			}
+			return Answer(m)
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -325,10 +328,9 @@ func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) 
 	return nil, err
 }
 
-func answer(m Message, ok bool) (json.RawMessage, error) {
+// Answer returns what an answer holds: its result, or its error as *[jsonrpc.Error].
+func Answer(m Message) (json.RawMessage, error) {
 	switch {
-	case !ok:
-		return nil, ErrClosed
 	case m.Error != nil && m.Error[0] == '{':
 		var e jsonrpc.Error
 		if err := json.Unmarshal(m.Error, &e); err != nil {

@@ -1,0 +1,101 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"rlmproxy/middleware/upstream"
+	"rlmproxy/middleware/wire"
+)
+
+// listTools returns the result of tools/list: every definition as the upstream
+// sent it, under its exposed name.
+func (s *Server) listTools(ctx context.Context) (json.RawMessage, error) {
+	s.awaitUpstreams(ctx)
+	var out bytes.Buffer
+	out.WriteString(`{"tools":[`)
+	for _, t := range s.names.all() {
+		keep := s.opts.PassThrough || !t.up.policy(t.tool.Name).shapes()
+		raw, err := exposed(t.tool.Raw, t.exposed, keep)
+		if err != nil {
+			return nil, err
+		}
+		out.Write(raw)
+		out.WriteByte(',')
+	}
+	for i, tool := range s.proxyTools() {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString(tool)
+	}
+	out.WriteString(`]}`)
+	return out.Bytes(), nil
+}
+
+// exposed returns a tool definition under another name. It leaves outputSchema
+// off unless results are passed on whole, since strict clients hold a shaped
+// result against it. Everything else keeps its bytes.
+func exposed(raw json.RawMessage, name string, keepOutput bool) ([]byte, error) {
+	out := []byte{'{'}
+	err := wire.Members(raw, func(key string, value json.RawMessage) error {
+		switch key {
+		case "name":
+			value, _ = json.Marshal(name)
+		case "outputSchema":
+			if !keepOutput {
+				return nil
+			}
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		k, err := json.Marshal(key)
+		out = append(append(append(out, k...), ':'), value...)
+		return err
+	})
+	return append(out, '}'), err
+}
+
+// awaitUpstreams gives upstreams a moment to connect before the first list,
+// since some clients never ask again: until all have, or ListWait after the
+// start if one is ready, or else five times that.
+func (s *Server) awaitUpstreams(ctx context.Context) {
+	deadline := s.begun.Add(5 * s.opts.ListWait)
+	if time.Now().After(deadline) {
+		return
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	patience := time.AfterFunc(time.Until(s.begun.Add(s.opts.ListWait)), func() {
+		for i := range s.opts.Upstreams {
+			if state, _ := s.opts.Upstreams[i].Conn.State(); state == upstream.Ready {
+				cancel()
+			}
+		}
+	})
+	defer patience.Stop()
+	var wg sync.WaitGroup
+	for i := range s.opts.Upstreams {
+		wg.Go(func() {
+			s.opts.Upstreams[i].Conn.Settled(ctx)
+			if time.Since(s.begun) > s.opts.ListWait {
+				cancel() // one has come late; the rest get no more time
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// readOnly reports whether the tool declares that it changes nothing.
+func readOnly(raw json.RawMessage) bool {
+	var t struct {
+		Annotations struct {
+			ReadOnlyHint bool `json:"readOnlyHint"`
+		} `json:"annotations"`
+	}
+	return json.Unmarshal(raw, &t) == nil && t.Annotations.ReadOnlyHint
+}

@@ -1,0 +1,227 @@
+// Package middleware is the server that agents talk to.
+//
+//	tools/list ─► names ─► every upstream's tools, and proxy_*
+//	tools/call ─► route ─► upstream.CallTool ─► shape ─► the same bytes, or a preview with a cache_id
+//	          └─► proxy_explore, proxy_filter, proxy_search ─► cache ─► pipeline ─► shape
+//
+// Results are raw JSON from the upstream's line to the client's. What an agent
+// reads is counted in tokens of o200k; sizes are bytes.
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/cache"
+	"rlmproxy/middleware/wire"
+)
+
+// FreshCalls says which tools the proxy_* tools may call themselves. A host may
+// let proxy_* through without asking; this keeps that from being a way round
+// its approval of other tools.
+type FreshCalls string
+
+const (
+	FreshReadOnly FreshCalls = "readonly" // tools that declare readOnlyHint, or that the operator lists
+	FreshAll      FreshCalls = "all"
+	FreshNone     FreshCalls = "none"
+)
+
+// Options configures a [Server]. Store is required.
+type Options struct {
+	// Upstreams in the order in which their tools are listed.
+	Upstreams []Upstream
+	// Store keeps what is cut. Its quotas are its own.
+	Store *cache.Store
+	// MaxTokens is how much of a result an agent reads at once. Zero means 2000.
+	MaxTokens int
+	// MaxChars, if not zero, is the limit instead, in characters.
+	MaxChars int
+	// PassThrough turns shaping off: results of any size reach the client.
+	PassThrough bool
+	// SharedCache puts all connections on one agent's shelf.
+	SharedCache bool
+	// FreshCalls is which tools proxy_* may call. Empty means FreshReadOnly.
+	FreshCalls FreshCalls
+	// CallTimeout bounds a call to an upstream. Zero means 60 seconds.
+	CallTimeout time.Duration
+	// QueryTimeout bounds the work on a cached result. Zero means 5 seconds.
+	QueryTimeout time.Duration
+	// ListWait is how long the first tools/list waits for upstreams that are
+	// still connecting, when at least one is ready. Zero means 3 seconds.
+	ListWait time.Duration
+	// MaxLineBytes caps one message of the client. Zero means the default of
+	// package wire.
+	MaxLineBytes int64
+	// Version is the one we tell clients. Empty means "dev".
+	Version string
+	// Logger receives what operators need to know. Nil discards it.
+	Logger *slog.Logger
+}
+
+// A Server answers agents. It is safe for concurrent use.
+type Server struct {
+	opts   Options
+	logger *slog.Logger
+	mcp    *mcp.Server
+	names  *names
+	begun  time.Time
+
+	mu      sync.Mutex // guards the fields below
+	clients map[*mcp.ServerSession]*client
+	serial  int
+}
+
+// A client is one connection and the agent behind it.
+type client struct {
+	agent string
+	conn  *wire.Conn
+}
+
+// New returns a server for opts.Upstreams, which stay the caller's to close.
+func New(opts Options) (*Server, error) {
+	if opts.Store == nil {
+		return nil, errors.New("middleware: no store")
+	}
+	setDefault(&opts.MaxTokens, 2000)
+	setDefault(&opts.CallTimeout, time.Minute)
+	setDefault(&opts.QueryTimeout, 5*time.Second)
+	setDefault(&opts.ListWait, 3*time.Second)
+	setDefault(&opts.FreshCalls, FreshReadOnly)
+	setDefault(&opts.Version, "dev")
+	switch opts.FreshCalls {
+	case FreshReadOnly, FreshAll, FreshNone:
+	default:
+		return nil, fmt.Errorf("middleware: freshCalls %q, want readonly, all or none", opts.FreshCalls)
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{
+		opts:    opts,
+		logger:  opts.Logger,
+		names:   newNames(opts.Upstreams),
+		begun:   time.Now(),
+		clients: map[*mcp.ServerSession]*client{},
+	}
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
+		Instructions: instructions,
+		Capabilities: &mcp.ServerCapabilities{
+			Tools:     &mcp.ToolCapabilities{ListChanged: true},
+			Resources: &mcp.ResourceCapabilities{},
+		},
+	})
+	s.mcp.AddReceivingMiddleware(s.receive)
+	return s, nil
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// Serve answers one client over a pair of streams, until the client ends them
+// or ctx ends. It closes both.
+func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
+	conn := wire.NewConn(r, w, wire.Options{
+		MaxLineBytes: s.opts.MaxLineBytes,
+		Refuse:       true,
+		Junk: func(line []byte, err error) {
+			s.logger.Warn("the client sent a line that is no message", "bytes", len(line), "error", err)
+		},
+	})
+	session, err := s.mcp.Connect(ctx, conn, nil)
+	if err != nil {
+		conn.Close()
+		return err
+	}
+	c := s.register(session, conn)
+	defer s.forget(session, c)
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		// The connection first: the SDK waits for calls that still run.
+		conn.Close()
+		session.Close()
+		<-ended
+		return ctx.Err()
+	}
+}
+
+func (s *Server) register(session *mcp.ServerSession, conn *wire.Conn) *client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.clients[session]; c != nil { // a request was faster
+		c.conn = conn
+		return c
+	}
+	s.serial++
+	c := &client{agent: s.agentName(s.serial), conn: conn}
+	s.clients[session] = c
+	return c
+}
+
+func (s *Server) forget(session *mcp.ServerSession, c *client) {
+	s.mu.Lock()
+	delete(s.clients, session)
+	s.mu.Unlock()
+	if !s.opts.SharedCache {
+		s.opts.Store.Forget(c.agent)
+	}
+}
+
+// ToolsChanged tells every client to list the tools again. Upstreams call it.
+func (s *Server) ToolsChanged() {
+	s.mu.Lock()
+	var conns []*wire.Conn
+	for session, c := range s.clients {
+		if c.conn != nil && session.InitializeParams() != nil {
+			conns = append(conns, c.conn)
+		}
+	}
+	s.mu.Unlock()
+	for _, conn := range conns {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		if err := conn.Notify(ctx, "notifications/tools/list_changed", nil); err != nil {
+			s.logger.Debug("list_changed not sent", "error", err)
+		}
+		cancel()
+	}
+}
+
+// receive takes over the methods that the SDK would answer by decoding.
+func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch r := req.(type) {
+		case *mcp.ListToolsRequest:
+			raw, err := s.listTools(ctx)
+			return s.raw(r.Session, raw, err)
+		case *mcp.CallToolRequest:
+			raw, err := s.callTool(ctx, r)
+			return s.raw(r.Session, raw, err)
+		case *mcp.ReadResourceRequest:
+			raw, err := s.readResource(s.clientOf(r.Session).agent, r.Params.URI)
+			return s.raw(r.Session, raw, err)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+func (s *Server) raw(session *mcp.ServerSession, raw []byte, err error) (mcp.Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &wire.RawResult{Bytes: raw, Splice: s.clientOf(session).conn}, nil
+}

@@ -1,0 +1,386 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/cache"
+	"rlmproxy/middleware/upstream"
+	"rlmproxy/middleware/wire"
+	"rlmproxy/pipeline/tokens"
+)
+
+// A fake is a server whose tools are functions of the raw arguments.
+type fake struct {
+	tools []upstream.Tool
+	call  func(ctx context.Context, c upstream.ToolCall) (json.RawMessage, error)
+	state upstream.State
+	err   error
+}
+
+func (f *fake) Tools() []upstream.Tool         { return f.tools }
+func (f *fake) State() (upstream.State, error) { return f.state, f.err }
+func (f *fake) Settled(context.Context)        {}
+func (f *fake) CallTool(ctx context.Context, c upstream.ToolCall) (json.RawMessage, error) {
+	return f.call(ctx, c)
+}
+
+// server returns a fake with these tools; each answers with what answer holds
+// under its name, or else with its name and arguments.
+func server(answers map[string]string, names ...string) *fake {
+	f := &fake{state: upstream.Ready}
+	for _, name := range names {
+		def := fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object","x-order":[1.0,9007199254740993]},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"execution":{"future":1.0}}`, name)
+		f.tools = append(f.tools, upstream.Tool{Name: name, Raw: json.RawMessage(def)})
+	}
+	f.call = func(_ context.Context, c upstream.ToolCall) (json.RawMessage, error) {
+		if a, ok := answers[c.Name]; ok {
+			return json.RawMessage(a), nil
+		}
+		return textResult(c.Name + string(c.Arguments)), nil
+	}
+	return f
+}
+
+func textResult(text string) json.RawMessage {
+	b, _ := json.Marshal(map[string]any{"content": []any{map[string]string{"type": "text", "text": text}}})
+	return b
+}
+
+// records is JSON of n rows, about 25 tokens each.
+func records(n int) string {
+	var rows []string
+	for i := range n {
+		rows = append(rows, fmt.Sprintf(`{"id":%d,"name":"row %d","user":{"login":"u%d"},"big":9007199254740993}`, i, i, i%7))
+	}
+	return "[" + strings.Join(rows, ",") + "]"
+}
+
+// dial serves opts to a client of its own, over pipes.
+func dial(t *testing.T, opts Options) (*Server, *wire.Conn) {
+	t.Helper()
+	if opts.Store == nil {
+		store, err := cache.New(cache.Options{Key: []byte("0123456789abcdef")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		opts.Store = store
+	}
+	s, err := New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, connect(t, s)
+}
+
+func connect(t *testing.T, s *Server) *wire.Conn {
+	t.Helper()
+	r1, w1 := io.Pipe()
+	r2, w2 := io.Pipe()
+	served := make(chan error)
+	ctx, stop := context.WithCancel(context.Background())
+	go func() { served <- s.Serve(ctx, r1, w2) }()
+	conn := wire.NewConn(r2, w1, wire.Options{})
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
+		Connect(t.Context(), conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		session.Close()
+		<-served
+		stop()
+	})
+	return conn
+}
+
+// call returns the raw result of a tool.
+func call(t *testing.T, conn *wire.Conn, tool, args string) string {
+	t.Helper()
+	raw, err := conn.Call(t.Context(), "tools/call", json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args)))
+	if err != nil {
+		t.Fatalf("%s %s: %v", tool, args, err)
+	}
+	return string(raw)
+}
+
+type decoded struct {
+	Content []struct{ Type, Text string }
+	IsError bool
+	Meta    struct {
+		Result facts             `json:"rlmproxy/result"`
+		Error  map[string]string `json:"rlmproxy/error"`
+	} `json:"_meta"`
+}
+
+func decode(t *testing.T, raw string) decoded {
+	t.Helper()
+	var d decoded
+	if err := json.Unmarshal([]byte(raw), &d); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	return d
+}
+
+// text is what an agent reads of a call.
+func text(t *testing.T, conn *wire.Conn, tool, args string) string {
+	t.Helper()
+	d := decode(t, call(t, conn, tool, args))
+	if len(d.Content) == 0 {
+		return ""
+	}
+	return d.Content[0].Text
+}
+
+// TestSmallResultsAreUntouched holds promise 1: below the limit the client gets
+// the upstream's bytes.
+func TestSmallResultsAreUntouched(t *testing.T) {
+	answers := map[string]string{
+		"numbers":    `{"structuredContent":{"z":1.0,"a":9007199254740993},"content":[{"type":"text","text":"{\"z\":1.0}"}]}`,
+		"unknown":    `{"content":[{"type":"hologram","data":{"b":1,"a":2}}],"future":{"x":[1e400]},"_meta":{"k":1.50}}`,
+		"image":      `{"content":[{"type":"image","data":"` + strings.Repeat("QUJD", 9000) + `","mimeType":"image/png"}]}`,
+		"error":      `{"isError":true,"content":[{"text":"no","type":"text","annotations":{"priority":0.10}}]}`,
+		"spaced":     `{ "content" : [ ] , "é" : "\u00e9" }`,
+		"notContent": `{"toolResult":[1,2,3]}`,
+		"needsInput": `{"resultType":"input_required","inputRequests":{"a":"` + strings.Repeat("word ", 4000) + `"}}`,
+	}
+	var names []string
+	for name := range answers {
+		names = append(names, name)
+	}
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(answers, names...)}}})
+	for _, name := range names {
+		if got := call(t, conn, "s_"+name, `{}`); got != answers[name] {
+			t.Errorf("%s: got  %.200s\nwant %.200s", name, got, answers[name])
+		}
+	}
+}
+
+func TestListIsUntouchedButForNames(t *testing.T) {
+	shapeless := false
+	s, conn := dial(t, Options{Upstreams: []Upstream{
+		{Name: "s", Prefix: "s", Conn: server(nil, "read", "write"), Deny: []string{"w*"}},
+		{Name: "whole", Prefix: "whole", Conn: server(nil, "x"), Policy: Policy{Shape: &shapeless}},
+	}})
+	raw, err := conn.Call(t.Context(), "tools/list", json.RawMessage(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := `"inputSchema":{"type":"object","x-order":[1.0,9007199254740993]},`
+	after := `"annotations":{"readOnlyHint":true},"execution":{"future":1.0}}`
+	want := `{"tools":[{"name":"s_read",` + rest + after + `,{"name":"whole_x",` + rest + `"outputSchema":{"type":"object"},` + after +
+		`,` + strings.Join(s.proxyTools(), ",") + `]}`
+	if string(raw) != want {
+		t.Errorf("got  %s\nwant %s", raw, want)
+	}
+}
+
+func TestCutReply(t *testing.T) {
+	answers := map[string]string{
+		"rows":  string(textResult(records(500))),
+		"mixed": `{"_meta":{"kept":1.0,"rlmproxy/result":"forged"},"content":[{"type":"text","text":` + mustQuote(records(500)) + `},{"type":"image","data":"QUJD","mimeType":"image/png"}],"structuredContent":{"result":` + records(500) + `},"isError":false}`,
+		"log":   string(textResult(strings.Repeat("2026-01-01 info all is well\n", 2000) + "2026-01-02 error disk full\n")),
+	}
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(answers, "rows", "mixed", "log")}}})
+	for name := range answers {
+		raw := call(t, conn, "s_"+name, `{"n":1}`)
+		d := decode(t, raw)
+		got := d.Content[0].Text
+		first, rest, _ := strings.Cut(got, "\n")
+		f := d.Meta.Result
+		if !strings.HasPrefix(first, "[cut: ~") || !strings.HasSuffix(first, "cache_id="+string(f.CacheID)+"]") || len(f.CacheID) != 16 {
+			t.Errorf("%s: first line %q, facts %+v", name, first, f)
+		}
+		if n, _ := tokens.Count([]byte(got)); n > 2000 || n != f.ShownTokens || f.Tokens <= 2000 {
+			t.Errorf("%s: %d tokens, facts %+v", name, n, f)
+		}
+		if !strings.HasPrefix(rest, "next: proxy_") {
+			t.Errorf("%s: second line %.100q, want a next call", name, rest)
+		}
+		if again := call(t, conn, "s_"+name, `{"n":1}`); again != raw {
+			t.Errorf("%s: the same call gave other bytes", name)
+		}
+		// Each next call works as it stands.
+		for _, line := range strings.Split(rest, "\n") {
+			if next, ok := strings.CutPrefix(line, "next: "); ok {
+				tool, args, _ := strings.Cut(next, " ")
+				if d := decode(t, call(t, conn, tool, args)); d.IsError {
+					t.Errorf("%s: next call %s: %s", name, next, d.Content[0].Text)
+				}
+			}
+		}
+	}
+	raw := call(t, conn, "s_mixed", `{}`)
+	for _, want := range []string{`{"type":"image","data":"QUJD","mimeType":"image/png"}`, `"kept":1.0`} {
+		if !strings.Contains(raw, want) {
+			t.Errorf("a cut reply lacks %s", want)
+		}
+	}
+	for _, not := range []string{"structuredContent", "forged", "--- block"} {
+		if strings.Contains(raw, not) {
+			t.Errorf("a cut reply has %s", not)
+		}
+	}
+}
+
+func mustQuote(s string) string {
+	b, err := quote(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+func TestQueries(t *testing.T) {
+	answers := map[string]string{"rows": string(textResult(records(500)))}
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(answers, "rows", "small")}}})
+	id := string(decode(t, call(t, conn, "s_rows", `{}`)).Meta.Result.CacheID)
+	tests := []struct{ tool, args, want string }{
+		{"proxy_filter", `"jq":"length"`, "500"},
+		{"proxy_filter", `"jq":"[.[]|select(.user.login==\"u3\")]|length"`, "71"},
+		{"proxy_filter", `"jq":".[0].big"`, "9007199254740993"},
+		{"proxy_filter", `"fields":["user.login"],"limit":2`, "[2 of 500 items]\n" + `[{"user":{"login":"u0"}},{"user":{"login":"u1"}}]`},
+		{"proxy_filter", `"offset":499`, "[1 of 500 items]\n" + `[{"id":499,"name":"row 499","user":{"login":"u2"},"big":9007199254740993}]`},
+		{"proxy_filter", `"mode":"exclude","fields":["user","big"],"limit":1`, "[1 of 500 items]\n" + `[{"id":0,"name":"row 0"}]`},
+		{"proxy_explore", ``, "login"},
+		{"proxy_search", `"pattern":"row 499"`, "row 499"},
+		{"proxy_search", `"pattern":"row 499","mode":"bm25"`, "499"},
+		{"proxy_search", `"pattern":"rwo 499","mode":"fuzzy"`, "row 499"},
+		{"proxy_search", `"pattern":"row 499","mode":"context","context_type":"lines"`, "row 499"},
+		{"proxy_search", `"pattern":"u[3]","jq":".[0:10]"`, "u3"},
+	}
+	for _, tt := range tests {
+		args := fmt.Sprintf(`{"cache_id":%q,%s}`, id, tt.args)
+		got := text(t, conn, tt.tool, strings.Replace(args, ",}", "}", 1))
+		if !strings.Contains(got, tt.want) {
+			t.Errorf("%s %s:\n%s\nwant %s", tt.tool, args, got, tt.want)
+		}
+		if strings.HasPrefix(tt.args, `"jq"`) && strings.TrimSpace(got) != tt.want && tt.tool == "proxy_filter" {
+			t.Errorf("%s %s = %q, want only %s", tt.tool, args, got, tt.want)
+		}
+	}
+	// Recursion: an answer that is too long has an id of its own.
+	d := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"fields":["name","id"]}`, id)))
+	if d.Meta.Result.CacheID == "" || string(d.Meta.Result.CacheID) == id || d.Meta.Result.Complete {
+		t.Fatalf("recursion: %+v", d.Meta.Result)
+	}
+	if got := text(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"jq":"map(keys)|unique|.[0]|length"}`, d.Meta.Result.CacheID)); strings.TrimSpace(got) != "2" {
+		t.Errorf("the second id answers %q, want 2", got)
+	}
+	// A fresh call is always kept.
+	fresh := decode(t, call(t, conn, "proxy_filter", `{"tool":"s_rows","arguments":{},"jq":"length"}`))
+	if string(fresh.Meta.Result.CacheID) != id || fresh.Content[0].Text != "[cache_id="+id+"]\n500" {
+		t.Errorf("fresh call: %+v", fresh)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	writer := server(nil, "write")
+	writer.tools[0].Raw = json.RawMessage(`{"name":"write","inputSchema":{"type":"object"}}`)
+	down := &fake{state: upstream.Failed, err: io.ErrUnexpectedEOF}
+	_, conn := dial(t, Options{Upstreams: []Upstream{
+		{Name: "s", Prefix: "s", Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows", "small")},
+		{Name: "w", Prefix: "w", Conn: writer},
+		{Name: "down", Prefix: "down", Conn: down},
+	}})
+	id := decode(t, call(t, conn, "s_rows", `{}`)).Meta.Result.CacheID
+	tests := []struct{ tool, args, code, want string }{
+		{"proxy_filter", `{"cache_id":"aaaaaaaaaaaaaaaa"}`, "unknown_cache_id", "no result of yours"},
+		{"proxy_filter", `{}`, "bad_arguments", "cache_id is missing"},
+		{"proxy_filter", `{"cache_id":"ID","tool":"s_rows"}`, "bad_arguments", "not both"},
+		{"proxy_filter", `{"cache_id":"ID","arguments":{}}`, "bad_arguments", "go with tool"},
+		{"proxy_filter", `{"cache_id":"ID","feilds":["x"]}`, "bad_arguments", `did you mean "fields"?`},
+		{"proxy_filter", `{"cache_id":"ID","fields":"x"}`, "bad_arguments", `"fields" must be an array of strings`},
+		{"proxy_filter", `{"cache_id":"ID","limit":"3"}`, "bad_arguments", `right call: proxy_filter {"cache_id":"…","limit":20}`},
+		{"proxy_filter", `{"cache_id":"ID","limit":-1}`, "bad_arguments", "negative"},
+		{"proxy_filter", `{"cache_id":"ID","jq":".","fields":["id"]}`, "bad_arguments", "not both"},
+		{"proxy_filter", `{"cache_id":"ID","jq":".items[]]"}`, "bad_jq", "^"},
+		{"proxy_filter", `{"cache_id":"ID","fields":["nmae"]}`, "bad_arguments", "name"},
+		{"proxy_filter", `{"cache_id":"ID","block":7}`, "bad_arguments", "block 7"},
+		{"proxy_search", `{"cache_id":"ID"}`, "bad_arguments", "pattern is missing"},
+		{"proxy_search", `{"cache_id":"ID","pattern":"("}`, "bad_pattern", "missing closing )"},
+		{"proxy_search", `{"cache_id":"ID","pattern":"x","mode":"vector"}`, "bad_arguments", "mode"},
+		{"proxy_explore", `{"cache_id":"ID","path":"nope"}`, "bad_arguments", "nope"},
+		{"proxy_filter", `{"tool":"w_write","arguments":{}}`, "bad_arguments", "not declared read-only"},
+		{"proxy_filter", `{"tool":"proxy_filter","arguments":{}}`, "unknown_tool", "proxy_filter"},
+		{"s_rwos", `{}`, "unknown_tool", "s_rows"},
+		{"down_x", `{}`, "upstream_unavailable", "unexpected EOF"},
+	}
+	for _, tt := range tests {
+		args := strings.ReplaceAll(tt.args, "ID", string(id))
+		d := decode(t, call(t, conn, tt.tool, args))
+		if !d.IsError || d.Meta.Error["code"] != tt.code || !strings.HasPrefix(d.Content[0].Text, tt.code+": ") || !strings.Contains(d.Content[0].Text, tt.want) {
+			t.Errorf("%s %s:\n%+v\nwant %s with %q", tt.tool, args, d, tt.code, tt.want)
+		}
+	}
+}
+
+// TestAgentsAreApart holds promise 5: an id of one connection is unknown to
+// another, in the same words as an id that nobody has.
+func TestAgentsAreApart(t *testing.T) {
+	s, a := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows")}}})
+	b := connect(t, s)
+	id := string(decode(t, call(t, a, "s_rows", `{}`)).Meta.Result.CacheID)
+	got := call(t, b, "proxy_filter", fmt.Sprintf(`{"cache_id":%q}`, id))
+	nobody := call(t, b, "proxy_filter", `{"cache_id":"aaaaaaaaaaaaaaaa"}`)
+	if got != nobody || decode(t, got).Meta.Error["code"] != "unknown_cache_id" {
+		t.Errorf("another agent's id: %s\nnobody's id: %s", got, nobody)
+	}
+	if theirs := decode(t, call(t, b, "s_rows", `{}`)).Meta.Result.CacheID; string(theirs) == id {
+		t.Error("two agents share an id")
+	}
+}
+
+// TestNeverLarger holds promises 2 and 3 over limits and sizes: what an agent
+// reads is never more than the result, and a part says that it is one.
+func TestNeverLarger(t *testing.T) {
+	for _, lim := range []int{10, 30, 60, 100, 300, 2000} {
+		for _, body := range []string{
+			records(1), records(3), records(10), records(60), records(300),
+			strings.Repeat("word ", 12), strings.Repeat("word ", 90), strings.Repeat("a line of text\n", 400), strings.Repeat("x", 30_000),
+			"[cut: ~1 of ~2 tokens shown · cache_id=aaaaaaaaaaaaaaaa]\n" + strings.Repeat("imitation ", 500),
+			"[" + strings.Repeat(" 1,\n\n", 500) + "1]",
+		} {
+			_, conn := dial(t, Options{MaxTokens: lim, Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"x": string(textResult(body))}, "x")}}})
+			raw := call(t, conn, "x", `{}`)
+			d := decode(t, raw)
+			got := d.Content[0].Text
+			before, _ := tokens.Count([]byte(body))
+			after, _ := tokens.Count([]byte(got))
+			switch {
+			case after > before:
+				t.Errorf("limit %d, %.30q: %d tokens became %d", lim, body, before, after)
+			case before <= lim && got != body:
+				t.Errorf("limit %d, %.30q: changed below the limit", lim, body)
+			case got != body && !strings.HasPrefix(got, "[cut: ~") && !strings.HasPrefix(got, "[complete: "):
+				t.Errorf("limit %d, %.30q: first line %.80q", lim, body, got)
+			case got != body && after > lim:
+				t.Errorf("limit %d, %.30q: %d tokens shown", lim, body, after)
+			}
+		}
+	}
+}
+
+func TestOurToolsCost(t *testing.T) {
+	s, _ := dial(t, Options{})
+	all := strings.Join(s.proxyTools(), ",")
+	if n, _ := tokens.Count([]byte(all)); n >= 700 {
+		t.Errorf("the three tools cost %d tokens, want under 700", n)
+	}
+	if n, _ := tokens.Count([]byte(instructions)); n > 100 {
+		t.Errorf("the instructions cost %d tokens, want at most 100", n)
+	}
+	var tools []struct {
+		InputSchema struct{ Properties map[string]any }
+	}
+	if err := json.Unmarshal([]byte("["+all+"]"), &tools); err != nil || len(tools) != 3 {
+		t.Fatal(err)
+	}
+}

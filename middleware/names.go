@@ -1,0 +1,132 @@
+package middleware
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"strings"
+	"sync"
+
+	"rlmproxy/middleware/upstream"
+)
+
+// maxName is the longest name that model APIs accept: ^[a-zA-Z0-9_-]{1,64}$.
+const maxName = 64
+
+// A target is a tool behind an exposed name.
+type target struct {
+	exposed string
+	up      *Upstream
+	tool    upstream.Tool
+}
+
+// names maps exposed names to tools. A name once given to a tool stays with it
+// for the life of the process.
+type names struct {
+	ups []Upstream
+
+	mu    sync.Mutex        // guards the fields below
+	given map[string]string // server + "\x00" + tool → exposed name
+	owner map[string]string // the reverse
+}
+
+func newNames(ups []Upstream) *names {
+	n := &names{ups: ups, given: map[string]string{}, owner: map[string]string{}}
+	for _, name := range []string{"proxy_explore", "proxy_filter", "proxy_search"} {
+		n.owner[name] = "proxy"
+	}
+	return n
+}
+
+// all returns every tool that is offered now, in the order of servers and of
+// their lists.
+func (n *names) all() []target {
+	var targets []target
+	for i := range n.ups {
+		up := &n.ups[i]
+		tools := up.Conn.Tools()
+		// Names that need no change come first, so that "a.b" cannot take the
+		// name of "a_b".
+		for _, exact := range []bool{true, false} {
+			for _, t := range tools {
+				if up.offers(t.Name) && (t.Name == clean(t.Name)) == exact {
+					n.name(up, t.Name)
+				}
+			}
+		}
+		for _, t := range tools {
+			if up.offers(t.Name) {
+				targets = append(targets, target{n.name(up, t.Name), up, t})
+			}
+		}
+	}
+	return targets
+}
+
+// find returns the tool behind an exposed name. It looks the name up and never
+// splits it.
+func (n *names) find(exposed string) (target, bool) {
+	for _, t := range n.all() {
+		if t.exposed == exposed {
+			return t, true
+		}
+	}
+	return target{}, false
+}
+
+// name returns the tool's exposed name and decides it on first use.
+func (n *names) name(up *Upstream, tool string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key := up.Name + "\x00" + tool
+	if name, ok := n.given[key]; ok {
+		return name
+	}
+	name := clean(tool)
+	if up.Prefix != "" {
+		name = clean(up.Prefix) + "_" + name
+	}
+	if owner := n.owner[name]; owner != "" || len(name) > maxName || n.ambiguous(up, name) {
+		sum := sha256.Sum256([]byte(key))
+		suffix := "_" + hex.EncodeToString(sum[:4])
+		name = name[:min(len(name), maxName-len(suffix))] + suffix
+	}
+	n.given[key] = name
+	n.owner[name] = key
+	return name
+}
+
+// ambiguous reports whether name could be a tool of another server: "git_hub_x"
+// of a server git, beside a server git_hub. That one gets the hash whether or
+// not the other server is up, so that names are the same in every run.
+func (n *names) ambiguous(up *Upstream, name string) bool {
+	for i := range n.ups {
+		other := clean(n.ups[i].Prefix) + "_"
+		if n.ups[i].Name != up.Name && len(other) > len(clean(up.Prefix))+1 && strings.HasPrefix(name, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// clean replaces what model APIs refuse in names.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+// match reports whether one of the globs matches name. Globs were checked when
+// the configuration was read.
+func match(globs []string, name string) bool {
+	for _, g := range globs {
+		if ok, _ := path.Match(g, name); ok {
+			return true
+		}
+	}
+	return false
+}

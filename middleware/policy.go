@@ -1,0 +1,83 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"time"
+
+	"rlmproxy/middleware/upstream"
+)
+
+// A Caller is a connected server. [upstream.Upstream] is one.
+type Caller interface {
+	// Tools is the last good list.
+	Tools() []upstream.Tool
+	// CallTool returns the raw result; its errors are those of package upstream.
+	CallTool(ctx context.Context, call upstream.ToolCall) (json.RawMessage, error)
+	State() (upstream.State, error)
+	// Settled waits for the end of the first attempt to connect, or of ctx.
+	Settled(ctx context.Context)
+}
+
+// An Upstream is a server and what its operator wants of it.
+type Upstream struct {
+	Name string
+	// Prefix of its exposed names. Empty: names as they are.
+	Prefix string
+	Conn   Caller
+	Policy Policy
+	// Tools refines Policy for tools by name or glob; the first match in order
+	// of length, longest first, counts.
+	Tools map[string]Policy
+	// Allow, if any, and Deny are globs over the server's own tool names.
+	Allow, Deny []string
+	// Fresh are globs of tools that proxy_* may call though they do not declare
+	// readOnlyHint.
+	Fresh []string
+}
+
+// A Policy is how calls to a tool are treated. The zero value is the default.
+type Policy struct {
+	Shape     *bool         // nil: shape
+	Timeout   time.Duration // zero: Options.CallTimeout
+	MaxTokens int           // zero: Options.MaxTokens
+	// Fields, Exclude and JQ narrow every result before the agent sees it; the
+	// whole result stays in the cache.
+	Fields, Exclude []string
+	JQ              string
+}
+
+func (u *Upstream) offers(tool string) bool {
+	return (len(u.Allow) == 0 || match(u.Allow, tool)) && !match(u.Deny, tool)
+}
+
+// policy returns the policy for one of u's tools.
+func (u *Upstream) policy(tool string) Policy {
+	p := u.Policy
+	best := ""
+	for glob := range u.Tools {
+		if ok, _ := path.Match(glob, tool); ok && (len(glob) > len(best) || len(glob) == len(best) && glob < best) {
+			best = glob
+		}
+	}
+	if best == "" {
+		return p
+	}
+	t := u.Tools[best]
+	if t.Shape != nil {
+		p.Shape = t.Shape
+	}
+	if t.Timeout != 0 {
+		p.Timeout = t.Timeout
+	}
+	if t.MaxTokens != 0 {
+		p.MaxTokens = t.MaxTokens
+	}
+	p.Fields, p.Exclude, p.JQ = t.Fields, t.Exclude, t.JQ
+	return p
+}
+
+func (p Policy) shapes() bool { return p.Shape == nil || *p.Shape }
+
+func (p Policy) projects() bool { return len(p.Fields)+len(p.Exclude) > 0 || p.JQ != "" }

@@ -1,0 +1,356 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/cache"
+	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/tokens"
+)
+
+type query func(ctx context.Context, agent string, req *mcp.CallToolRequest) (json.RawMessage, error)
+
+// queries are the tools of our own.
+func (s *Server) queries() map[string]query {
+	return map[string]query{
+		"proxy_explore": s.explore,
+		"proxy_filter":  s.filter,
+		"proxy_search":  s.search,
+	}
+}
+
+// A source is what a query works on: a cached result, or a fresh call whose
+// result it caches first.
+type source struct {
+	cacheID   string
+	tool      string
+	arguments json.RawMessage
+	block     int // -1: the only one, or all
+}
+
+func (src *source) params() []param {
+	src.block = -1
+	return []param{
+		{"cache_id", &src.cacheID, `"…"`},
+		{"tool", &src.tool, ""},
+		{"arguments", &src.arguments, ""},
+		{"block", &src.block, ""},
+	}
+}
+
+// A found is a source's document.
+type found struct {
+	id    cache.ID
+	value pipeline.Value
+	fresh bool
+	note  string
+	done  json.RawMessage // the answer already: a fresh call that failed
+}
+
+// open reads the source.
+func (s *Server) open(ctx context.Context, agent, self string, src *source, req *mcp.CallToolRequest) (found, error) {
+	switch {
+	case src.cacheID != "" && src.tool != "":
+		return found{}, badArgs(self, nil, "give cache_id or tool, not both")
+	case src.cacheID == "" && src.tool == "":
+		return found{}, badArgs(self, nil, "cache_id is missing (or tool and arguments, for a fresh call)")
+	case src.cacheID != "" && src.arguments != nil:
+		return found{}, badArgs(self, nil, "arguments go with tool, not with cache_id")
+	}
+	id, fresh := cache.ID(src.cacheID), false
+	if src.tool != "" {
+		raw, origin, err := s.freshCall(ctx, src, req)
+		if err != nil {
+			return found{}, err
+		}
+		if isError(raw) {
+			out, err := s.shape(agent, origin, raw, Policy{})
+			return found{done: out}, err
+		}
+		id, err = s.opts.Store.Put(agent, origin, raw)
+		if err != nil {
+			return found{}, err
+		}
+		fresh = true
+	}
+	f, err := s.document(agent, self, id, src.block)
+	f.fresh = fresh
+	return f, err
+}
+
+func isError(raw json.RawMessage) bool {
+	r, err := parseResult(raw)
+	return err == nil && r.isError
+}
+
+// freshCall calls an upstream's tool, if the operator lets us.
+func (s *Server) freshCall(ctx context.Context, src *source, req *mcp.CallToolRequest) (json.RawMessage, cache.Origin, error) {
+	t, err := s.find(ctx, src.tool)
+	if err != nil {
+		return nil, cache.Origin{}, err
+	}
+	allowed := s.opts.FreshCalls == FreshAll ||
+		s.opts.FreshCalls == FreshReadOnly && (readOnly(t.tool.Raw) || match(t.up.Fresh, t.tool.Name))
+	if !allowed {
+		return nil, cache.Origin{}, &pipeline.Error{
+			Code: pipeline.BadArguments,
+			Text: fmt.Sprintf("%s is not declared read-only, so it is not called from here", t.exposed),
+			Hint: fmt.Sprintf("call %s directly and use the cache_id of its reply", t.exposed),
+		}
+	}
+	raw, err := s.forward(ctx, t, req, src.arguments)
+	return raw, cache.Origin{Tool: t.exposed, Arguments: src.arguments}, err
+}
+
+// document returns one document of a cached result. Without a block number it
+// is the only one, or all of them joined.
+func (s *Server) document(agent, self string, id cache.ID, block int) (found, error) {
+	entry, err := s.opts.Store.Get(agent, id)
+	if err != nil {
+		return found{}, err
+	}
+	parsed, err := s.memo(agent, id, -1)("result", func() (any, int64, error) {
+		r, err := parseResult(entry.Data)
+		if err != nil {
+			return nil, 0, err
+		}
+		size := int64(0)
+		for _, d := range r.docs {
+			size += int64(len(d.text))
+		}
+		return r, size, nil
+	})
+	if err != nil {
+		return found{}, err
+	}
+	r := parsed.(*result)
+	f := found{id: id}
+	if block >= 0 {
+		d, ok := r.doc(block)
+		if !ok {
+			var have []int
+			for _, d := range r.docs {
+				have = append(have, d.block)
+			}
+			return f, badArgs(self, nil, fmt.Sprintf("block %d has no text; these have: %v", block, have))
+		}
+		f.value = pipeline.Recognise(d.text, s.memo(agent, id, block))
+		return f, nil
+	}
+	var texts []document
+	for _, d := range r.docs {
+		if d.blob == "" {
+			texts = append(texts, d)
+		}
+	}
+	switch len(texts) {
+	case 0:
+		return f, badArgs(self, nil, "this result has no text")
+	case 1:
+		f.value = pipeline.Recognise(texts[0].text, s.memo(agent, id, texts[0].block))
+		return f, nil
+	}
+	var all []byte
+	for i, d := range texts {
+		if i > 0 {
+			all = append(all, '\n')
+		}
+		all = append(all, d.text...)
+	}
+	f.value = pipeline.Recognise(all, s.memo(agent, id, len(r.blocks)+1))
+	f.note = fmt.Sprintf("%d blocks joined; \"block\":%d to %d chooses one", len(texts), texts[0].block, texts[len(texts)-1].block)
+	return f, nil
+}
+
+// answer runs stages over what src names and replies within the limit.
+func (s *Server) answer(ctx context.Context, agent, self string, src *source, req *mcp.CallToolRequest, stages pipeline.Pipeline) (json.RawMessage, error) {
+	f, err := s.open(ctx, agent, self, src, req)
+	if err != nil || f.done != nil {
+		return f.done, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.opts.QueryTimeout)
+	defer cancel()
+	v, err := stages.Run(ctx, f.value)
+	if err != nil {
+		return nil, s.withID(err, f)
+	}
+	total, _ := tokens.Count(v.Data)
+	head := header(f, v)
+	lim := s.limit(Policy{})
+	text := append([]byte(head), v.Data...)
+	if lim.fits(text) || s.opts.PassThrough {
+		n, _ := tokens.Count(text)
+		return reply{text: text, key: metaResult, facts: facts{
+			CacheID: f.id, Tokens: total, ShownTokens: n, Items: v.Total, ShownItems: v.Items, Complete: v.Items == v.Total,
+		}}.encode()
+	}
+	// The answer is itself too long: it is kept under an id of its own.
+	whole, err := reply{text: v.Data, key: metaResult, facts: facts{Tokens: total, ShownTokens: total, Items: v.Total, ShownItems: v.Items, Complete: true}}.encode()
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseResult(whole)
+	if err != nil {
+		return nil, err
+	}
+	r.meta = nil
+	return s.cut(agent, cache.Origin{Tool: self, Arguments: req.Params.Arguments}, r, total, lim)
+}
+
+// header says what an answer is a part of, if it is one, and where a fresh
+// call's result is.
+func header(f found, v pipeline.Value) string {
+	var h string
+	part := v.Items != v.Total
+	switch {
+	case part && f.fresh:
+		h = fmt.Sprintf("[%s of %s %s · cache_id=%s]\n", comma(v.Items), comma(v.Total), v.Unit, f.id)
+	case part:
+		h = fmt.Sprintf("[%s of %s %s]\n", comma(v.Items), comma(v.Total), v.Unit)
+	case f.fresh:
+		h = fmt.Sprintf("[cache_id=%s]\n", f.id)
+	}
+	for _, note := range []string{f.note, v.Note} {
+		if note != "" {
+			h += "[" + note + "]\n"
+		}
+	}
+	return h
+}
+
+// withID adds the call that shows what is there to an error that has no hint.
+func (s *Server) withID(err error, f found) error {
+	var e *pipeline.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	out := *e
+	explore := fmt.Sprintf(`proxy_explore {"cache_id":%q} shows what is there`, f.id)
+	if out.Hint == "" {
+		out.Hint = explore
+	} else if f.fresh {
+		out.Hint += fmt.Sprintf(" (the result of the fresh call is kept: cache_id=%s)", f.id)
+	}
+	return &out
+}
+
+func (s *Server) explore(ctx context.Context, agent string, req *mcp.CallToolRequest) (json.RawMessage, error) {
+	const self = "proxy_explore"
+	var src source
+	var o pipeline.Outline
+	params := append(src.params(), param{"path", &o.Path, `"items"`}, param{"max_depth", &o.MaxDepth, "3"})
+	if err := decodeArgs(self, req.Params.Arguments, params); err != nil {
+		return nil, err
+	}
+	if o.MaxDepth < 0 {
+		return nil, badArgs(self, params, "max_depth must be 1 or more")
+	}
+	return s.answer(ctx, agent, self, &src, req, pipeline.Pipeline{&o})
+}
+
+func (s *Server) filter(ctx context.Context, agent string, req *mcp.CallToolRequest) (json.RawMessage, error) {
+	const self = "proxy_filter"
+	var src source
+	var n narrowing
+	var mode string
+	var slice pipeline.Slice
+	var format pipeline.Format
+	params := append(src.params(), n.params()...)
+	params = append(params,
+		param{"mode", &mode, ""},
+		param{"offset", &slice.Offset, "0"},
+		param{"limit", &slice.Limit, "20"},
+		param{"format", &format.As, ""})
+	if err := decodeArgs(self, req.Params.Arguments, params); err != nil {
+		return nil, err
+	}
+	switch mode {
+	case "", "include":
+	case "exclude":
+		if len(n.exclude) > 0 {
+			return nil, badArgs(self, params, `mode "exclude" leaves out what fields names; exclude says it too`)
+		}
+		n.fields, n.exclude = nil, n.fields
+	default:
+		return nil, badArgs(self, params, fmt.Sprintf(`mode must be "include" or "exclude", not %q`, clip(mode, 40)))
+	}
+	if slice.Offset < 0 || slice.Limit < 0 {
+		return nil, badArgs(self, params, "offset and limit must not be negative")
+	}
+	stages, err := n.stages(self)
+	if err != nil {
+		return nil, err
+	}
+	if slice != (pipeline.Slice{}) {
+		stages = append(stages, &slice)
+	}
+	if len(stages) == 0 || format.As != "" {
+		stages = append(stages, &format)
+	}
+	return s.answer(ctx, agent, self, &src, req, stages)
+}
+
+func (s *Server) search(ctx context.Context, agent string, req *mcp.CallToolRequest) (json.RawMessage, error) {
+	const self = "proxy_search"
+	var src source
+	var n narrowing
+	var find pipeline.Search
+	params := append(src.params(),
+		param{"pattern", &find.Pattern, `"error"`},
+		param{"mode", &find.Mode, `"bm25"`},
+		param{"max_results", &find.MaxResults, ""},
+		param{"context_lines", &find.ContextLines, ""},
+		param{"case_insensitive", &find.CaseInsensitive, ""},
+		param{"threshold", &find.Threshold, ""},
+		param{"top_k", &find.TopK, ""},
+		param{"context_type", &find.ContextType, ""})
+	params = append(params, n.params()...)
+	if err := decodeArgs(self, req.Params.Arguments, params); err != nil {
+		return nil, err
+	}
+	if find.Pattern == "" {
+		return nil, badArgs(self, params, "pattern is missing")
+	}
+	stages, err := n.stages(self)
+	if err != nil {
+		return nil, err
+	}
+	return s.answer(ctx, agent, self, &src, req, append(stages, &find))
+}
+
+// A narrowing is the part of a pipeline that filter and search share.
+type narrowing struct {
+	fields, exclude []string
+	jq              string
+}
+
+func (n *narrowing) params() []param {
+	return []param{
+		{"fields", &n.fields, `["name"]`},
+		{"exclude", &n.exclude, ""},
+		{"jq", &n.jq, ""},
+	}
+}
+
+func (n *narrowing) stages(self string) (pipeline.Pipeline, error) {
+	if n.jq != "" && len(n.fields)+len(n.exclude) > 0 {
+		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: self + ": give jq or fields, not both",
+			Hint: "select the fields in jq, as in .items[] | {name, id}"}
+	}
+	if slices.Contains(append(n.fields, n.exclude...), "") {
+		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: self + ": an empty field name"}
+	}
+	switch {
+	case n.jq != "":
+		return pipeline.Pipeline{&pipeline.JQ{Program: n.jq}}, nil
+	case len(n.fields)+len(n.exclude) > 0:
+		return pipeline.Pipeline{&pipeline.Project{Fields: n.fields, Exclude: n.exclude}}, nil
+	}
+	return nil, nil
+}

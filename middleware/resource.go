@@ -1,0 +1,63 @@
+package middleware
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/cache"
+)
+
+// blobURI names a block of a cached result as a resource.
+func blobURI(id cache.ID, block int) string {
+	return fmt.Sprintf("rlmproxy://cache/%s/%d", id, block)
+}
+
+// readResource returns the result of resources/read for a cached block: the
+// base64 data that a preview only names, or a block's text.
+func (s *Server) readResource(agent, uri string) (json.RawMessage, error) {
+	id, block, ok := parseBlobURI(uri)
+	if !ok {
+		return nil, mcp.ResourceNotFoundError(clip(uri, 200))
+	}
+	entry, err := s.opts.Store.Get(agent, id)
+	if err != nil {
+		return nil, mcp.ResourceNotFoundError(uri)
+	}
+	r, err := parseResult(entry.Data)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := r.doc(block)
+	if !ok {
+		return nil, mcp.ResourceNotFoundError(uri)
+	}
+	text, err := quote(string(d.text))
+	if err != nil {
+		return nil, err
+	}
+	media, member := d.blob, "blob"
+	if media == "" {
+		media, member = "text/plain", "text"
+	}
+	kind, err := quote(media)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `{"contents":[{"uri":%q,"mimeType":%s,"%s":`, uri, kind, member)
+	out.Write(text)
+	out.WriteString(`}]}`)
+	return out.Bytes(), nil
+}
+
+func parseBlobURI(uri string) (cache.ID, int, bool) {
+	rest, ok := strings.CutPrefix(uri, "rlmproxy://cache/")
+	id, number, slash := strings.Cut(rest, "/")
+	block, err := strconv.Atoi(number)
+	return cache.ID(id), block, ok && slash && err == nil && blobURI(cache.ID(id), block) == uri
+}

@@ -1,0 +1,274 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"rlmproxy/cache"
+	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/tokens"
+)
+
+// A limit is how much of one result an agent reads.
+type limit struct {
+	tokens int
+	chars  int // if not zero it is the limit, and tokens a bound for previews
+}
+
+func (s *Server) limit(p Policy) limit {
+	switch {
+	case p.MaxTokens > 0:
+		return limit{tokens: p.MaxTokens}
+	case s.opts.MaxChars > 0:
+		// Dense text has about two characters to a token; fits decides.
+		return limit{tokens: max(s.opts.MaxChars/2, 1), chars: s.opts.MaxChars}
+	}
+	return limit{tokens: s.opts.MaxTokens}
+}
+
+// fits reports whether text is within the limit.
+func (l limit) fits(text []byte) bool {
+	if l.chars > 0 {
+		return len(text) <= l.chars || utf8.RuneCount(text) <= l.chars
+	}
+	return tokens.AtMost(text, l.tokens)
+}
+
+// small reports without looking that a result of n bytes is within the limit: a
+// token, and a character, has at least one byte.
+func (l limit) small(n int) bool {
+	if l.chars > 0 {
+		return n <= l.chars
+	}
+	return n <= l.tokens
+}
+
+// shape returns what agent reads of an upstream's result: within the limit the
+// same bytes, else a preview of what the cache now holds.
+func (s *Server) shape(agent string, origin cache.Origin, raw json.RawMessage, p Policy) (json.RawMessage, error) {
+	lim := s.limit(p)
+	if s.opts.PassThrough || !p.shapes() || !p.projects() && lim.small(len(raw)) {
+		return raw, nil
+	}
+	r, err := parseResult(raw)
+	if err != nil {
+		return nil, fmt.Errorf("the result is not what tools/call returns: %w", err)
+	}
+	if r.partial || len(r.docs) == 0 {
+		return raw, nil
+	}
+	if p.projects() && !r.isError {
+		if out, ok := s.project(agent, origin, r, p, lim); ok {
+			return out, nil
+		}
+	}
+	total, _ := r.tokens()
+	if lim.chars > 0 && r.chars() <= lim.chars || lim.chars == 0 && total <= lim.tokens {
+		return raw, nil
+	}
+	if len(r.docs) == 1 && r.docs[0].blob == "" {
+		if out, ok, err := s.lossless(r, total, lim); ok || err != nil {
+			return out, err
+		}
+	}
+	return s.cut(agent, origin, r, total, lim)
+}
+
+// lossless tries a form of the only document that loses nothing and fits.
+func (s *Server) lossless(r *result, total int, lim limit) (json.RawMessage, bool, error) {
+	const head = 40 // tokens of the first line, at most
+	v := pipeline.Recognise(r.docs[0].text, nil)
+	v, ok := pipeline.Lossless(v, lim.tokens-head)
+	if !ok {
+		return nil, false, nil
+	}
+	n, _ := tokens.Count(v.Data)
+	text := append(fmt.Appendf(nil, "[complete: nothing left out · ~%s instead of ~%s tokens]\n", comma(n), comma(total)), v.Data...)
+	if !lim.fits(text) {
+		return nil, false, nil
+	}
+	out, err := reply{
+		text: text, others: r.others(), meta: r.meta, key: metaResult, isError: r.isError,
+		facts: facts{Tokens: total, ShownTokens: n, Items: v.Total, ShownItems: v.Total, Complete: true},
+	}.encode()
+	return out, err == nil, err
+}
+
+// cut puts r into the cache and returns its preview. When even the smallest
+// preview would be longer than the result, the result itself is returned.
+func (s *Server) cut(agent string, origin cache.Origin, r *result, total int, lim limit) (json.RawMessage, error) {
+	id, err := s.opts.Store.Put(agent, origin, r.raw)
+	if err != nil && !errors.Is(err, cache.ErrTooLarge) {
+		return nil, err
+	}
+	// Half the limit: a preview is there to choose the next call by, and
+	// whoever needs all that fits asks for it.
+	for budget := lim.tokens / 2; budget > 4; budget = budget * 2 / 3 {
+		text, f := s.preview(agent, id, r, total, budget)
+		if n, _ := tokens.Count(text); lim.fits(text) && n < total {
+			f.ShownTokens = n
+			return reply{text: text, others: r.others(), meta: r.meta, key: metaResult, facts: f, isError: r.isError}.encode()
+		}
+	}
+	return r.raw, nil
+}
+
+// preview renders the first line, the next calls and a preview of each
+// document, in about budget tokens.
+func (s *Server) preview(agent string, id cache.ID, r *result, total, budget int) ([]byte, facts) {
+	f := facts{CacheID: id, Tokens: total}
+	values := make([]pipeline.Value, len(r.docs))
+	for i, d := range r.docs {
+		values[i] = pipeline.Recognise(d.text, s.memo(agent, id, d.block))
+	}
+	calls := s.nextCalls(values, r, id)
+	reserve := 48
+	for _, c := range calls {
+		n, _ := tokens.Count([]byte(c))
+		reserve += n + 4
+	}
+	if reserve > budget*2/3 {
+		calls, reserve = nil, min(48, budget/2)
+	}
+	var body bytes.Buffer
+	each := (budget - reserve) / len(r.docs)
+	unit := ""
+	for i, d := range r.docs {
+		if len(r.docs) > 1 {
+			n, _ := tokens.Count(d.text)
+			fmt.Fprintf(&body, "--- block %d of this result: ~%s tokens\n", d.block, comma(n))
+		}
+		if d.blob != "" {
+			fmt.Fprintf(&body, "%s, %s characters of base64: read the resource %s\n", d.blob, comma(len(d.text)), blobURI(id, d.block))
+			continue
+		}
+		text, shown, all := pipeline.Preview(values[i], each)
+		body.Write(text)
+		if i < len(r.docs)-1 {
+			body.WriteByte('\n')
+		}
+		f.ShownItems += shown
+		f.Items += all
+		unit = values[i].Unit
+	}
+	if len(r.docs) > 1 {
+		unit = "items and lines"
+	}
+	shown, _ := tokens.Count(body.Bytes())
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "[cut: ~%s of ~%s tokens shown", comma(shown), comma(total))
+	if unit != "" {
+		fmt.Fprintf(&out, " · %s of %s %s", comma(f.ShownItems), comma(f.Items), unit)
+	}
+	if id == "" {
+		out.WriteString(" · too large to keep: call the tool again with narrower arguments]\n")
+	} else {
+		fmt.Fprintf(&out, " · cache_id=%s]\n", id)
+	}
+	for _, c := range calls {
+		fmt.Fprintf(&out, "next: %s\n", c)
+	}
+	out.Write(body.Bytes())
+	return out.Bytes(), f
+}
+
+// nextCalls returns calls made for the largest document.
+func (s *Server) nextCalls(values []pipeline.Value, r *result, id cache.ID) []string {
+	if id == "" {
+		return nil
+	}
+	largest := -1
+	for i, d := range r.docs {
+		if d.blob == "" && (largest < 0 || len(d.text) > len(r.docs[largest].text)) {
+			largest = i
+		}
+	}
+	if largest < 0 {
+		return nil
+	}
+	calls := pipeline.NextCalls(values[largest], string(id))
+	if len(r.docs) == 1 {
+		return calls
+	}
+	for i, c := range calls {
+		calls[i] = addBlock(c, r.docs[largest].block)
+	}
+	return calls
+}
+
+// addBlock adds the block parameter to a next call, "tool {json}".
+func addBlock(call string, block int) string {
+	if i := len(call) - 1; i > 0 && call[i] == '}' {
+		return fmt.Sprintf(`%s,"block":%d}`, call[:i], block)
+	}
+	return call
+}
+
+// others are the blocks that are no documents: images, audio, links.
+func (r *result) others() []block {
+	var out []block
+	for i, b := range r.blocks {
+		d, isDoc := r.doc(i)
+		if !isDoc {
+			out = append(out, b)
+		} else if d.blob != "" && len(d.text) <= 256 {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// project narrows a result as its tool's policy says. A projection that does
+// not apply to this result leaves it alone.
+func (s *Server) project(agent string, origin cache.Origin, r *result, p Policy, lim limit) (json.RawMessage, bool) {
+	if len(r.docs) != 1 || r.docs[0].blob != "" {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.QueryTimeout)
+	defer cancel()
+	id, err := s.opts.Store.Put(agent, origin, r.raw)
+	if err != nil {
+		return nil, false
+	}
+	var stages pipeline.Pipeline
+	if p.JQ != "" {
+		stages = append(stages, &pipeline.JQ{Program: p.JQ})
+	} else {
+		stages = append(stages, &pipeline.Project{Fields: p.Fields, Exclude: p.Exclude})
+	}
+	v, err := stages.Run(ctx, pipeline.Recognise(r.docs[0].text, s.memo(agent, id, r.docs[0].block)))
+	if err != nil {
+		s.logger.Warn("the tool's standing projection does not apply", "tool", origin.Tool, "error", err)
+		return nil, false
+	}
+	total, _ := r.tokens()
+	n, _ := tokens.Count(v.Data)
+	text := append(fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown · fields chosen by the operator · cache_id=%s]\n", comma(n), comma(total), id), v.Data...)
+	if shown, _ := tokens.Count(text); shown >= total || !lim.fits(text) {
+		return nil, false
+	}
+	out, err := reply{
+		text: text, others: r.others(), meta: r.meta, key: metaResult,
+		facts: facts{CacheID: id, Tokens: total, ShownTokens: n, Items: v.Total, ShownItems: v.Items},
+	}.encode()
+	return out, err == nil
+}
+
+// memo keeps what is derived from one document of a cached result.
+func (s *Server) memo(agent string, id cache.ID, block int) pipeline.Memo {
+	if id == "" {
+		return nil
+	}
+	return func(key string, build func() (any, int64, error)) (any, error) {
+		v, err := s.opts.Store.Derived(agent, id, fmt.Sprintf("%d/%s", block, key), build)
+		if errors.Is(err, cache.ErrUnknown) || errors.Is(err, cache.ErrExpired) || errors.Is(err, cache.ErrEvicted) {
+			// It went while we worked; we still hold the bytes.
+			v, _, err = build()
+		}
+		return v, err
+	}
+}

@@ -1,0 +1,182 @@
+package upstream
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// How long a server may take to end by itself: once its stdin is closed, as the
+// MCP specification asks, and again once it was told to terminate.
+const (
+	closeGrace = time.Second
+	termGrace  = 1500 * time.Millisecond
+)
+
+// Command says how to start a server that speaks over its stdin and stdout.
+type Command struct {
+	Path string
+	Args []string
+	Env  []string // "KEY=value", added to the proxy's own environment
+	Dir  string   // empty: the proxy's
+}
+
+// A process is a running server with everything that it started.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  *os.File
+	stdout *os.File
+	exited chan struct{} // closed when the server's own process has ended
+	err    error         // how it ended; read after exited
+	logs   sync.WaitGroup
+	stop   sync.Once
+}
+
+// start runs c in a process group of its own, its stderr logged line by line.
+func (c Command) start(logger *slog.Logger) (*process, error) {
+	path, err := lookPath(c.Path)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, c.Args...)
+	cmd.Dir = c.Dir
+	cmd.Env = append(inherited(os.Environ()), c.Env...)
+	ownGroup(cmd)
+
+	var files []*os.File
+	pipe := func() (r, w *os.File) {
+		if err == nil {
+			r, w, err = os.Pipe()
+			files = append(files, r, w)
+		}
+		return r, w
+	}
+	inR, inW := pipe()
+	outR, outW := pipe()
+	errR, errW := pipe()
+	if err == nil {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW
+		err = cmd.Start()
+	}
+	if err != nil {
+		for _, f := range files {
+			f.Close()
+		}
+		return nil, err
+	}
+	inR.Close()
+	outW.Close()
+	errW.Close()
+
+	p := &process{cmd: cmd, stdin: inW, stdout: outR, exited: make(chan struct{})}
+	p.logs.Go(func() { logLines(errR, logger) })
+	go func() {
+		p.err = cmd.Wait()
+		close(p.exited)
+		// Whatever the server started holds its ends of the pipes open. It
+		// goes with the server, or the reader would wait for it for ever.
+		p.endGroup()
+		errR.Close()
+	}()
+	return p, nil
+}
+
+// endGroup ends what is left of the group, gently and then for sure. It returns
+// when nothing is left.
+func (p *process) endGroup() {
+	p.stop.Do(func() {
+		if signalGroup(p.cmd, false) && !p.gone(termGrace) {
+			signalGroup(p.cmd, true)
+			p.gone(termGrace)
+		}
+	})
+}
+
+// gone waits at most d for the whole group to end.
+func (p *process) gone(d time.Duration) bool {
+	deadline := time.Now().Add(d)
+	for groupAlive(p.cmd) {
+		if time.Now().After(deadline) {
+			return false
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return true
+}
+
+// close ends the server and all that it started: stdin is closed first, then
+// the group is told to terminate, then killed.
+func (p *process) close() {
+	p.stdin.Close()
+	select {
+	case <-p.exited:
+	case <-time.After(closeGrace):
+	}
+	p.endGroup()
+	<-p.exited
+	p.logs.Wait()
+}
+
+// exit describes how the process ended, or is empty while it runs.
+func (p *process) exit() string {
+	select {
+	case <-p.exited:
+	case <-time.After(200 * time.Millisecond):
+		return ""
+	}
+	if p.err != nil {
+		return p.err.Error()
+	}
+	return "exit status 0"
+}
+
+// logLines logs what a server writes to stderr, long lines cut.
+func logLines(r io.ReadCloser, logger *slog.Logger) {
+	defer r.Close()
+	br := bufio.NewReaderSize(r, 4096)
+	for {
+		line, err := br.ReadSlice('\n')
+		if s := strings.TrimRight(string(line), "\r\n"); s != "" {
+			logger.Info("stderr", "line", strings.ToValidUTF8(s, "\uFFFD"))
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}
+
+// inherited is the environment that servers get from us: all but our own
+// settings, which may hold secrets of ours.
+func inherited(environ []string) []string {
+	var env []string
+	for _, kv := range environ {
+		if !strings.HasPrefix(kv, "RLMPROXY_") {
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// lookPath finds a command. A host started from a desktop often passes a PATH
+// without the places where node and uv live, so these are tried as well.
+func lookPath(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil || strings.ContainsRune(name, filepath.Separator) {
+		return path, err
+	}
+	home, _ := os.UserHomeDir()
+	for _, dir := range []string{"/usr/local/bin", "/opt/homebrew/bin", filepath.Join(home, ".local/bin"), filepath.Join(home, ".cargo/bin"), filepath.Join(home, ".volta/bin")} {
+		if p, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("command %q is not in PATH (%s); give its whole path as \"command\"", name, os.Getenv("PATH"))
+}

@@ -1,0 +1,139 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/middleware/wire"
+)
+
+// An sseLink is a session over the older HTTP+SSE transport, where answers come
+// on a stream of their own: the connection is tapped for ours.
+type sseLink struct {
+	mcp.Connection
+	session *mcp.ClientSession
+	hooks   hooks
+	done    chan struct{}
+
+	mu      sync.Mutex // guards the fields below
+	seq     int64
+	pending map[jsonrpc.ID]chan *jsonrpc.Response
+}
+
+// tap is the transport that lets an sseLink see its connection's messages.
+type tap struct {
+	mcp.Transport
+	link *sseLink
+}
+
+func (t tap) Connect(ctx context.Context) (mcp.Connection, error) {
+	conn, err := t.Transport.Connect(ctx)
+	t.link.Connection = conn
+	return t.link, err
+}
+
+func dialSSE(ctx context.Context, h hooks, url string, client *http.Client) (link, error) {
+	l := &sseLink{hooks: h, done: make(chan struct{}), pending: map[jsonrpc.ID]chan *jsonrpc.Response{}}
+	maxEvent := int(h.maxLineBytes)
+	if maxEvent <= 0 {
+		maxEvent = wire.DefaultMaxLineBytes
+	}
+	session, err := connectBounded(ctx, h, tap{&mcp.SSEClientTransport{Endpoint: url, HTTPClient: client, MaxEventSize: maxEvent}, l})
+	if err != nil {
+		return nil, err
+	}
+	l.session = session
+	go func() {
+		_ = session.Wait()
+		l.mu.Lock()
+		pending := maps.Clone(l.pending)
+		l.pending = nil
+		l.mu.Unlock()
+		for _, wait := range pending {
+			close(wait)
+		}
+		close(l.done)
+	}()
+	return sseHandle{l}, nil
+}
+
+// Read implements [mcp.Connection]: the next message that is not ours.
+func (l *sseLink) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		msg, err := l.Connection.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switch m := msg.(type) {
+		case *jsonrpc.Response:
+			l.mu.Lock()
+			wait, ours := l.pending[m.ID]
+			delete(l.pending, m.ID)
+			l.mu.Unlock()
+			if ours {
+				wait <- m
+				continue
+			}
+		case *jsonrpc.Request:
+			if m.Method == "notifications/progress" {
+				l.hooks.progress(m.Params)
+				continue
+			}
+		}
+		return msg, nil
+	}
+}
+
+// An sseHandle is an sseLink as a link; their Close methods differ.
+type sseHandle struct{ *sseLink }
+
+func (h sseHandle) Meta() map[string]json.RawMessage { return nil }
+func (h sseHandle) Init() *mcp.InitializeResult      { return h.session.InitializeResult() }
+func (h sseHandle) Done() <-chan struct{}            { return h.done }
+func (h sseHandle) Exit() string                     { return "" }
+func (h sseHandle) Close()                           { h.session.Close() }
+
+func (h sseHandle) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	wait := make(chan *jsonrpc.Response, 1)
+	h.mu.Lock()
+	if h.pending == nil {
+		h.mu.Unlock()
+		return nil, wire.ErrClosed
+	}
+	h.seq++
+	id, err := jsonrpc.MakeID("rlm-" + strconv.FormatInt(h.seq, 10))
+	h.pending[id] = wait
+	h.mu.Unlock()
+	if err == nil {
+		err = h.Write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: params})
+	}
+	if err == nil {
+		select {
+		case resp, ok := <-wait:
+			switch {
+			case !ok:
+				return nil, wire.ErrClosed
+			case resp.Error != nil:
+				return nil, resp.Error
+			}
+			return resp.Result, nil
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+			params, _ := json.Marshal(map[string]any{"requestId": id.Raw()})
+			notify, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
+			_ = h.Write(notify, &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
+			cancel()
+		}
+	}
+	h.mu.Lock()
+	delete(h.pending, id)
+	h.mu.Unlock()
+	return nil, err
+}

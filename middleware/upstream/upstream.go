@@ -1,0 +1,340 @@
+// Package upstream keeps one MCP server connected and calls it.
+//
+//	config.Server → Dialer → Upstream.Call → raw result
+//
+// An upstream connects in the background, is restarted with backoff when it
+// ends, and goes on offering its last tool list meanwhile. Results are the
+// server's own bytes.
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/middleware/wire"
+)
+
+// Options configures an [Upstream]. Name and Dial are required.
+type Options struct {
+	Name string
+	Dial Dialer
+	// Impl is how we introduce ourselves. Nil means rlmproxy.
+	Impl *mcp.Implementation
+	// ConnectTimeout bounds one attempt to connect. Zero means 60 seconds: the
+	// first start of an npx server downloads it.
+	ConnectTimeout time.Duration
+	// MaxLineBytes caps one message. Zero means [wire.DefaultMaxLineBytes].
+	MaxLineBytes int64
+	// Changed is called, never concurrently, when the tool list may have
+	// changed. Nil is not called.
+	Changed func()
+	// Logger receives the server's stderr and our own events. Nil discards.
+	Logger *slog.Logger
+}
+
+// Backoff between attempts to connect doubles from the first to the second.
+const (
+	minBackoff = time.Second
+	maxBackoff = time.Minute
+)
+
+// A State is where an upstream stands.
+type State int
+
+const (
+	Connecting State = iota // the first attempt, or the first after a loss
+	Ready
+	Failed // an attempt has failed; the next one waits
+	Closed
+)
+
+func (s State) String() string { return [...]string{"connecting", "ready", "failed", "closed"}[s] }
+
+// A Tool is one of the server's tools, its definition as the server sent it.
+type Tool struct {
+	Name string
+	Raw  json.RawMessage
+}
+
+// An Upstream is one server. Its methods may be called concurrently.
+type Upstream struct {
+	opts   Options
+	logger *slog.Logger
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the supervisor has ended
+	stale  chan struct{} // capacity 1: the tool list must be read again
+
+	mu       sync.Mutex // guards the fields below
+	state    State
+	err      error         // why state is Failed
+	changed  chan struct{} // closed and replaced at each change of state
+	link     link          // nil unless Ready
+	tools    []Tool        // last good list
+	nextTry  time.Time
+	seq      int64
+	progress map[string]chan json.RawMessage // running calls by progress token
+}
+
+// An UnavailableError reports a call to a server that cannot be reached now, or
+// was lost while the call ran.
+type UnavailableError struct {
+	Server string
+	Lost   bool // the call had been sent: it may have taken effect
+	Err    error
+}
+
+func (e *UnavailableError) Error() string {
+	if e.Lost {
+		return fmt.Sprintf("server %q ended while the call ran: %v", e.Server, e.Err)
+	}
+	return fmt.Sprintf("server %q is not available: %v", e.Server, e.Err)
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// New returns an upstream that has begun to connect. Close ends it.
+func New(opts Options) *Upstream {
+	if opts.ConnectTimeout <= 0 {
+		opts.ConnectTimeout = time.Minute
+	}
+	if opts.Impl == nil {
+		opts.Impl = &mcp.Implementation{Name: "rlmproxy", Version: "dev"}
+	}
+	logger := opts.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	u := &Upstream{
+		opts:     opts,
+		logger:   logger.With("server", opts.Name),
+		cancel:   cancel,
+		ended:    make(chan struct{}),
+		stale:    make(chan struct{}, 1),
+		changed:  make(chan struct{}),
+		progress: map[string]chan json.RawMessage{},
+	}
+	go u.supervise(ctx)
+	return u
+}
+
+// Close ends the server and returns when its processes have ended.
+func (u *Upstream) Close() {
+	u.cancel()
+	<-u.ended
+}
+
+// State returns where the upstream stands and, when it has failed, why.
+func (u *Upstream) State() (State, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.state, u.err
+}
+
+// Tools returns the last good tool list, in the server's order.
+func (u *Upstream) Tools() []Tool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.tools
+}
+
+// Settled waits until the first attempt to connect has ended, one way or the
+// other, or ctx has.
+func (u *Upstream) Settled(ctx context.Context) {
+	for {
+		u.mu.Lock()
+		state, changed := u.state, u.changed
+		u.mu.Unlock()
+		if state != Connecting {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (u *Upstream) set(state State, l link, err error, nextTry time.Time) {
+	u.mu.Lock()
+	u.state, u.link, u.err, u.nextTry = state, l, err, nextTry
+	close(u.changed)
+	u.changed = make(chan struct{})
+	u.mu.Unlock()
+}
+
+// supervise connects, waits for the end, and connects again, until ctx ends.
+func (u *Upstream) supervise(ctx context.Context) {
+	defer close(u.ended)
+	defer u.set(Closed, nil, errors.New("the proxy is closing"), time.Time{})
+	backoff := minBackoff
+	for ctx.Err() == nil {
+		begun := time.Now()
+		l, err := u.connect(ctx)
+		if err == nil {
+			err = u.serve(ctx, l)
+			if time.Since(begun) > maxBackoff {
+				backoff = minBackoff
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			u.logger.Warn("server ended, restarting", "error", err)
+			if time.Since(begun) > minBackoff {
+				continue // it had worked: calls wait for the restart
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		u.logger.Error("not connected", "error", err, "next_try", backoff)
+		u.set(Failed, nil, err, time.Now().Add(backoff))
+		select {
+		case <-time.After(backoff):
+		case <-ctx.Done():
+			return
+		}
+		backoff = min(2*backoff, maxBackoff)
+	}
+}
+
+func (u *Upstream) connect(ctx context.Context) (link, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.ConnectTimeout, fmt.Errorf("no answer to the handshake within %v", u.opts.ConnectTimeout))
+	defer cancel()
+	l, err := u.opts.Dial(ctx, hooks{
+		logger:       u.logger,
+		impl:         u.opts.Impl,
+		maxLineBytes: u.opts.MaxLineBytes,
+		listChanged:  u.markStale,
+		progress:     u.onProgress,
+	})
+	if err == nil {
+		var tools []Tool
+		if tools, err = listTools(ctx, l); err == nil {
+			u.mu.Lock()
+			u.tools = tools
+			u.mu.Unlock()
+			return l, nil
+		}
+		l.Close()
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return nil, err
+}
+
+// serve keeps l until it ends or ctx does, and says why it ended.
+func (u *Upstream) serve(ctx context.Context, l link) error {
+	u.set(Ready, l, nil, time.Time{})
+	u.logger.Info("connected", "tools", len(u.Tools()), "protocol", l.Init().ProtocolVersion)
+	u.notify()
+	for {
+		select {
+		case <-ctx.Done():
+			u.set(Closed, nil, errors.New("the proxy is closing"), time.Time{})
+			l.Close()
+			return ctx.Err()
+		case <-l.Done():
+			err := errors.New("it closed the connection")
+			if how := l.Exit(); how != "" {
+				err = errors.New(how)
+			}
+			u.set(Connecting, nil, err, time.Time{})
+			l.Close()
+			return err
+		case <-u.stale:
+			u.relist(ctx, l)
+		}
+	}
+}
+
+func (u *Upstream) relist(ctx context.Context, l link) {
+	ctx, cancel := context.WithTimeout(ctx, u.opts.ConnectTimeout)
+	defer cancel()
+	tools, err := listTools(ctx, l)
+	if err != nil {
+		u.logger.Warn("tools/list", "error", err)
+		return
+	}
+	u.mu.Lock()
+	u.tools = tools
+	u.mu.Unlock()
+	u.notify()
+}
+
+func (u *Upstream) notify() {
+	if u.opts.Changed != nil {
+		u.opts.Changed()
+	}
+}
+
+func (u *Upstream) markStale() {
+	select {
+	case u.stale <- struct{}{}:
+	default:
+	}
+}
+
+// Call sends a request once the server is connected and returns the raw result.
+// While the server connects for the first time or is being restarted the call
+// waits; while it has failed the call fails at once.
+//
+// Errors: *[jsonrpc.Error] as the server sent it, *[UnavailableError], or ctx's
+// cause.
+func (u *Upstream) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	l, err := u.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return u.call(ctx, l, method, params)
+}
+
+func (u *Upstream) call(ctx context.Context, l link, method string, params json.RawMessage) (json.RawMessage, error) {
+	result, err := l.Call(ctx, method, params)
+	if errors.Is(err, wire.ErrClosed) {
+		if how := l.Exit(); how != "" {
+			err = errors.New(how)
+		}
+		return nil, &UnavailableError{Server: u.opts.Name, Lost: true, Err: err}
+	}
+	return result, err
+}
+
+// ready returns the live link, waiting for one that is being made.
+func (u *Upstream) ready(ctx context.Context) (link, error) {
+	for {
+		u.mu.Lock()
+		state, l, err, changed, next := u.state, u.link, u.err, u.changed, u.nextTry
+		u.mu.Unlock()
+		switch state {
+		case Ready:
+			return l, nil
+		case Failed:
+			return nil, &UnavailableError{Server: u.opts.Name, Err: fmt.Errorf("%w (next attempt in %v)", err, max(time.Until(next), 0).Round(time.Second))}
+		case Closed:
+			return nil, &UnavailableError{Server: u.opts.Name, Err: err}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, &UnavailableError{Server: u.opts.Name, Err: fmt.Errorf("still connecting: %w", context.Cause(ctx))}
+		}
+	}
+}
+
+// A lost answer may be a method that the server does not have: servers without
+// tools need not know tools/list.
+func methodNotFound(err error) bool {
+	var e *jsonrpc.Error
+	return errors.As(err, &e) && e.Code == jsonrpc.CodeMethodNotFound
+}
