@@ -79,17 +79,14 @@ func (l *httpLink) Close() {
 func (l *httpLink) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	id := strconv.Quote("rlm-" + strconv.FormatInt(l.seq.Add(1), 10))
 	resp, err := l.post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params), method)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, err
+	var raw json.RawMessage
+	if err == nil {
+		raw, err = l.answer(resp, id)
+		resp.Body.Close()
 	}
-	defer resp.Body.Close()
-	raw, err := l.answer(ctx, resp, id)
-	if ctx.Err() != nil {
-		go l.cancelled(id)
-		return nil, context.Cause(ctx)
+	if err != nil && ctx.Err() != nil {
+		l.cancelled(id)
+		err = context.Cause(ctx)
 	}
 	return raw, err
 }
@@ -121,7 +118,7 @@ func (l *httpLink) cancelled(id string) {
 
 // answer reads the answer to the call with this id from a response, which is
 // one message or a stream of them.
-func (l *httpLink) answer(ctx context.Context, resp *http.Response, id string) (json.RawMessage, error) {
+func (l *httpLink) answer(resp *http.Response, id string) (json.RawMessage, error) {
 	maxBytes := l.hooks.maxLineBytes
 	if maxBytes <= 0 {
 		maxBytes = wire.DefaultMaxLineBytes

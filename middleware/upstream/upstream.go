@@ -31,6 +31,10 @@ type Options struct {
 	// ConnectTimeout bounds one attempt to connect. Zero means 60 seconds: the
 	// first start of an npx server downloads it.
 	ConnectTimeout time.Duration
+	// MinBackoff is the first pause between attempts to connect; it doubles up
+	// to a minute. A server that ran for less counts as a failed attempt. Zero
+	// means one second.
+	MinBackoff time.Duration
 	// MaxLineBytes caps one message. Zero means [wire.DefaultMaxLineBytes].
 	MaxLineBytes int64
 	// Changed is called, never concurrently, when the tool list may have
@@ -40,11 +44,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Backoff between attempts to connect doubles from the first to the second.
-const (
-	minBackoff = time.Second
-	maxBackoff = time.Minute
-)
+// maxBackoff is the longest pause between attempts to connect.
+const maxBackoff = time.Minute
 
 // A State is where an upstream stands.
 type State int
@@ -104,6 +105,9 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 func New(opts Options) *Upstream {
 	if opts.ConnectTimeout <= 0 {
 		opts.ConnectTimeout = time.Minute
+	}
+	if opts.MinBackoff <= 0 {
+		opts.MinBackoff = time.Second
 	}
 	if opts.Impl == nil {
 		opts.Impl = &mcp.Implementation{Name: "rlmproxy", Version: "dev"}
@@ -176,20 +180,20 @@ func (u *Upstream) set(state State, l link, err error, nextTry time.Time) {
 func (u *Upstream) supervise(ctx context.Context) {
 	defer close(u.ended)
 	defer u.set(Closed, nil, errors.New("the proxy is closing"), time.Time{})
-	backoff := minBackoff
+	backoff := u.opts.MinBackoff
 	for ctx.Err() == nil {
 		begun := time.Now()
 		l, err := u.connect(ctx)
 		if err == nil {
 			err = u.serve(ctx, l)
 			if time.Since(begun) > maxBackoff {
-				backoff = minBackoff
+				backoff = u.opts.MinBackoff
 			}
 			if ctx.Err() != nil {
 				return
 			}
 			u.logger.Warn("server ended, restarting", "error", err)
-			if time.Since(begun) > minBackoff {
+			if time.Since(begun) > u.opts.MinBackoff {
 				continue // it had worked: calls wait for the restart
 			}
 		}
@@ -318,7 +322,11 @@ func (u *Upstream) ready(ctx context.Context) (link, error) {
 		u.mu.Unlock()
 		switch state {
 		case Ready:
-			return l, nil
+			select {
+			case <-l.Done(): // lost, and about to be replaced
+			default:
+				return l, nil
+			}
 		case Failed:
 			return nil, &UnavailableError{Server: u.opts.Name, Err: fmt.Errorf("%w (next attempt in %v)", err, max(time.Until(next), 0).Round(time.Second))}
 		case Closed:

@@ -1,0 +1,331 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// testServer is the environment variable that turns the test binary into a
+// server that misbehaves as its value says.
+const testServer = "TEST_MCP_SERVER"
+
+func TestMain(m *testing.M) {
+	if how := os.Getenv(testServer); how != "" {
+		misbehave(how)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// misbehave is a server written line by line, since no SDK would do these
+// things. Its tools are named after what they do.
+func misbehave(how string) {
+	out := func(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }
+	switch how {
+	case "silent":
+		select {}
+	case "dead":
+		fmt.Fprintln(os.Stderr, "cannot open database")
+		os.Exit(3)
+	case "banner":
+		out("Welcome to the server\n\n{\"level\":\"info\"}\n[1,2]\n\"text\"")
+	}
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			if how == "stubborn" {
+				time.Sleep(time.Hour)
+			}
+			return
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct {
+				Name      string
+				Arguments json.RawMessage
+				Cursor    string
+				Meta      struct{ ProgressToken json.RawMessage } `json:"_meta"`
+			}
+		}
+		if err := json.Unmarshal(line, &m); err != nil {
+			panic(err)
+		}
+		answer := func(format string, args ...any) {
+			out(`{"jsonrpc":"2.0","id":%s,"result":`+format+`}`, append([]any{m.ID}, args...)...)
+		}
+		switch m.Method {
+		case "initialize":
+			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"m","version":"1"}}`)
+		case "tools/list":
+			if m.Params.Cursor == "" {
+				answer(`{"tools":[{"name":"one","x":1.0}],"nextCursor":"2"}`)
+			} else {
+				answer(`{"tools":[{"x":9007199254740993,"name":"two"}]}`)
+			}
+		case "tools/call":
+			switch m.Params.Name {
+			case "echo":
+				answer(`{"content":[],"z":%s}`, m.Params.Arguments)
+			case "die":
+				os.Exit(4)
+			case "pid":
+				answer(`{"content":[],"pid":%d}`, os.Getpid())
+			case "hang":
+			case "refuse":
+				out(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no such thing","data":{"n":9007199254740993}}}`, m.ID)
+			case "huge":
+				answer(`{"content":"%s"}`, strings.Repeat("x", 1<<20))
+			case "deep":
+				answer(`{"content":%s%s}`, strings.Repeat("[", 100_000), strings.Repeat("]", 100_000))
+			case "latin1":
+				answer("{\"content\":\"caf\xe9\"}")
+			case "junk":
+				out("debug: about to answer")
+				answer(`{"content":[]}`)
+			case "progress":
+				for i := range 3 {
+					out(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":%d,"x":1.0,"progressToken":%s}}`, i, m.Params.Meta.ProgressToken)
+				}
+				answer(`{"content":[]}`)
+			case "child":
+				cmd := exec.Command("sleep", "1000")
+				if err := cmd.Start(); err != nil {
+					panic(err)
+				}
+				answer(`{"content":[],"pid":%d}`, cmd.Process.Pid)
+			}
+		}
+	}
+}
+
+// run starts the server that behaves as how.
+func run(t *testing.T, how string, opts Options) *Upstream {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Name = "test"
+	opts.Dial = Stdio(Command{Path: exe, Env: []string{testServer + "=" + how, "GORACE=atexit_sleep_ms=0"}})
+	u := New(opts)
+	t.Cleanup(u.Close)
+	return u
+}
+
+func call(t *testing.T, u *Upstream, tool, args string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	raw, err := u.CallTool(ctx, ToolCall{Name: tool, Arguments: json.RawMessage(args)})
+	return string(raw), err
+}
+
+func TestToolsAreRaw(t *testing.T) {
+	u := run(t, "well", Options{})
+	u.Settled(t.Context())
+	var got []string
+	for _, tool := range u.Tools() {
+		got = append(got, tool.Name+" "+string(tool.Raw))
+	}
+	if want := `one {"name":"one","x":1.0};two {"x":9007199254740993,"name":"two"}`; strings.Join(got, ";") != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	args := `{ "b":1.0, "a":9007199254740993, "s":"é<&>" }`
+	if raw, err := call(t, u, "echo", args); err != nil || raw != `{"content":[],"z":`+args+`}` {
+		t.Errorf("echo: %s, %v", raw, err)
+	}
+}
+
+// TestOneCallFails: what is wrong with one answer fails that call and no other.
+func TestOneCallFails(t *testing.T) {
+	u := run(t, "banner", Options{MaxLineBytes: 512 << 10})
+	tests := []struct{ tool, want, wantErr string }{
+		{"huge", "", "message of 1048"},
+		{"deep", "", "nested deeper than"},
+		{"latin1", "{\"content\":\"caf\xe9\"}", ""},
+		{"junk", `{"content":[]}`, ""},
+		{"refuse", "", "no such thing"},
+	}
+	for _, tt := range tests {
+		got, err := call(t, u, tt.tool, `{}`)
+		if got != tt.want || (err == nil) != (tt.wantErr == "") || err != nil && !strings.Contains(err.Error(), tt.wantErr) {
+			t.Errorf("%s: %.80q, %v, want %q, %q", tt.tool, got, err, tt.want, tt.wantErr)
+		}
+		if got, err := call(t, u, "echo", `7`); err != nil || got != `{"content":[],"z":7}` {
+			t.Fatalf("after %s: %s, %v", tt.tool, got, err)
+		}
+	}
+	_, err := call(t, u, "refuse", `{}`)
+	var rpc *jsonrpc.Error
+	if !errors.As(err, &rpc) || string(rpc.Data) != `{"n":9007199254740993}` {
+		t.Errorf("the server's own error: %v", err)
+	}
+}
+
+func TestRestart(t *testing.T) {
+	u := run(t, "well", Options{MinBackoff: time.Nanosecond})
+	if _, err := call(t, u, "echo", `1`); err != nil {
+		t.Fatal(err)
+	}
+	_, err := call(t, u, "die", `{}`)
+	var down *UnavailableError
+	if !errors.As(err, &down) || !down.Lost || !strings.Contains(err.Error(), "exit status 4") {
+		t.Errorf("the call that lost its server: %v", err)
+	}
+	if got, err := call(t, u, "echo", `2`); err != nil || got != `{"content":[],"z":2}` {
+		t.Errorf("the next call: %s, %v", got, err)
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	var log lockedBuffer
+	dead := run(t, "dead", Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	silent := run(t, "silent", Options{ConnectTimeout: 50 * time.Millisecond})
+	missing := New(Options{Name: "missing", Dial: Stdio(Command{Path: "no-such-command-anywhere"})})
+	defer missing.Close()
+	for _, tt := range []struct {
+		name string
+		u    *Upstream
+		want string
+	}{
+		{"dead", dead, "exit status 3"},
+		{"silent", silent, "no answer to the handshake within 50ms"},
+		{"missing", missing, "not in PATH"},
+	} {
+		tt.u.Settled(t.Context())
+		_, err := call(t, tt.u, "echo", `1`)
+		var down *UnavailableError
+		if !errors.As(err, &down) || down.Lost || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
+		}
+	}
+	if !strings.Contains(log.String(), "cannot open database") {
+		t.Errorf("stderr is not in the log: %s", log.String())
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func TestCancel(t *testing.T) {
+	u := run(t, "well", Options{})
+	u.Settled(t.Context())
+	cause := errors.New("enough")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, cause)
+	defer cancel()
+	if _, err := u.CallTool(ctx, ToolCall{Name: "hang"}); !errors.Is(err, cause) {
+		t.Errorf("hang: %v, want the context's cause", err)
+	}
+	if _, err := call(t, u, "echo", `1`); err != nil {
+		t.Errorf("after it: %v", err)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	u := run(t, "well", Options{})
+	var got []string
+	_, err := u.CallTool(t.Context(), ToolCall{Name: "progress", Progress: func(p json.RawMessage) { got = append(got, string(p)) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 3 || !strings.Contains(got[2], `"progress":2,"x":1.0`) {
+		t.Errorf("progress %q, want three, the last one 2", got)
+	}
+}
+
+// alive reports whether a process with this id runs (zombies do not).
+func alive(pid int) bool {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
+func TestCloseEndsTheGroup(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("reads /proc")
+	}
+	for _, how := range []string{"well", "stubborn"} {
+		u := run(t, how, Options{})
+		var pids []int
+		for _, tool := range []string{"pid", "child"} {
+			raw, err := call(t, u, tool, `{}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var r struct{ PID int }
+			if err := json.Unmarshal([]byte(raw), &r); err != nil || !alive(r.PID) {
+				t.Fatalf("%s: %s, %v", tool, raw, err)
+			}
+			pids = append(pids, r.PID)
+		}
+		u.Close()
+		for _, pid := range pids {
+			if alive(pid) {
+				t.Errorf("%s: process %d is left", how, pid)
+			}
+		}
+		if _, err := call(t, u, "echo", `1`); err == nil || !strings.Contains(err.Error(), "closing") {
+			t.Errorf("%s: a call after Close: %v", how, err)
+		}
+	}
+}
+
+func TestGoroutinesEnd(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 3 {
+		u := run(t, "well", Options{})
+		if _, err := call(t, u, "echo", `1`); err != nil {
+			t.Fatal(err)
+		}
+		u.Close()
+	}
+	// Those of the runtime and of os/exec end a moment after Close.
+	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			buf := make([]byte, 64<<10)
+			t.Fatalf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	got := inherited([]string{"PATH=/bin", "RLMPROXY_TOKEN=secret", "HOME=/"})
+	if strings.Join(got, " ") != "PATH=/bin HOME=/" {
+		t.Errorf("inherited %q", got)
+	}
+}

@@ -1,0 +1,191 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+)
+
+var _ Stage = (*Format)(nil)
+
+// Format writes a document another way. It is a [Stage]; the zero Format
+// is "json".
+//
+//	json   minified JSON; JSON Lines stay lines
+//	table  a line of field names, a line per record, cells between |
+//	lines  one minified JSON value a line: elements of an array, {"key":value} of an object
+//	text   strings without quotes, a line each; other values as JSON
+//
+// A table loses nothing but the order of keys: a cell is a plain string, or
+// JSON where that could be mistaken; an empty cell is a field that the
+// record lacks.
+type Format struct {
+	As string // "json", "table", "lines" or "text"; empty means "json"
+}
+
+func (f *Format) String() string { return "format " + f.As }
+
+// Apply is an [*Error] for an unknown form, for text as anything but text,
+// and for a table of what are no records.
+func (f *Format) Apply(ctx context.Context, in Value) (Value, error) {
+	t := ticker{ctx: ctx}
+	switch f.As {
+	case "", "json", "table", "lines", "text":
+	default:
+		return Value{}, badArguments(`"format" is json, table, lines or text`, "unknown format %s", quotePreview(f.As, 40))
+	}
+	if in.Kind == Text {
+		switch f.As {
+		case "", "text", "lines":
+			return in, nil
+		}
+		return Value{}, badArguments(`leave "format" out`, "format %s needs JSON; this is text", f.As)
+	}
+	var (
+		out  []byte
+		kind = Text
+		err  error
+	)
+	switch f.As {
+	case "table":
+		var ok bool
+		if out, ok = table(in, &t); !ok {
+			if err := ctx.Err(); err != nil {
+				return Value{}, err
+			}
+			return Value{}, badArguments(`use "format":"lines", or select records first, e.g. "jq":"[.[] | {name, id}]"`,
+				"a table needs an array of objects, none with a key twice")
+		}
+	case "lines":
+		kind = JSONLines
+		out, err = appendLines(nil, in, &t, appendMinified)
+	case "text":
+		out, err = appendLines(nil, in, &t, appendText)
+	default:
+		kind = in.Kind
+		if in.Kind == JSONLines {
+			out, err = appendLines(nil, in, &t, appendMinified)
+		} else {
+			out = appendMinified(nil, in.Data)
+		}
+	}
+	if err != nil {
+		return Value{}, err
+	}
+	v := derive(in, kind, out)
+	if f.As != "text" {
+		v.Unit, v.Items, v.Total = in.Unit, in.Items, in.Total
+	}
+	return v, nil
+}
+
+// appendLines writes the items of v, each by one, a line each.
+func appendLines(dst []byte, v Value, t *ticker, one func(dst, value []byte) []byte) ([]byte, error) {
+	switch {
+	case v.Kind == JSON && kindOf(v.Data) == '{':
+		for key, value := range members(v.Data) {
+			dst = append(append(append(dst, '{'), key...), ':')
+			dst = append(appendMinified(dst, value), "}\n"...)
+			if err := t.err(); err != nil {
+				return nil, err
+			}
+		}
+	case v.Kind == JSON && kindOf(v.Data) != '[':
+		dst = append(one(dst, v.Data), '\n')
+	default:
+		for _, value := range items(v) {
+			dst = append(one(dst, value), '\n')
+			if err := t.err(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return dst, nil
+}
+
+func appendText(dst, value []byte) []byte {
+	if value = bytes.TrimSpace(value); kindOf(value) == '"' {
+		return append(dst, unquote(value)...)
+	}
+	return appendMinified(dst, value)
+}
+
+// table writes records as rows, and reports false for what has none. The
+// columns are in the order of first appearance.
+func table(v Value, t *ticker) ([]byte, bool) {
+	if v.Kind == JSON && kindOf(v.Data) != '[' {
+		return nil, false
+	}
+	var (
+		columns []string
+		at      = map[string]int{}
+		rows    [][][]byte
+	)
+	for _, record := range items(v) {
+		if kindOf(record) != '{' || t.err() != nil {
+			return nil, false
+		}
+		row := make([][]byte, len(columns))
+		for key, value := range members(record) {
+			name := unquote(key)
+			i, known := at[name]
+			if !known {
+				// Thousands of columns are a map, which no table shows well.
+				if i = len(columns); i >= 500 {
+					return nil, false
+				}
+				at[name] = i
+				columns = append(columns, name)
+			}
+			for len(row) <= i {
+				row = append(row, nil)
+			}
+			if row[i] != nil {
+				return nil, false
+			}
+			row[i] = value
+		}
+		rows = append(rows, row)
+	}
+	if len(columns) == 0 {
+		return nil, false
+	}
+	var out []byte
+	for i, name := range columns {
+		if i > 0 {
+			out = append(out, '|')
+		}
+		out = appendCell(out, appendQuoted(nil, name))
+	}
+	for _, row := range rows {
+		out = append(out, '\n')
+		for i := range columns {
+			if i > 0 {
+				out = append(out, '|')
+			}
+			if i < len(row) && row[i] != nil {
+				out = appendCell(out, row[i])
+			}
+		}
+	}
+	return append(out, '\n'), true
+}
+
+// appendCell writes a value so that it reads back: a string without quotes
+// only if nothing else looks like it.
+func appendCell(dst, value []byte) []byte {
+	if value[0] != '"' {
+		// Compact JSON has a bare | only inside strings, where the JSON
+		// escape says the same.
+		cell := appendMinified(nil, value)
+		return append(dst, bytes.ReplaceAll(cell, []byte{'|'}, []byte(`\u007c`))...)
+	}
+	s := value[1 : len(value)-1]
+	plain := len(s) > 0 && !isSpace(s[0]) && !isSpace(s[len(s)-1]) &&
+		!slices.Contains([]byte(`"{[`), s[0]) && !bytes.ContainsAny(s, "|\\") && !json.Valid(s)
+	if plain {
+		return append(dst, s...)
+	}
+	return append(dst, bytes.ReplaceAll(value, []byte{'|'}, []byte(`\u007c`))...)
+}

@@ -1,0 +1,146 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestJQ(t *testing.T) {
+	const doc = `{"items":[{"id":9007199254740993,"name":"a"},{"id":2,"name":"b","x":1.50}],"s":"{\"n\":1}"}`
+	for _, tt := range []struct {
+		program, in, want string
+		kind              Kind
+	}{
+		{".items[0].id", doc, `9007199254740993`, JSON},
+		{".items[].name", doc, "\"a\"\n\"b\"\n", JSONLines},
+		{".items[1]", doc, `{"id":2,"name":"b","x":1.50}`, JSON},
+		{"{b: 1, a: 2}", doc, `{"a":2,"b":1}`, JSON},
+		{".items | map({name})", doc, `[{"name":"a"},{"name":"b"}]`, JSON},
+		{".s | fromjson | .n", doc, `1`, JSON},
+		{"empty", doc, "", JSONLines},
+		{"length", "{\"a\":1}\n{\"a\":2}\n", "2", JSON},
+		{"map(.a) | add", "{\"a\":1}\n{\"a\":2}\n", "3", JSON},
+		{"del(.items[0]) | .items | length", doc, "1", JSON},
+		{`"<&>\u2028é"`, doc, `"<&>\u2028é"`, JSON},
+		{"nan, infinite | tostring", doc, "\"null\"\n\"1.7976931348623157e+308\"\n", JSONLines},
+		{"halt", doc, "", JSONLines},
+		{"[env, $ENV]", doc, "[{},{}]", JSON},
+		{"reduce .items[] as $i (0; . + 1)", doc, "2", JSON},
+	} {
+		got := apply(t, &JQ{tt.program}, tt.in)
+		if string(got.Data) != tt.want || got.Kind != tt.kind {
+			t.Errorf("%s: %v %s, want %v %s", tt.program, got.Kind, got.Data, tt.kind, tt.want)
+		}
+	}
+}
+
+func TestJQErrors(t *testing.T) {
+	const doc = `{"items":[{"id":1,"user-id":2}]}`
+	for _, tt := range []struct{ program, code, text, hint string }{
+		{".items[]]", BadJQ, "jq: unexpected token \"]\"\n    .items[]]\n            ^", "proxy_explore"},
+		{".items[] |\n  .id ==", BadJQ, "jq: unexpected EOF\n      .id ==\n            ^", ""},
+		{"$.items[*].id", BadJQ, "jq: ", ".items[].id"},
+		{"items[].id", BadJQ, "jq: ", ".items[].id"},
+		{".items[] | select(.id == 'x')", BadJQ, "jq: ", `.items[] | select(.id == "x")`},
+		{".items[] | select(.id == 1 && true)", BadJQ, "jq: ", "1 and true"},
+		{".missing[]", BadJQ, "cannot iterate over: null", "[]?"},
+		{".items.id", BadJQ, "expected an object but got: array", ""},
+		{"nosuch(1)", BadJQ, "function not defined: nosuch/1", ""},
+		{"input", BadJQ, "input", ""},
+		{`import "x" as x; .`, BadJQ, "jq: ", ""},
+		{strings.Repeat("(", 300) + "." + strings.Repeat(")", 300), BadJQ, "deeper than 200", ""},
+		{strings.Repeat("[", 1_000_000), BadJQ, "1,000,000 bytes", ""},
+		{strings.Repeat("-", 9_999), BadJQ, "jq: ", ""},
+		{strings.Repeat(".|", 4_999) + "error", BadJQ, "jq: ", ""},
+		{"reduce range(900) as $i (0; [.]) | [[., .], [[[.]]]] | [range(200)] as $x | reduce range(200) as $i (.; [.])", LimitMemory, "deeper than 1,000", ""},
+		{"range(1000000)", LimitMemory, "100,000 outputs", "limit("},
+		{`[range(40) | "x" * 1000000]`, LimitMemory, "32 MiB", ""},
+		{"reduce range(3e6) as $i (null; [.]) | tojson", LimitTime, "4,000,000 steps", "group_by"},
+		{`[range(3e6) | "a"] as $p | null | setpath($p; 1) | tojson`, LimitTime, "steps", ""},
+		{"null | last(limit(3000000; recurse(.a))) = 1 | tojson", LimitTime, "steps", ""},
+		{"def f: [.] | f; f", LimitTime, "steps", ""},
+		{"[.] | until(false; [.])", LimitTime, "steps", ""},
+		{"last(repeat([.]))", LimitTime, "steps", ""},
+	} {
+		e := applyError(t, &JQ{tt.program}, doc)
+		if e.Code != tt.code || !strings.Contains(e.Text, tt.text) || !strings.Contains(e.Hint, tt.hint) {
+			t.Errorf("%.60s: %s: %v", tt.program, e.Code, e)
+		}
+		if len(e.Error()) > 1000 {
+			t.Errorf("%.60s: error of %d bytes", tt.program, len(e.Error()))
+		}
+	}
+}
+
+// TestJQSharedTree runs programs that update while others read the tree;
+// it is for the race detector.
+func TestJQSharedTree(t *testing.T) {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, `{"id":%d,"user":{"name":"n%d","tags":[1,2,3]}}`+"\n", i, i)
+	}
+	in := Recognise([]byte(b.String()), memoMap())
+	before := runJQ(t, in, "map(.user) | tojson")
+	var wg sync.WaitGroup
+	for _, program := range []string{
+		"del(.[].user.name)", "delpaths([[0,\"user\"],[1,\"user\",\"tags\",0]])", "map_values(.user)", ".[].id |= . + 1", ".[0].user.tags |= empty",
+		".[].user.tags[0] = 7", "map(with_entries(.))", "walk(if type == \"object\" then del(.id) else . end)", "map(.user.tags | sort) | add", "map(.user + {a:1})", "to_entries | map(.value.id) | add",
+		"[.[] | .user.tags + [4]] | length", "map(del(.user))", "pick(.[0].user)", "[paths] | length", "add | keys", "reduce .[] as $x ({}; . + $x)", ".[0].user *= {b:2}", "group_by(.user.name) | length", "[limit(3; .[])] | .[0].id //= 3", "[.. | numbers] | add",
+	} {
+		for range 2 {
+			wg.Go(func() { runJQ(t, in, program) })
+		}
+	}
+	wg.Wait()
+	if after := runJQ(t, in, "map(.user) | tojson"); after != before {
+		t.Error("a program changed the shared tree")
+	}
+}
+
+func runJQ(t *testing.T, in Value, program string) string {
+	out, err := (&JQ{program}).Apply(context.Background(), in)
+	if err != nil {
+		t.Errorf("%s: %v", program, err)
+	}
+	return string(out.Data)
+}
+
+// TestJQDeadline has programs that heed the context, and one that does not,
+// which is left behind.
+func TestJQDeadline(t *testing.T) {
+	for _, program := range []string{"[range(1e12)] | length", `"abc" * 100000000 | test("c$")`} {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		_, err := (&JQ{program}).Apply(ctx, Recognise([]byte("{}"), nil))
+		cancel()
+		if e := (*Error)(nil); !errors.As(err, &e) || e.Code != LimitTime {
+			t.Errorf("%s: %v", program, err)
+		}
+	}
+}
+
+func TestJQBusy(t *testing.T) {
+	stray.Add(maxStray)
+	defer stray.Add(-maxStray)
+	if e := applyError(t, &JQ{"."}, "{}"); e.Code != LimitTime || !strings.Contains(e.Text, "busy") {
+		t.Error(e)
+	}
+}
+
+func FuzzJQ(f *testing.F) {
+	for _, program := range []string{".", ".a[]?", "$.a", "a'b", "..", "[.[]?|tojson]", "@base64d", `"\(1;2)"`, "def f: f; f", "limit(3;repeat(1))", "\xff", "if", ".[-1:]"} {
+		f.Add(program, `{"a":[1,{"b":null}]}`)
+	}
+	f.Fuzz(func(t *testing.T, program, doc string) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		out, err := (&JQ{program}).Apply(ctx, Recognise([]byte(doc), nil))
+		if err == nil && out.Kind == JSON && !isLines(out.Data) && kindOf(out.Data) == 0 {
+			t.Errorf("%q: no JSON: %q", program, out.Data)
+		}
+	})
+}

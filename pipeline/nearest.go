@@ -1,0 +1,95 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// missing is the error for the first path of m that led nowhere. In a
+// document without any record, nothing is missing.
+func missing(ctx context.Context, in Value, m *mask) error {
+	for _, path := range m.paths {
+		node := m
+		for _, s := range path {
+			node = node.child(s)
+		}
+		if len(path) == 0 || node.hits > 0 {
+			continue
+		}
+		known, err := knownPaths(ctx, in)
+		if err != nil {
+			return err
+		}
+		if len(known) == 0 {
+			return nil
+		}
+		return noSuchPath(path, known)
+	}
+	return nil
+}
+
+// noSuchPath names the paths that path may have meant.
+func noSuchPath(path Path, known []Path) *Error {
+	near := nearest(path, known, 5)
+	names := make([]string, len(near))
+	for i, p := range near {
+		names[i] = clip(p.String(), 80)
+	}
+	hint := "proxy_explore shows which fields exist"
+	if len(names) > 0 {
+		hint = "nearest: " + strings.Join(names, ", ")
+	}
+	return badArguments(hint, "no field %s in the data", clip(path.String(), 120))
+}
+
+// nearest returns up to limit of the known paths, most similar first: same
+// last key, then fewest edits over the whole, then document order.
+func nearest(path Path, known []Path, limit int) []Path {
+	type scored struct {
+		path Path
+		edit int
+	}
+	want := bare(path)
+	all := make([]scored, 0, len(known))
+	for _, p := range known {
+		have := bare(p)
+		if len(have) > 200 || len(want) > 200 {
+			continue // edits are quadratic, and such a name says little
+		}
+		s := scored{p, levenshtein.ComputeDistance(strings.ToLower(want), strings.ToLower(have))}
+		if last := lastKey(path); last != "" && strings.EqualFold(last, lastKey(p)) {
+			s.edit = min(s.edit, 1)
+		}
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(a.edit, b.edit) })
+	out := make([]Path, 0, limit)
+	for _, s := range all[:min(limit, len(all))] {
+		out = append(out, s.path)
+	}
+	return out
+}
+
+// bare writes a path without the arrays, which are implied anyway.
+func bare(p Path) string {
+	var keys []string
+	for _, s := range p {
+		if s.Kind == StepKey {
+			keys = append(keys, s.Key)
+		}
+	}
+	return strings.Join(keys, ".")
+}
+
+func lastKey(p Path) string {
+	for _, s := range slices.Backward(p) {
+		if s.Kind == StepKey {
+			return s.Key
+		}
+	}
+	return ""
+}

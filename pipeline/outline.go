@@ -1,0 +1,209 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+var _ Stage = (*Outline)(nil)
+
+// Outline describes a document instead of showing it. It is a [Stage]; what
+// comes out is text.
+//
+// Of JSON it tells every path, with types, how often it is present, ranges
+// and the distinct values if they are few. Each path is written so that it
+// works in fields, and in jq behind a dot. Of text it tells the format, the
+// outline and both ends. The zero Outline describes the whole document.
+type Outline struct {
+	Path     string // narrow to this first; empty is the whole
+	MaxDepth int    // levels of fields; 0 means 3
+}
+
+// maxPathLines of an outline are printed; the rest is counted.
+const maxPathLines = 300
+
+func (o *Outline) String() string { return fmt.Sprintf("outline path=%q depth=%d", o.Path, o.MaxDepth) }
+
+// Apply is an [*Error] for a Path that cannot be read or leads nowhere.
+func (o *Outline) Apply(ctx context.Context, in Value) (Value, error) {
+	if o.MaxDepth < 0 || o.MaxDepth > maxDepth {
+		return Value{}, badArguments(`leave "max_depth" out for 3`, "max_depth %d; it is 1 to %d", o.MaxDepth, maxDepth)
+	}
+	depth := o.MaxDepth
+	if depth == 0 {
+		depth = 3
+	}
+	path, err := ParsePath(o.Path)
+	if err != nil {
+		return Value{}, err
+	}
+	v, err := narrow(ctx, in, path)
+	if err != nil {
+		return Value{}, err
+	}
+	var b strings.Builder
+	if v.Kind == Text {
+		err = outlineText(ctx, &b, v.Value)
+	} else {
+		err = outlineJSON(ctx, &b, v, depth)
+	}
+	if err != nil {
+		return Value{}, err
+	}
+	out := derive(in, Text, []byte(b.String()))
+	return out, nil
+}
+
+// outlineJSON prints paths from the root of the document.
+func outlineJSON(ctx context.Context, b *strings.Builder, v place, depth int) error {
+	root, err := survey(ctx, v.Value, depth)
+	if err != nil {
+		return err
+	}
+	top := root
+	switch {
+	case v.many:
+		fmt.Fprintf(b, "at %s: %s, %s bytes\n", v.at, plural(root.maxLen, "values"), comma(root.bytes))
+		// The list was made here: its elements stand at v.at themselves.
+		if top = root.items; top.count > 0 {
+			fmt.Fprintf(b, "%s  %s\n", v.at, describe(v.at, top, root))
+		}
+	case len(v.at) > 0:
+		fmt.Fprintf(b, "at %s: %s, %s bytes\n", v.at, describeRoot(v.Value, root), comma(root.bytes))
+	default:
+		fmt.Fprintf(b, "%s, %s bytes\n", describeRoot(v.Value, root), comma(len(v.Data)))
+	}
+	lines, hidden := 0, 0
+	top.walk(v.at, func(at Path, sh, parent *shape) {
+		if lines >= maxPathLines {
+			hidden++
+			return
+		}
+		if lines == 0 {
+			b.WriteString("paths, for fields; jq: put a dot in front\n")
+		}
+		lines++
+		fmt.Fprintf(b, "%s  %s\n", at, describe(at, sh, parent))
+	})
+	if hidden > 0 {
+		fmt.Fprintf(b, "… %s paths more: give path or a smaller max_depth\n", comma(hidden))
+	}
+	sample(b, v.Value)
+	return nil
+}
+
+func describeRoot(v Value, root *shape) string {
+	switch {
+	case v.Kind == JSONLines:
+		return "JSON Lines, the array of " + plural(root.maxLen, "lines")
+	case root.kinds[isArray] > 0:
+		return "JSON array of " + plural(root.maxLen, "items")
+	case root.kinds[isObject] > 0:
+		return "JSON object of " + plural(root.members, "fields")
+	}
+	return "JSON " + root.types()
+}
+
+// types names the types of sh, most frequent first.
+func (sh *shape) types() string {
+	var names []string
+	used := [numKinds]bool{}
+	for {
+		best := -1
+		for k, n := range sh.kinds {
+			if n > 0 && !used[k] && (best < 0 || n > sh.kinds[best]) {
+				best = k
+			}
+		}
+		if best < 0 {
+			return strings.Join(names, " or ")
+		}
+		used[best] = true
+		names = append(names, kindNames[best])
+	}
+}
+
+// describe is the line for one path, without the path.
+func describe(at Path, sh, parent *shape) string {
+	parts := []string{sh.types()}
+	if last := at[len(at)-1]; last.Kind == StepKey && parent.kinds[isObject] > 0 {
+		if p := percent(sh.count, parent.kinds[isObject]); p != "" {
+			parts[0] += " " + p
+		}
+	}
+	if parent.rest == sh {
+		parts[0] = mapKeys(parent) + " → " + parts[0]
+	}
+	if sh.kinds[isArray] > 0 && sh.items != nil {
+		if sh.minItems == sh.maxLen {
+			parts = append(parts, plural(sh.maxLen, "items"))
+		} else {
+			parts = append(parts, fmt.Sprintf("%s–%s", comma(sh.minItems), plural(sh.maxLen, "items")))
+		}
+		if sh.items.count == 0 {
+			parts = append(parts, "empty")
+		}
+	}
+	if values := sh.values(); values != "" {
+		parts = append(parts, values)
+	} else if sh.minRaw != nil {
+		parts = append(parts, clip(string(sh.minRaw), 24)+".."+clip(string(sh.maxRaw), 24))
+	}
+	if mean := sh.bytes / sh.count; mean > 100 || sh.count == 1 && mean > 60 {
+		parts = append(parts, "~"+comma(mean)+" bytes")
+	}
+	if sh.nested {
+		parts = append(parts, "holds JSON: jq "+clip(at.JQ(), 80)+" | fromjson")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// values lists the distinct values if that says more than their range.
+func (sh *shape) values() string {
+	if sh.overflow || len(sh.distinct) == 0 || sh.count > 1 && len(sh.distinct)*2 > sh.count {
+		return ""
+	}
+	var parts []string
+	for _, d := range sh.distinct {
+		s := clip(strings.ToValidUTF8(string(d.raw), "�"), maxDistinctBytes)
+		if d.count > 1 {
+			s += " ×" + comma(d.count)
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, " ")
+}
+
+// mapKeys is {1,204 keys like "a1b2"}.
+func mapKeys(sh *shape) string {
+	n, more := sh.keys()
+	plus := ""
+	if more {
+		plus = "+"
+	}
+	like := ""
+	if len(sh.fields) > 0 {
+		like = " like " + quotePreview(sh.fields[0].name, 30)
+	}
+	return fmt.Sprintf("{%s%s keys%s}", comma(n), plus, like)
+}
+
+// percent of the records have a field: "" for all of them, and neither 0%
+// nor 100% for what is only nearly so.
+func percent(n, of int) string {
+	if n >= of {
+		return ""
+	}
+	return fmt.Sprintf("%d%%", min(max(n*100/of, 1), 99))
+}
+
+// sample shows the first record, or nothing if it is the document.
+func sample(b *strings.Builder, v Value) {
+	for _, value := range items(v) {
+		if typeOf(value[0]) == isObject || typeOf(value[0]) == isArray {
+			fmt.Fprintf(b, "sample [0]: %s\n", elide(value, 400))
+		}
+		return
+	}
+}

@@ -1,0 +1,196 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestOutlineJSON(t *testing.T) {
+	const doc = `{"n":1,"items":[{"id":1,"s":"a","user":{"name":"x"}},{"id":7,"s":"a","user":null},{"id":3,"s":"b","a.b":[1,2]}]}`
+	for _, tt := range []struct {
+		o        Outline
+		in, want string
+	}{
+		{Outline{}, doc, `JSON object of 2 fields, 112 bytes
+paths, for fields; jq: put a dot in front
+n  number, 1
+items  array, 3 items, ~96 bytes
+items[]  object
+items[].id  number, 1..7
+items[].s  string
+items[].user  null or object 66%
+items[].user.name  string, "x"
+items[]["a.b"]  array 33%, 2 items
+items[]["a.b"][]  number, 1..2
+`},
+		{Outline{MaxDepth: 1}, doc, "JSON object of 2 fields, 112 bytes\npaths, for fields; jq: put a dot in front\nn  number, 1\nitems  array, 3 items, ~96 bytes\nitems[]  object\n"},
+		{Outline{Path: "items.user"}, doc, "at items[].user: 2 values, 19 bytes\nitems[].user  null or object\npaths, for fields; jq: put a dot in front\nitems[].user.name  string, \"x\"\nsample [0]: {\"name\":\"x\"}\n"},
+		{Outline{Path: "items[2]"}, doc, "at items[2]: JSON object of 3 fields, 28 bytes\npaths, for fields; jq: put a dot in front\nitems[2].id  number, 3\nitems[2].s  string, \"b\"\nitems[2][\"a.b\"]  array, 2 items\nitems[2][\"a.b\"][]  number, 1..2\n"},
+		{Outline{}, "{\"a\":1}\n{\"a\":1}\n{\"b\":true}\n", "JSON Lines, the array of 3 lines, 27 bytes\npaths, for fields; jq: put a dot in front\n[]  object\n[].a  number 66%, 1 ×2\n[].b  boolean 33%, true\nsample [0]: {\"a\":1}\n"},
+		{Outline{}, "[]", "JSON array of 0 items, 2 bytes\n"},
+		{Outline{Path: "s"}, `{"s":"{\"x\":1}"}`, "at s: JSON object of 1 field, 7 bytes\npaths, for fields; jq: put a dot in front\ns.x  number, 1\n"},
+	} {
+		got := apply(t, &tt.o, tt.in)
+		if d := cmp.Diff(tt.want, string(got.Data)); d != "" {
+			t.Errorf("%s of %s:\n%s", &tt.o, tt.in, d)
+		}
+	}
+	e := applyError(t, &Outline{Path: "items.usr.name"}, doc)
+	if !strings.Contains(e.Hint, "items[].user.name") {
+		t.Error(e)
+	}
+	applyError(t, &Outline{MaxDepth: -1}, doc)
+	applyError(t, &Outline{Path: "a"}, "text")
+}
+
+func TestOutlineMap(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"byID":{`)
+	for i := range 1204 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `"id%d":{"n":%d}`, i, i)
+	}
+	b.WriteString(`}}`)
+	got := string(apply(t, &Outline{}, b.String()).Data)
+	for _, want := range []string{`byID[]  {1,204 keys like "id0"} → object`, "byID[].n  number, 100..1203"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+}
+
+// outlinePaths reads the paths back from an outline.
+func outlinePaths(text []byte) []string {
+	_, list, _ := strings.Cut(string(text), "jq: put a dot in front\n")
+	var paths []string
+	for line := range strings.Lines(list) {
+		if path, _, ok := strings.Cut(line, "  "); ok && !strings.HasPrefix(line, "sample") && !strings.HasPrefix(line, "…") {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// TestOutlinePathsWork uses each printed path. Documents are records of one
+// shape, as jq stops at a value of another type.
+func TestOutlinePathsWork(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := rapid.StringMatching(`[a-c]|a\.b|x y|q"|ü|`)
+		keys := rapid.SliceOfNDistinct(key, 1, 4, rapid.ID).Draw(t, "keys")
+		var record strings.Builder
+		for i, k := range keys {
+			if i > 0 {
+				record.WriteByte(',')
+			}
+			value := rapid.SampledFrom([]string{`1`, `"s"`, `{"x":{"y":[1]}}`, `[{"z":"\\"}]`, `[[{"w":1}]]`}).Draw(t, "value")
+			fmt.Fprintf(&record, "%s:%s", quoted(k), value)
+		}
+		doc := "{" + record.String() + "}"
+		switch rapid.IntRange(0, 2).Draw(t, "form") {
+		case 0:
+			doc = "[" + doc + "," + doc + "]"
+		case 1:
+			doc = doc + "\n" + doc
+		}
+		in := Recognise([]byte(doc), nil)
+		ctx := context.Background()
+		out, err := (&Outline{MaxDepth: 9}).Apply(ctx, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths := outlinePaths(out.Data)
+		if len(paths) == 0 {
+			t.Fatalf("no paths in\n%s", out.Data)
+		}
+		for _, p := range paths {
+			if _, err := (&Project{Fields: []string{p}}).Apply(ctx, in); err != nil {
+				t.Errorf("fields %s: %v", p, err)
+			}
+			if v, err := (&JQ{"." + p}).Apply(ctx, in); err != nil || v.Items == 0 {
+				t.Errorf("jq .%s: %s, %v", p, v.Data, err)
+			}
+			if _, err := (&Outline{Path: p}).Apply(ctx, in); err != nil {
+				t.Errorf("path %s: %v", p, err)
+			}
+		}
+	})
+}
+
+func TestGuessFormat(t *testing.T) {
+	for _, tt := range []struct{ want, in string }{
+		{"log", "2024-01-02T03:04:05Z info a\n2024-01-02T03:04:06Z error b\n"},
+		{"log", "[2024-01-02 03:04:05] a\n[2024-01-02 03:04:06] b\n"},
+		{"Markdown", "# Title\n\nSome words.\n\n## Part\n\n- one\n- two\n"},
+		{"CSV", "id,name\n1,a\n2,\"b, c\"\n"},
+		{"TSV", "id\tname\n1\ta\n2\tb\n"},
+		{"diff", "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"},
+		{"source", "package a\n\nfunc b() {\n\treturn\n}\n"},
+		{"YAML", "name: a\nitems:\n  - x: 1\n  - x: 2\n"},
+		{"HTML or XML", "<html>\n<body>\n<h1>A</h1>\n</body>\n</html>\n"},
+		{"plain text", "Some words.\nAnd more of them.\n"},
+		{"plain text", ""},
+		{"binary", "a\x00b"},
+	} {
+		if got := guessFormat([]byte(tt.in)).name; got != tt.want {
+			t.Errorf("%q: %s, want %s", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestOutlineText(t *testing.T) {
+	got := apply(t, &Outline{}, "# A\nx\n## B\ny\n- z\n- w\n- v\n")
+	want := "Markdown, 7 lines, 25 bytes, mean 3 bytes a line\noutline:\n1: # A\n3: ## B\nhead:\n1: # A\n2: x\n3: ## B\n4: y\n5: - z\ntail:\n6: - w\n7: - v\n"
+	if d := cmp.Diff(want, string(got.Data)); d != "" {
+		t.Error(d)
+	}
+	got = apply(t, &Outline{}, "id,name,x\n1,a,\n2.5,b,\n")
+	if !strings.Contains(string(got.Data), "columns: id (number) name (text) x (empty)\n") {
+		t.Errorf("got\n%s", got.Data)
+	}
+}
+
+// TestHostile feeds every stage what is large, deep or broken. Each must
+// end soon, with a result or an error.
+func TestHostile(t *testing.T) {
+	docs := map[string]string{
+		"empty":       "",
+		"deep":        strings.Repeat(`{"a":[`, 500) + strings.Repeat("]}", 500),
+		"too deep":    strings.Repeat("[", 1_000_000),
+		"one line":    strings.Repeat("x y ", 400_000),
+		"one string":  `["` + strings.Repeat(`\u00e9 `, 200_000) + `"]`,
+		"invalid":     strings.Repeat("\xff\xfe\x00\n", 100_000),
+		"bad strings": "[\"\xff\x80\",{\"\xff\":1}]",
+		"brackets":    "[" + strings.Repeat("[],", 100_000) + "{}]",
+		"many keys":   "{" + manyMembers(20_000) + `"":0}`,
+		"newlines":    strings.Repeat("\n", 200_000),
+	}
+	for name, doc := range docs {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		v := Recognise([]byte(doc), nil)
+		for _, s := range []Stage{&Project{Fields: []string{"a.b", "[]"}}, &Project{Exclude: []string{"a.a"}}, &Slice{1, 2}, &Format{}, &Format{"table"}, &Format{"text"},
+			&Search{Pattern: "x+y?"}, &Search{Pattern: "x", Mode: "bm25"}, &Search{Pattern: "xyz", Mode: "fuzzy"}, &Search{Pattern: "é", Mode: "context"}, &Outline{}, &Outline{MaxDepth: 1000}, &JQ{".."}} {
+			if _, err := s.Apply(ctx, v); ctx.Err() != nil {
+				t.Fatalf("%s on %s: %v", s, name, err)
+			}
+		}
+		Preview(v, 500)
+		NextCalls(v, "id")
+		cancel()
+	}
+}
+
+func manyMembers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"k%d":%d,`, i, i)
+	}
+	return b.String()
+}

@@ -1,0 +1,185 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Path names places in a JSON document: a key, an index or "each" a step.
+// A key applied to an array means the key of each element, so
+// items.user.name and items[].user.name name the same places.
+//
+// It is written as jq writes it, without the leading dot:
+//
+//	items[].user.name     each is []; it may be left out
+//	items[3].name         an index; negative ones are not known
+//	items["a.b"].c        a key that is not a plain word
+//
+// So "." and what [Path.String] returns are a jq program, as long as every
+// array is spelt out, which it is in what this package prints.
+type Path []Step
+
+// A Step is one key, one index, or each member.
+type Step struct {
+	Key   string
+	Index int // used if Kind is StepIndex
+	Kind  StepKind
+}
+
+// A StepKind says which part of a [Step] counts.
+type StepKind uint8
+
+const (
+	StepKey   StepKind = iota
+	StepIndex          // an element of an array
+	StepEach           // every element of an array, every value of an object
+)
+
+// ParsePath reads what [Path.String] writes, and what people write instead:
+// a leading "." or "$.", a trailing ".", [*] for [], ."quoted key",
+// ['single quotes'], and bare keys with any character but . [ and ".
+func ParsePath(s string) (Path, error) {
+	fail := func(at int, what string) (Path, error) {
+		return nil, badArguments(`write paths like items.user.name, and odd keys like items["a.b"].c`,
+			"path %s: %s at character %d", quotePreview(s, 60), what, utf8.RuneCountInString(s[:at])+1)
+	}
+	if len(s) > 4096 {
+		return nil, badArguments("", "path of %s bytes; 4,096 are allowed", comma(len(s)))
+	}
+	var p Path
+	i := 0
+	if strings.HasPrefix(s, "$.") || strings.HasPrefix(s, "$[") || s == "$" {
+		i = 1
+	}
+	for i < len(s) {
+		switch c := s[i]; c {
+		case '.':
+			if i++; i < len(s) && s[i] == '.' {
+				return fail(i, "empty key")
+			}
+		case '"':
+			key, n := leadingString(s[i:])
+			if n == 0 {
+				return fail(i, "string without end")
+			}
+			p = append(p, Step{Key: key})
+			i += n
+		case '[':
+			step, n := bracket(s[i:])
+			if n == 0 {
+				return fail(i, "brackets hold nothing that is an index or a quoted key")
+			}
+			p = append(p, step)
+			i += n
+		default:
+			n := strings.IndexAny(s[i:], `.["`)
+			if n < 0 {
+				n = len(s) - i
+			}
+			step := Step{Key: s[i : i+n]}
+			if step.Key == "*" {
+				step = Step{Kind: StepEach}
+			}
+			p = append(p, step)
+			i += n
+		}
+	}
+	return p, nil
+}
+
+// bracket reads [], [*], [3], ["key"] or ['key'] and returns its length, 0 if
+// it is none of them.
+func bracket(s string) (Step, int) {
+	switch {
+	case strings.HasPrefix(s, "[]"):
+		return Step{Kind: StepEach}, 2
+	case strings.HasPrefix(s, "[*]"):
+		return Step{Kind: StepEach}, 3
+	case strings.HasPrefix(s, `["`):
+		if key, n := leadingString(s[1:]); n > 0 && strings.HasPrefix(s[1+n:], "]") {
+			return Step{Key: key}, n + 2
+		}
+	case strings.HasPrefix(s, "['"):
+		if end := strings.Index(s, "']"); end > 1 {
+			return Step{Key: s[2:end]}, end + 2
+		}
+	default:
+		end := strings.IndexByte(s, ']')
+		if end < 0 {
+			break
+		}
+		if n, err := strconv.ParseUint(s[1:end], 10, 31); err == nil {
+			return Step{Kind: StepIndex, Index: int(n)}, end + 1
+		}
+	}
+	return Step{}, 0
+}
+
+// leadingString decodes the JSON string that s starts with.
+func leadingString(s string) (string, int) {
+	raw := []byte(s)
+	end := skipString(raw, 0)
+	if end < 2 || !json.Valid(raw[:end]) {
+		return "", 0
+	}
+	return unquote(raw[:end]), end
+}
+
+// String writes p so that [ParsePath] reads it back; "" is the whole document.
+func (p Path) String() string {
+	var b []byte
+	for _, s := range p {
+		switch {
+		case s.Kind == StepEach:
+			b = append(b, "[]"...)
+		case s.Kind == StepIndex:
+			b = append(strconv.AppendInt(append(b, '['), int64(s.Index), 10), ']')
+		case isWord(s.Key):
+			if len(b) > 0 {
+				b = append(b, '.')
+			}
+			b = append(b, s.Key...)
+		default:
+			b = append(appendQuoted(append(b, '['), s.Key), ']')
+		}
+	}
+	return string(b)
+}
+
+// JQ is the jq program that yields what is at p.
+func (p Path) JQ() string { return "." + p.String() }
+
+// with is p and one more step, in memory of its own.
+func (p Path) with(s Step) Path {
+	return append(p[:len(p):len(p)], s)
+}
+
+// isWord reports whether jq reads s behind a dot.
+func isWord(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// quotePreview quotes s, cut to limit runes.
+func quotePreview(s string, limit int) string {
+	return string(appendQuoted(nil, clip(s, limit)))
+}
+
+// clip cuts s to limit runes, the last of them … if anything was cut.
+func clip(s string, limit int) string {
+	n := 0
+	for i := range s {
+		if n++; n > limit {
+			_, last := utf8.DecodeLastRuneInString(s[:i])
+			return s[:i-last] + "…"
+		}
+	}
+	return s
+}

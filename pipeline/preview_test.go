@@ -1,0 +1,162 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"rlmproxy/pipeline/tokens"
+)
+
+func records1204() string {
+	var b strings.Builder
+	b.WriteString(`{"total":1204,"items":[`)
+	for i := range 1204 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id":%d,"state":"open","user":{"name":"user %d"},"body":"%s"}`, i, i, strings.Repeat("words ", i%200))
+	}
+	b.WriteString(`]}`)
+	return b.String()
+}
+
+func TestPreviewJSON(t *testing.T) {
+	v := Recognise([]byte(records1204()), nil)
+	text, shown, total := Preview(v, 1000)
+	got := string(text)
+	if total != 1204 || shown < 3 || shown > 1000 {
+		t.Errorf("%d of %d", shown, total)
+	}
+	for _, want := range []string{"JSON object of 2 fields", "items: array of 1,204 items", "total: 1204", "id: number, 0..1203", `items[0] {"id":0`, "items left out …", `items[1203] {"id":1203`, `state: string, "open" ×1,204`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if n, _ := tokens.Count(text); n < 500 {
+		t.Errorf("only %d tokens of 1000 are used", n)
+	}
+}
+
+func TestPreviewText(t *testing.T) {
+	var b strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&b, "2024-01-02T03:04:05Z line %d\n", i+1)
+	}
+	text, shown, total := Preview(Recognise([]byte(b.String()), nil), 500)
+	got := string(text)
+	if total != 5000 || shown < 10 {
+		t.Errorf("%d of %d", shown, total)
+	}
+	for _, want := range []string{"log, 5,000 lines", "line 1\n", fmt.Sprintf("… %s lines left out …", comma(5000-shown)), "line 5000"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	text, _, _ = Preview(Recognise([]byte(strings.Repeat("word ", 100_000)+"end"), nil), 200)
+	if got := string(text); !strings.Contains(got, "bytes left out") || !strings.HasSuffix(got, "end") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// TestPreviewFits is promise 2: a preview is never over its budget.
+func TestPreviewFits(t *testing.T) {
+	corpus := []string{records1204(), strings.Repeat("a line of text\n", 300), strings.Repeat("x", 5000), strings.Repeat("\n", 3000),
+		strings.Repeat("漢字", 2000), strings.Repeat("\xff\x00", 2000), "{" + manyMembers(300) + `"":0}`, strings.Repeat("[", 900) + strings.Repeat("]", 900)}
+	rapid.Check(t, func(t *rapid.T) {
+		var doc []byte
+		switch rapid.IntRange(0, 2).Draw(t, "source") {
+		case 0:
+			doc = genDoc().Draw(t, "doc")
+		case 1:
+			doc = []byte(strings.Repeat(rapid.String().Draw(t, "text")+"\n", rapid.IntRange(1, 50).Draw(t, "times")))
+		default:
+			doc = []byte(rapid.SampledFrom(corpus).Draw(t, "sample"))
+		}
+		budget := rapid.OneOf(rapid.IntRange(-1, 40), rapid.IntRange(0, 2000)).Draw(t, "budget")
+		v := Recognise(doc, nil)
+		text, shown, total := Preview(v, budget)
+		if n, _ := tokens.Count(text); n > max(budget, 0) {
+			t.Fatalf("%d tokens for a budget of %d:\n%s", n, budget, text)
+		}
+		if !utf8.Valid(text) || shown > total || shown < 0 {
+			t.Fatalf("%d of %d:\n%q", shown, total, text)
+		}
+		again, _, _ := Preview(v, budget)
+		if string(again) != string(text) {
+			t.Fatal("two previews differ")
+		}
+	})
+}
+
+func TestLossless(t *testing.T) {
+	indented := "[\n" + strings.Repeat("    {\n        \"some_name\": 1\n    },\n", 50) + "    {}\n]"
+	rows := "[" + strings.Repeat(`{"some_name":1,"other_name":"v"},`, 50) + `{"other_name":"w"}]`
+	for _, tt := range []struct {
+		name, in, want string
+		budget         int
+		ok             bool
+	}{
+		{"fits", "[ 1 ]", "[ 1 ]", 10, true},
+		{"minified", indented, `[{"some_name":1},`, 400, true},
+		{"table", rows, "some_name|other_name\n1|v\n", 300, true},
+		{"neither", rows, "[{", 50, false},
+		{"text", strings.Repeat("word ", 100), "word", 20, false},
+	} {
+		v, ok := Lossless(Recognise([]byte(tt.in), nil), tt.budget)
+		if ok != tt.ok || !strings.HasPrefix(string(v.Data), tt.want) {
+			t.Errorf("%s: %v, %.80s", tt.name, ok, v.Data)
+		}
+		if ok && !tokens.AtMost(v.Data, tt.budget) {
+			t.Errorf("%s: over budget", tt.name)
+		}
+	}
+}
+
+func TestNextCalls(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"records", `{"items":[{"id":1,"a b":"x","t":{"u":1}},{"id":2}]}`, `proxy_filter {"cache_id":"k3","jq":".items[] | {id, \"a b\"}"}`},
+		{"odd key", `{"a\"b":[{"id":1},{"id":2}]}`, `proxy_filter {"cache_id":"k3","jq":".[\"a\\\"b\"][] | {id}"}`},
+		{"mixed", `[{"id":1},2,{"id":2}]`, `proxy_filter {"cache_id":"k3","jq":".[] | objects | {id}"}`},
+		{"lines", "{\"id\":1}\n{\"id\":2}\n", `proxy_filter {"cache_id":"k3","jq":".[] | {id}"}`},
+		{"object", `{"a":1,"b":{"c":1}}`, `proxy_explore {"cache_id":"k3","path":"b"}`},
+		{"scalars", `[1,2]`, `proxy_explore {"cache_id":"k3"}`},
+		{"log", "2024-01-02T03:04:05Z a\n", `proxy_search {"cache_id":"k3","pattern":"error|warn|fail","case_insensitive":true,"context_lines":2}`},
+		{"text", "words\n", `proxy_explore {"cache_id":"k3"}`},
+	} {
+		if got := NextCalls(Recognise([]byte(tt.in), nil), "k3"); got[0] != tt.want || len(got) > 2 {
+			t.Errorf("%s: %q, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestNextCallsWork sends what NextCalls suggests.
+func TestNextCallsWork(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := Recognise(genDoc().Draw(t, "doc"), nil)
+		for _, c := range NextCalls(v, "k3v9") {
+			_, args, _ := strings.Cut(c, " ")
+			var got struct {
+				CacheID string `json:"cache_id"`
+				JQ      string `json:"jq"`
+				Path    string `json:"path"`
+			}
+			if err := json.Unmarshal([]byte(args), &got); err != nil || got.CacheID != "k3v9" {
+				t.Fatalf("%s: %v", c, err)
+			}
+			if got.JQ != "" {
+				if _, err := (&JQ{got.JQ}).Apply(context.Background(), v); err != nil {
+					t.Fatalf("%s: %v", c, err)
+				}
+			}
+			if _, err := (&Outline{Path: got.Path}).Apply(context.Background(), v); err != nil {
+				t.Fatalf("%s: %v", c, err)
+			}
+		}
+	})
+}

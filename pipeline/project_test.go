@@ -1,0 +1,179 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestProject(t *testing.T) {
+	for _, tt := range []struct{ fields, exclude, in, want, note string }{
+		{"a", "", `{"b":1, "a": 2}`, `{"a":2}`, ""},
+		{"b,a", "", `{"a":1.0,"b":9007199254740993,"c":3}`, `{"a":1.0,"b":9007199254740993}`, ""},
+		{"a", "", `[{"a":1,"b":2},{"b":3}]`, `[{"a":1},{}]`, "1 of 2 records lack .a"},
+		{"items.user.name", "", `{"n":1,"items":[{"user":{"name":"x","id":1}},{"user":null}]}`, `{"items":[{"user":{"name":"x"}},{}]}`, ""},
+		{"items[1].id", "", `{"items":[{"id":1},{"id":2}]}`, `{"items":[{"id":2}]}`, ""},
+		{"[].id", "", `[{"id":1,"x":2}]`, `[{"id":1}]`, ""},
+		{"m[].id", "", `{"m":{"k1":{"id":1,"x":2},"k2":{"id":3}}}`, `{"m":{"k1":{"id":1},"k2":{"id":3}}}`, ""},
+		{`items["a.b"].c`, "", `{"items":{"a.b":{"c":1,"d":2}}}`, `{"items":{"a.b":{"c":1}}}`, ""},
+		{"a,a.b", "", `{"a":{"b":1,"c":2}}`, `{"a":{"b":1,"c":2}}`, ""},
+		{"a.b", "", `{"a":[[{"b":1}],{"b":2},3]}`, `{"a":[[{"b":1}],{"b":2}]}`, ""},
+		{"ü", "", `{"\u00fc":1,"x":2}`, `{"\u00fc":1}`, ""},
+		{"", "a", `{"a":1,"b":[1, 2]}`, `{"b":[1,2]}`, ""},
+		{"", "items.id", `{"items":[{"id":1,"x":"a b"},7]}`, `{"items":[{"x":"a b"},7]}`, ""},
+		{"a", "a.b", `{"a":{"b":1,"c":2},"d":3}`, `{"a":{"c":2}}`, ""},
+		{"", "", `{"a" : [ 1 ]}`, `{"a":[1]}`, ""},
+		{"a", "", "{\"a\":1,\"b\":2}\n{\"b\":3}\n", "{\"a\":1}\n{}\n", "1 of 2 records lack .a"},
+		{"", "[0]", "{\"a\":1}\n{\"b\":3}\n", "{\"b\":3}\n", ""},
+		{"a", "", `[]`, `[]`, ""},
+		{"", "a,[1]", `[[null,[]]]`, `[[null,[]]]`, ""},
+	} {
+		p := &Project{Fields: split(tt.fields), Exclude: split(tt.exclude)}
+		got := apply(t, p, tt.in)
+		if string(got.Data) != tt.want || got.Note != tt.note {
+			t.Errorf("%s of %s:\n got %s (%s)\nwant %s (%s)", p, tt.in, got.Data, got.Note, tt.want, tt.note)
+		}
+	}
+}
+
+func split(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}
+
+func TestProjectErrors(t *testing.T) {
+	const doc = `{"items":[{"user":{"name":"x"},"id":1}]}`
+	for _, tt := range []struct{ field, text, hint string }{
+		{"items.user.nmae", "no field items.user.nmae", "items[].user.name"},
+		{"name", "no field name", "items[].user.name"},
+		{"items[7].id", "no field items[7].id", "items[].id"},
+		{"a..b", "empty key", "items.user.name"},
+	} {
+		e := applyError(t, &Project{Fields: []string{tt.field}}, doc)
+		if e.Code != BadArguments || !strings.Contains(e.Text, tt.text) || !strings.Contains(e.Hint, tt.hint) {
+			t.Errorf("%s: %v", tt.field, e)
+		}
+	}
+	applyError(t, &Project{Fields: []string{"a"}}, "plain text")
+}
+
+// TestProjectReference compares with a projection of decoded values.
+func TestProjectReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		doc := genDoc().Draw(t, "doc")
+		step := rapid.SampledFrom([]string{"a", "b", "c", `["a.b"]`, "[]", "[0]", "[1]"})
+		paths := rapid.SliceOfN(rapid.SliceOfN(step, 1, 3), 1, 3).Draw(t, "paths")
+		exclude := rapid.Bool().Draw(t, "exclude")
+		p := &Project{}
+		var parsed []Path
+		for _, steps := range paths {
+			path, err := ParsePath(strings.ReplaceAll(strings.Join(steps, "."), ".[", "["))
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed = append(parsed, path)
+			if exclude {
+				p.Exclude = append(p.Exclude, path.String())
+			} else {
+				p.Fields = append(p.Fields, path.String())
+			}
+		}
+		out, err := p.Apply(context.Background(), Recognise(doc, nil))
+		if e := (*Error)(nil); errors.As(err, &e) {
+			return // a path is nowhere
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		var want any
+		if exclude {
+			want = naiveExclude(decode(t, doc), parsed)
+		} else {
+			want = naiveInclude(decode(t, doc), parsed)
+		}
+		if d := cmp.Diff(want, decode(t, out.Data)); d != "" {
+			t.Fatalf("%s of %s:\n%s", p, doc, d)
+		}
+	})
+}
+
+// naiveNext are the paths that go on in a member or an element; whole is
+// true if one of them ends there.
+func naiveNext(paths []Path, key string, index int, inArray bool) (next []Path, whole bool) {
+	for _, p := range paths {
+		s := p[0]
+		switch {
+		case inArray && s.Kind == StepKey:
+			next = append(next, p)
+			continue
+		case s.Kind == StepEach, inArray && s.Kind == StepIndex && s.Index == index, !inArray && s.Kind == StepKey && s.Key == key:
+			if len(p) == 1 {
+				whole = true
+			} else {
+				next = append(next, p[1:])
+			}
+		}
+	}
+	return next, whole
+}
+
+func isTree(v any) bool {
+	switch v.(type) {
+	case []any, map[string]any:
+		return true
+	}
+	return false
+}
+
+func naiveInclude(v any, paths []Path) any {
+	part := func(e any, next []Path, whole bool) (any, bool) {
+		if whole {
+			return e, true
+		}
+		return naiveInclude(e, next), len(next) > 0 && isTree(e)
+	}
+	return naiveWalk(v, paths, part)
+}
+
+func naiveExclude(v any, paths []Path) any {
+	part := func(e any, next []Path, whole bool) (any, bool) { return naiveExclude(e, next), !whole }
+	return naiveWalk(v, paths, part)
+}
+
+func naiveWalk(v any, paths []Path, part func(e any, next []Path, whole bool) (any, bool)) any {
+	switch v := v.(type) {
+	case []any:
+		out := []any{}
+		for i, e := range v {
+			next, whole := naiveNext(paths, "", i, true)
+			if e, ok := part(e, next, whole); ok {
+				out = append(out, e)
+			}
+		}
+		return out
+	case map[string]any:
+		out := map[string]any{}
+		for k, e := range v {
+			next, whole := naiveNext(paths, k, 0, false)
+			if e, ok := part(e, next, whole); ok {
+				out[k] = e
+			}
+		}
+		return out
+	}
+	return v
+}
+
+func TestProjectKeepsSpelling(t *testing.T) {
+	in := `{"z":1.50,"a":[1e3,-0,{"k":"\u00e9\/"}],"big":123456789012345678901234567890}`
+	got := apply(t, &Project{Fields: []string{"z", "a", "big"}}, in)
+	if string(got.Data) != in || !json.Valid(got.Data) {
+		t.Errorf("got %s", got.Data)
+	}
+}

@@ -1,0 +1,227 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+)
+
+// The functions of this file walk JSON that json.Valid accepted, without
+// decoding it. On anything else they end early; they never read past the end.
+
+// kindOf returns the first byte of the value in data, which tells its type,
+// or 0 when there is none.
+func kindOf(data []byte) byte {
+	if i := skipSpace(data, 0); i < len(data) {
+		return data[i]
+	}
+	return 0
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+func skipSpace(data []byte, i int) int {
+	for i < len(data) && isSpace(data[i]) {
+		i++
+	}
+	return i
+}
+
+// skipString returns the offset behind the string that starts at i.
+func skipString(data []byte, i int) int {
+	for i++; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
+		}
+	}
+	return len(data)
+}
+
+// skipValue returns the offset behind the value that starts at i. It keeps a
+// count instead of recursing, so depth costs nothing.
+func skipValue(data []byte, i int) int {
+	depth := 0
+	for i < len(data) {
+		switch c := data[i]; c {
+		case '"':
+			i = skipString(data, i)
+		case '{', '[':
+			depth++
+			i++
+			continue
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\n', '\t', '\r':
+			i++
+			continue
+		default:
+			for i < len(data) && !isSpace(data[i]) && data[i] != ',' && data[i] != ']' && data[i] != '}' && data[i] != ':' {
+				i++
+			}
+		}
+		if depth <= 0 {
+			return i
+		}
+	}
+	return len(data)
+}
+
+// depthWithin reports whether no more than limit brackets are open at once.
+func depthWithin(data []byte, limit int) bool {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			i = skipString(data, i) - 1
+		case '{', '[':
+			if depth++; depth > limit {
+				return false
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return true
+}
+
+// elements yields the elements of an array, as they are written.
+func elements(data []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		i := skipSpace(data, 0)
+		if i >= len(data) || data[i] != '[' {
+			return
+		}
+		i++
+		for n := 0; ; n++ {
+			if i = skipSpace(data, i); i < len(data) && data[i] == ',' {
+				i = skipSpace(data, i+1)
+			}
+			if i >= len(data) || data[i] == ']' {
+				return
+			}
+			end := skipValue(data, i)
+			if end <= i || !yield(n, data[i:end]) {
+				return
+			}
+			i = end
+		}
+	}
+}
+
+// members yields the keys (quoted, as they are written) and values of an
+// object.
+func members(data []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		i := skipSpace(data, 0)
+		if i >= len(data) || data[i] != '{' {
+			return
+		}
+		i++
+		for {
+			if i = skipSpace(data, i); i < len(data) && data[i] == ',' {
+				i = skipSpace(data, i+1)
+			}
+			if i >= len(data) || data[i] != '"' {
+				return
+			}
+			end := skipString(data, i)
+			key := data[i:end]
+			if i = skipSpace(data, end); i < len(data) && data[i] == ':' {
+				i = skipSpace(data, i+1)
+			}
+			if i >= len(data) {
+				return
+			}
+			end = skipValue(data, i)
+			if end <= i || !yield(key, data[i:end]) {
+				return
+			}
+			i = end
+		}
+	}
+}
+
+// records yields the lines of JSON Lines, without space around them.
+func records(data []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for line := range bytes.Lines(data) {
+			if line = bytes.TrimSpace(line); len(line) > 0 && !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+// items yields the records of v: elements of an array, or lines. It yields
+// nothing for an object.
+func items(v Value) iter.Seq2[int, []byte] {
+	if v.Kind == JSON {
+		return elements(v.Data)
+	}
+	return func(yield func(int, []byte) bool) {
+		n := 0
+		for line := range records(v.Data) {
+			if !yield(n, line) {
+				return
+			}
+			n++
+		}
+	}
+}
+
+// unquote decodes a JSON string. Invalid UTF-8 becomes U+FFFD, as it does in
+// jq, so that a key has one spelling everywhere.
+func unquote(raw []byte) string {
+	if len(raw) < 2 {
+		return ""
+	}
+	plain := true
+	for _, c := range raw[1 : len(raw)-1] {
+		if c == '\\' || c >= 0x80 || c < 0x20 {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return string(raw[1 : len(raw)-1])
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return string(raw)
+	}
+	return s
+}
+
+// appendQuoted appends s as a JSON string, without the escapes that only
+// HTML needs.
+func appendQuoted(dst []byte, s string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(s) != nil { // cannot be: any string encodes
+		return append(dst, `""`...)
+	}
+	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte{'\n'})...)
+}
+
+// appendMinified appends data without the space between its tokens.
+func appendMinified(dst, data []byte) []byte {
+	for i := 0; i < len(data); {
+		switch c := data[i]; {
+		case c == '"':
+			end := skipString(data, i)
+			dst = append(dst, data[i:end]...)
+			i = end
+		case isSpace(c):
+			i++
+		default:
+			dst = append(dst, c)
+			i++
+		}
+	}
+	return dst
+}

@@ -1,0 +1,140 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"rlmproxy/search"
+)
+
+func TestSearch(t *testing.T) {
+	const log = "start\nERROR one\nok\nok\nok\nerror two\nend\n"
+	const doc = `{"items":[{"user":{"name":"ann"},"tags":["x","y"]},{"user":{"name":"bob"},"tags":[]}]}`
+	const prose = "# One\n\nThe cat sat.\nIt purred.\n\n# Two\n\nThe dog ran.\n"
+	for _, tt := range []struct {
+		s            Search
+		in, want     string
+		shown, total int
+	}{
+		{Search{Pattern: "error", CaseInsensitive: true}, log, "2 matches on 2 lines, 2 shown\n2: ERROR one\n6: error two\n", 2, 2},
+		{Search{Pattern: "error", CaseInsensitive: true, ContextLines: 1}, log,
+			"2 matches on 2 lines, 2 shown\n1- start\n2: ERROR one\n3- ok\n--\n5- ok\n6: error two\n7- end\n", 2, 2},
+		{Search{Pattern: "ok", MaxResults: 1}, log, "3 matches on 3 lines, 1 shown\n3: ok\n", 1, 3},
+		{Search{Pattern: "ann|y"}, doc, "2 matches on 2 lines, 2 shown\n5:         \"name\": \"ann\"  (items[0].user.name)\n9:         \"y\"  (items[0].tags[1])\n", 2, 2},
+		{Search{Pattern: "bob"}, "{\"n\":\"ann\"}\n{\"n\":\"bob\"}\n", "1 match on 1 line, 1 shown\n5:   \"n\": \"bob\"  ([1].n)\n", 1, 1},
+		{Search{Pattern: "two"}, `"one\ntwo\nthree"`, "1 match on 1 line, 1 shown\n2: two\n", 1, 1},
+		{Search{Pattern: "purrd", Mode: "fuzzy"}, prose, "1 match by similarity, 1 shown\n0.80 4: It purred.\n", 1, 1},
+		{Search{Pattern: "purred", Mode: "context"}, prose, "1 match on 1 line, 1 shown\n3- The cat sat.\n4: It purred.\n", 1, 1},
+		{Search{Pattern: "purred", Mode: "context", ContextType: "section"}, prose, "1 match on 1 line, 1 shown\n1- # One\n2- \n3- The cat sat.\n4: It purred.\n", 1, 1},
+		{Search{Pattern: "purrd"}, prose, "0 matches for \"purrd\" in 52 bytes\nnearest: \"purred\"\n", 0, 0},
+		{Search{Pattern: "zzzz"}, log, "0 matches for \"zzzz\" in 39 bytes\ntry \"case_insensitive\":true, or \"mode\":\"bm25\" with several words\n", 0, 0},
+		{Search{Pattern: "a"}, "", "0 matches for \"a\" in 0 bytes\ntry \"case_insensitive\":true, or \"mode\":\"bm25\" with several words\n", 0, 0},
+	} {
+		got := apply(t, &tt.s, tt.in)
+		if d := cmp.Diff(tt.want, string(got.Data)); d != "" || got.Items != tt.shown || got.Total != tt.total {
+			t.Errorf("%s: %d of %d\n%s", &tt.s, got.Items, got.Total, d)
+		}
+	}
+}
+
+func TestSearchRanked(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"total":30,"items":[`)
+	for i := range 30 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id": %d, "title": "issue about %s"}`, i, []string{"parsing", "network timeouts", "colours"}[i%3])
+	}
+	b.WriteString(`]}`)
+	got := apply(t, &Search{Mode: "bm25", Pattern: "network timeout", TopK: 2}, b.String())
+	lines := strings.Split(string(got.Data), "\n")
+	if lines[0] != `best 2 records for "network timeout"` || !strings.HasPrefix(lines[1], "items[1] (score ") ||
+		!strings.HasSuffix(lines[1], `: {"id":1,"title":"issue about network timeouts"}`) || !strings.HasPrefix(lines[3], "items[4] ") {
+		t.Errorf("got\n%s", got.Data)
+	}
+	got = apply(t, &Search{Mode: "bm25", Pattern: "dog"}, "The cat.\n\nThe dog ran.\n")
+	if !strings.Contains(string(got.Data), "The dog ran.") {
+		t.Errorf("got\n%s", got.Data)
+	}
+	got = apply(t, &Search{Mode: "bm25", Pattern: "b"}, "{\"x\":\"a\"}\n\n{\"x\":\"b\"}\n")
+	if !strings.Contains(string(got.Data), "[1] (score") {
+		t.Errorf("got\n%s", got.Data)
+	}
+}
+
+func TestSearchErrors(t *testing.T) {
+	for _, tt := range []struct {
+		s    Search
+		code string
+	}{
+		{Search{}, BadArguments},
+		{Search{Pattern: "a", Mode: "grep"}, BadArguments},
+		{Search{Pattern: "a", MaxResults: -1}, BadArguments},
+		{Search{Pattern: "a", ContextLines: 1 << 40}, BadArguments},
+		{Search{Pattern: "a", Mode: "context", ContextType: "page"}, BadArguments},
+		{Search{Pattern: "a", Mode: "fuzzy", Threshold: 2}, BadArguments},
+		{Search{Pattern: "...", Mode: "fuzzy"}, BadPattern},
+		{Search{Pattern: "(a"}, BadPattern},
+		{Search{Pattern: "(?=a)"}, BadPattern},
+		{Search{Pattern: strings.Repeat("a", 1<<20)}, BadPattern},
+	} {
+		if e := applyError(t, &tt.s, "text"); e.Code != tt.code || len(e.Error()) > 1000 {
+			t.Errorf("%s: %s: %v", &tt.s, e.Code, e)
+		}
+	}
+}
+
+func TestSearchLongLine(t *testing.T) {
+	text := strings.Repeat("ä", 100_000) + "needle" + strings.Repeat("ö", 100_000)
+	got := apply(t, &Search{Pattern: "needle"}, text)
+	if !strings.Contains(string(got.Data), "äneedleö") || len(got.Data) > 1000 {
+		t.Errorf("%d bytes: %.300s", len(got.Data), got.Data)
+	}
+}
+
+// TestHitPaths looks every path up again: the value there is the one that
+// the hit is in.
+func TestHitPaths(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := Recognise(genDoc().Draw(t, "doc"), nil)
+		view, err := viewOf(context.Background(), v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := search.Regex(context.Background(), view.text, `9007199254740993|1e400|-0`, search.RegexOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, path := range view.hitPaths(m.Hits) {
+			at, err := narrow(context.Background(), v, path)
+			if err != nil {
+				t.Fatalf("%s: %v in\n%s", path, err, view.text)
+			}
+			hit := string(view.text[m.Hits[i].Start:m.Hits[i].End])
+			if !strings.Contains(string(at.Data), hit) && !strings.Contains(path.String(), hit) {
+				t.Fatalf("%s is %s, want %s", path, at.Data, hit)
+			}
+		}
+	})
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	big := Recognise([]byte("["+strings.Repeat(`{"a":1},`, 5000)+`{}]`), nil)
+	for _, s := range []Stage{&Project{Fields: []string{"a"}}, &Slice{Offset: 1}, &Format{"table"}, &Search{Pattern: "a"}, &Search{Pattern: "a", Mode: "bm25"}, &Outline{}, &JQ{"."}} {
+		if _, err := s.Apply(ctx, big); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", s, err)
+		}
+		if _, err := (Pipeline{s}).Run(ctx, big); !errors.Is(err, context.Canceled) {
+			t.Errorf("pipeline of %s: %v", s, err)
+		}
+	}
+}

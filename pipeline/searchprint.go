@@ -1,0 +1,134 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"rlmproxy/search"
+)
+
+const (
+	windowBytes  = 240  // of a long line, around its first match
+	maxSpanLines = 60   // of one context
+	maxPassage   = 1200 // bytes of one ranked passage
+)
+
+// A printer writes hits the way grep does: "12: a match", "13- context",
+// "--" between what is not adjacent.
+type printer struct {
+	b     strings.Builder
+	view  *view
+	hits  []search.Hit
+	paths []Path
+	first map[int]int // line → its first hit
+}
+
+func newPrinter(v *view, hits []search.Hit) *printer {
+	p := &printer{view: v, hits: hits, paths: v.hitPaths(hits), first: map[int]int{}}
+	for i, h := range hits {
+		if _, ok := p.first[h.Line]; !ok {
+			p.first[h.Line] = i
+		}
+	}
+	return p
+}
+
+// line prints line n, as a match if it holds one.
+func (p *printer) line(n int) {
+	span := p.view.lines.Span(n)
+	i, isMatch := p.first[n]
+	if !isMatch {
+		fmt.Fprintf(&p.b, "%d- %s\n", n, window(p.view.text, span, search.Span{Start: span.Start, End: span.Start}))
+		return
+	}
+	fmt.Fprintf(&p.b, "%d: %s", n, window(p.view.text, span, p.hits[i].Span))
+	if p.paths != nil && len(p.paths[i]) > 0 {
+		fmt.Fprintf(&p.b, "  (%s)", clip(p.paths[i].String(), 200))
+	}
+	p.b.WriteByte('\n')
+}
+
+// inOrder prints hits that are in document order.
+func (p *printer) inOrder(around int) {
+	last := 0
+	for _, h := range p.hits {
+		from, to := max(h.Line-around, 1), min(h.Line+around, p.view.lines.Len())
+		if last > 0 && from > last+1 && around > 0 {
+			p.b.WriteString("--\n")
+		}
+		for n := max(from, last+1); n <= to; n++ {
+			p.line(n)
+			last = n
+		}
+	}
+}
+
+// best prints hits in the order of their score, which stands in front.
+func (p *printer) best(around int) {
+	done := map[int]bool{}
+	for _, h := range p.hits {
+		if done[h.Line] {
+			continue
+		}
+		done[h.Line] = true
+		if around > 0 && len(done) > 1 {
+			p.b.WriteString("--\n")
+		}
+		for n := max(h.Line-around, 1); n <= min(h.Line+around, p.view.lines.Len()); n++ {
+			if n == h.Line {
+				fmt.Fprintf(&p.b, "%.2f ", h.Score)
+			}
+			p.line(n)
+		}
+	}
+}
+
+// span prints the lines of a context.
+func (p *printer) span(s search.Span) {
+	from, to := p.view.lines.Line(s.Start), p.view.lines.Line(max(s.End-1, s.Start))
+	left := 0
+	for n := from; n <= to; n++ {
+		// The lines that match are the reason, so they are never left out.
+		if _, isMatch := p.first[n]; !isMatch && n-from >= maxSpanLines {
+			left++
+			continue
+		}
+		if left > 0 {
+			fmt.Fprintf(&p.b, "… %s left out …\n", plural(left, "lines"))
+			left = 0
+		}
+		p.line(n)
+	}
+	if left > 0 {
+		fmt.Fprintf(&p.b, "… %s left out …\n", plural(left, "lines"))
+	}
+}
+
+// window returns the part of a line around hit, all of it if it is short.
+func window(text []byte, line, hit search.Span) string {
+	if line.Len() <= windowBytes+80 {
+		return printable(text[line.Start:line.End])
+	}
+	from := max(line.Start, hit.Start-windowBytes/3)
+	to := min(line.End, from+windowBytes)
+	for from > line.Start && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	for to < line.End && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	s := printable(text[from:to])
+	if from > line.Start {
+		s = "…" + s
+	}
+	if to < line.End {
+		s += "…"
+	}
+	return s
+}
+
+// printable makes bytes of any kind fit for a JSON reply.
+func printable(b []byte) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(string(b), "�"), "\x00", "�")
+}
