@@ -52,8 +52,9 @@ type Options struct {
 	FreshCalls FreshCalls
 	// CallTimeout bounds a call to an upstream. Zero means 60 seconds.
 	CallTimeout time.Duration
-	// QueryTimeout bounds the work on a cached result. Zero means 5 seconds.
-	QueryTimeout time.Duration
+	// QueryTimeout bounds the work of proxy_filter and proxy_explore on a
+	// cached result, SearchTimeout that of proxy_search. Zero means 5 seconds.
+	QueryTimeout, SearchTimeout time.Duration
 	// ListWait is how long the first tools/list waits for upstreams that are
 	// still connecting, when at least one is ready. Zero means 3 seconds.
 	ListWait time.Duration
@@ -93,6 +94,7 @@ func New(opts Options) (*Server, error) {
 	setDefault(&opts.MaxTokens, 2000)
 	setDefault(&opts.CallTimeout, time.Minute)
 	setDefault(&opts.QueryTimeout, 5*time.Second)
+	setDefault(&opts.SearchTimeout, 5*time.Second)
 	setDefault(&opts.ListWait, 3*time.Second)
 	setDefault(&opts.FreshCalls, FreshReadOnly)
 	setDefault(&opts.Version, "dev")
@@ -112,7 +114,7 @@ func New(opts Options) (*Server, error) {
 		clients: map[*mcp.ServerSession]*client{},
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
-		Instructions: instructions,
+		Instructions: Instructions,
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{},

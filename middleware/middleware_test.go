@@ -374,7 +374,7 @@ func TestOurToolsCost(t *testing.T) {
 	if n, _ := tokens.Count([]byte(all)); n >= 700 {
 		t.Errorf("the three tools cost %d tokens, want under 700", n)
 	}
-	if n, _ := tokens.Count([]byte(instructions)); n > 100 {
+	if n, _ := tokens.Count([]byte(Instructions)); n > 100 {
 		t.Errorf("the instructions cost %d tokens, want at most 100", n)
 	}
 	var tools []struct {

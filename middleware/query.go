@@ -174,7 +174,11 @@ func (s *Server) answer(ctx context.Context, agent, self string, src *source, re
 	if err != nil || f.done != nil {
 		return f.done, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.opts.QueryTimeout)
+	timeout := s.opts.QueryTimeout
+	if self == "proxy_search" {
+		timeout = s.opts.SearchTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	v, err := stages.Run(ctx, f.value)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// instructions tell an agent when to use which tool. Every conversation pays
+// Instructions tell an agent when to use which tool. Every conversation pays
 // for them, as for the schemas below: a test counts the tokens of both.
-const instructions = `Long results are cut: line 1 then reads [cut: … cache_id=ID]. The rest is not lost. With that id use
+const Instructions = `Long results are cut: line 1 then reads [cut: … cache_id=ID]. The rest is not lost. With that id use
 proxy_explore for structure, proxy_filter for fields, jq or pages, proxy_search to find text.
 Never treat a cut result as complete. Each reply may itself be cut and have its own id.`
 

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"rlmproxy/config"
+	"rlmproxy/middleware/wire"
+	"rlmproxy/pipeline/tokens"
+)
+
+// A failedCall ends the program with exitFailed; its text was already printed.
+type failedCall struct{}
+
+func (*failedCall) Error() string { return "the call failed" }
+
+// open starts what the command line names, file or command after --, and
+// connects to it. before are the arguments before --.
+func (c *cli) open(cmd *cobra.Command, args []string) (conn *wire.Conn, done func(), before []string, err error) {
+	var cfg *config.Config
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		before = args[:at]
+		cfg, err = c.single(cmd, "server", "", args[at:])
+	} else {
+		before = args
+		cfg, err = c.load(cmd)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s, err := start(cfg, c.logger(cfg.Proxy.LogLevel), nil)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s.settle(cmd.Context())
+	conn, hangUp, err := s.dial(cmd.Context())
+	if err != nil {
+		s.close()
+		return nil, nil, nil, err
+	}
+	return conn, func() { hangUp(); s.close() }, before, nil
+}
+
+func (c *cli) toolsCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "tools [--json] [-- COMMAND [ARGUMENT...]]",
+		Short:   "List the tools as an agent sees them, and what they cost in tokens",
+		Example: "  rlmproxy tools\n  rlmproxy tools -- npx -y @modelcontextprotocol/server-filesystem .",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			conn, done, before, err := c.open(cmd, args)
+			if err != nil {
+				return err
+			}
+			defer done()
+			if err := noArgs(cmd, before); err != nil {
+				return err
+			}
+			raw, err := conn.Call(cmd.Context(), "tools/list", json.RawMessage(`{}`))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				_, err = fmt.Fprintf(c.stdout, "%s\n", raw)
+				return err
+			}
+			return c.printTools(raw)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result of tools/list")
+	c.settings(cmd)
+	return cmd
+}
+
+func (c *cli) printTools(raw json.RawMessage) error {
+	var list struct {
+		Tools []json.RawMessage `json:"tools"`
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TOOL\tTOKENS\tDESCRIPTION")
+	all, ours := 0, 0
+	for _, raw := range list.Tools {
+		var t struct {
+			Name        string `json:"name"`
+			Description string `json:"description"`
+		}
+		if err := json.Unmarshal(raw, &t); err != nil {
+			return err
+		}
+		n, _ := tokens.Count(raw)
+		all += n
+		if strings.HasPrefix(t.Name, "proxy_") {
+			ours += n
+		}
+		line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+		if r := []rune(line); len(r) > 60 {
+			line = string(r[:59]) + "…"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\n", t.Name, n, line)
+	}
+	fmt.Fprintf(w, "%d tools\t%d\tof these the proxy's own: %d\n", len(list.Tools), all, ours)
+	return w.Flush()
+}
+
+func (c *cli) callCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "call [--json] TOOL [JSON] [TOOL [JSON]]... [-- COMMAND [ARGUMENT...]]",
+		Short: "Call tools through the proxy, from a terminal",
+		Long: `Call makes one call after the other and prints what an agent would read. In a
+later call "cache_id":"last" stands for the cache_id of the reply before it.`,
+		Example: `  rlmproxy call directory_tree '{"path":"."}' proxy_explore '{"cache_id":"last"}' \
+    -- npx -y @modelcontextprotocol/server-filesystem .`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			conn, done, before, err := c.open(cmd, args)
+			if err != nil {
+				return err
+			}
+			defer done()
+			calls, err := parseCalls(before)
+			if err != nil {
+				return err
+			}
+			return c.callAll(cmd.Context(), conn, calls, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print whole results as JSON, a line each")
+	c.settings(cmd)
+	return cmd
+}
+
+type toolCall struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// parseCalls pairs tools with the JSON that follows them.
+func parseCalls(args []string) ([]toolCall, error) {
+	var calls []toolCall
+	for _, arg := range args {
+		if !strings.HasPrefix(strings.TrimSpace(arg), "{") {
+			calls = append(calls, toolCall{arg, json.RawMessage(`{}`)})
+			continue
+		}
+		if len(calls) == 0 {
+			return nil, &usageError{errors.New("arguments without a tool"), `rlmproxy call TOOL '{"path":"."}'`}
+		}
+		if !json.Valid([]byte(arg)) {
+			return nil, &usageError{fmt.Errorf("the arguments of %s are not JSON: %s", calls[len(calls)-1].Name, arg), `quote them for the shell: '{"path":"."}'`}
+		}
+		calls[len(calls)-1].Arguments = json.RawMessage(arg)
+	}
+	if len(calls) == 0 {
+		return nil, &usageError{errors.New("no tool to call"), "rlmproxy tools lists them"}
+	}
+	return calls, nil
+}
+
+func (c *cli) callAll(ctx context.Context, conn *wire.Conn, calls []toolCall, asJSON bool) error {
+	last := ""
+	failed := false
+	for i, call := range calls {
+		call.Arguments = bytes.ReplaceAll(call.Arguments, []byte(`"cache_id":"last"`), []byte(`"cache_id":"`+last+`"`))
+		a, err := invoke(ctx, conn, call)
+		if err != nil {
+			return err
+		}
+		if a.cacheID != "" {
+			last = a.cacheID
+		}
+		failed = failed || a.isError
+		if asJSON {
+			fmt.Fprintf(c.stdout, "%s\n", a.raw)
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(c.stdout)
+		}
+		fmt.Fprintln(c.stdout, strings.TrimRight(a.text, "\n"))
+	}
+	if failed {
+		return &failedCall{}
+	}
+	return nil
+}
+
+// An answer is a call's result as an agent reads it.
+type answer struct {
+	raw     json.RawMessage
+	text    string // text blocks, and one line for each other block
+	cacheID string
+	tokens  int // of the text
+	isError bool
+}
+
+func invoke(ctx context.Context, conn *wire.Conn, call toolCall) (answer, error) {
+	params, err := json.Marshal(call)
+	if err != nil {
+		return answer{}, err
+	}
+	raw, err := conn.Call(ctx, "tools/call", params)
+	if err != nil {
+		return answer{}, fmt.Errorf("%s: %w", call.Name, err)
+	}
+	var r struct {
+		Content []struct {
+			Type, Text, MIMEType, URI string
+		} `json:"content"`
+		IsError bool `json:"isError"`
+		Meta    struct {
+			Result struct {
+				CacheID string `json:"cache_id"`
+			} `json:"rlmproxy/result"`
+		} `json:"_meta"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return answer{}, fmt.Errorf("%s: %w", call.Name, err)
+	}
+	a := answer{raw: raw, cacheID: r.Meta.Result.CacheID, isError: r.IsError}
+	var b strings.Builder
+	for i, block := range r.Content {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		switch block.Type {
+		case "text":
+			b.WriteString(block.Text)
+		default:
+			fmt.Fprintf(&b, "(%s %s%s)", block.Type, block.MIMEType, block.URI)
+		}
+	}
+	a.text = b.String()
+	a.tokens, _ = tokens.Count([]byte(a.text))
+	return a, nil
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"rlmproxy/bench/corpus"
+	"rlmproxy/config"
+	"rlmproxy/middleware"
+	"rlmproxy/middleware/wire"
+	"rlmproxy/pipeline/tokens"
+)
+
+// A step is one call of the demo's scripted agent.
+type step struct {
+	why  string
+	tool string
+	args string // "ID" stands for the cache_id of the last result that was cut
+	show int    // lines of the answer to print
+}
+
+// script is what an agent might do that has to find out about webhooks and
+// flights. Answers, ids and counts are those of the real stack.
+var script = []step{
+	{"The agent asks for all webhook events. The result does not fit.", "data_webhook_events", `{}`, 9},
+	{"What is in it? The structure of one level.", "proxy_explore", `{"cache_id":"ID","max_depth":1}`, 12},
+	{"Which events have the most example payloads? A jq program answers.", "proxy_filter", `{"cache_id":"ID","jq":"[.[] | {name, examples: (.examples|length)}] | sort_by(-.examples)[:5]"}`, 8},
+	{"Is there one about secrets that leaked? BM25 ranks the records.", "proxy_search", `{"cache_id":"ID","pattern":"secret scanning alert leaked token","mode":"bm25","top_k":1,"fields":["name","description"]}`, 8},
+	{"A word misspelt: fuzzy search finds it all the same.", "proxy_search", `{"cache_id":"ID","pattern":"dependabott","mode":"fuzzy","max_results":3,"fields":["name"]}`, 8},
+	{"A fresh call, narrowed before the agent reads any of it.", "proxy_filter", `{"tool":"data_flights","arguments":{},"jq":"group_by(.origin) | map({origin: .[0].origin, flights: length}) | sort_by(-.flights)[:3]"}`, 6},
+}
+
+// A tally is what the whole task cost.
+type tally struct {
+	calls   int
+	without int // tokens of the results as the server sent them
+	read    int // tokens of the replies that the agent read
+	tools   int // tokens of our own tool schemas and instructions
+}
+
+func (c *cli) demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Watch an agent work through the proxy, with nothing to install",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.demo(cmd.Context())
+		},
+	}
+}
+
+func (c *cli) demo(ctx context.Context) error {
+	cfg, err := config.Single(config.Server{Name: "data", Command: "in-process"}, config.Options{})
+	if err != nil {
+		return err
+	}
+	cfg.Proxy.LogLevel = "warn"
+	var sent tally
+	s, err := start(cfg, c.logger("warn"), map[string]*mcp.Server{"data": demoServer(&sent)})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	s.settle(ctx)
+	conn, hangUp, err := s.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer hangUp()
+	list, err := conn.Call(ctx, "tools/list", json.RawMessage(`{}`))
+	if err != nil {
+		return err
+	}
+	cost, err := toolCost(list)
+	if err != nil {
+		return err
+	}
+	got, err := play(ctx, c.stdout, conn)
+	if err != nil {
+		return err
+	}
+	got.without, got.tools = sent.without, cost
+	return got.print(c.stdout)
+}
+
+// play makes the script's calls and prints each as a person would watch it.
+func play(ctx context.Context, w io.Writer, conn *wire.Conn) (tally, error) {
+	var t tally
+	id := ""
+	for i, st := range script {
+		args := strings.ReplaceAll(st.args, `"ID"`, `"`+id+`"`)
+		a, err := invoke(ctx, conn, toolCall{st.tool, json.RawMessage(args)})
+		if err != nil {
+			return t, err
+		}
+		if a.isError {
+			return t, fmt.Errorf("step %d, %s %s: %s", i+1, st.tool, args, a.text)
+		}
+		if id == "" {
+			id = a.cacheID
+		}
+		t.calls++
+		t.read += a.tokens
+		fmt.Fprintf(w, "%d. %s\n\n   → %s %s\n", i+1, st.why, st.tool, args)
+		lines := strings.Split(strings.TrimRight(a.text, "\n"), "\n")
+		for _, line := range lines[:min(st.show, len(lines))] {
+			fmt.Fprintf(w, "   │ %s\n", shorten(line, 110))
+		}
+		if more := len(lines) - st.show; more > 0 {
+			fmt.Fprintf(w, "   │ (%d more lines on the agent's side)\n", more)
+		}
+		fmt.Fprintf(w, "   %s tokens read\n\n", comma(a.tokens))
+	}
+	return t, nil
+}
+
+func (t tally) print(w io.Writer) error {
+	with := t.read + t.tools
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(tw, "the whole task\ttokens\t\n")
+	fmt.Fprintf(tw, "without the proxy: the two results, whole\t%s\t\n", comma(t.without))
+	fmt.Fprintf(tw, "with it: %d replies\t%s\t\n", t.calls, comma(t.read))
+	fmt.Fprintf(tw, "its own tool schemas and instructions\t%s\t\n", comma(t.tools))
+	fmt.Fprintf(tw, "saved\t%s (%.1f %%)\t\n", comma(t.without-with), 100*float64(t.without-with)/float64(t.without))
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "\nTokens are o200k; above 64 KiB they are an estimate within 2 %.")
+	return err
+}
+
+// toolCost counts our own part of a tools/list, and the instructions.
+func toolCost(list json.RawMessage) (int, error) {
+	var l struct{ Tools []json.RawMessage }
+	if err := json.Unmarshal(list, &l); err != nil {
+		return 0, err
+	}
+	n, _ := tokens.Count([]byte(middleware.Instructions))
+	for _, raw := range l.Tools {
+		if bytes.HasPrefix(raw, []byte(`{"name":"proxy_`)) {
+			c, _ := tokens.Count(raw)
+			n += c
+		}
+	}
+	return n, nil
+}
+
+// demoServer serves files of the corpus and counts what it sends.
+func demoServer(sent *tally) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "data", Version: version()}, nil)
+	add := func(name, description, file string) {
+		s.AddTool(&mcp.Tool{
+			Name:        name,
+			Description: description,
+			InputSchema: map[string]any{"type": "object"},
+			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
+		}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			b, err := corpus.Open(file)
+			if err != nil {
+				return nil, err
+			}
+			n, _ := tokens.Count(b)
+			sent.without += n
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(b)}}}, nil
+		})
+	}
+	add("webhook_events", "GitHub's webhook events with example payloads", "webhooks.json")
+	add("flights", "20,000 flights with delay, distance, origin and destination", "flights.json")
+	return s
+}
+
+func shorten(s string, runes int) string {
+	if r := []rune(s); len(r) > runes {
+		return string(r[:runes-1]) + "…"
+	}
+	return s
+}
+
+// comma writes 1204 as 1,204.
+func comma(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

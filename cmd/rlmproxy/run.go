@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"rlmproxy/config"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1 // the work failed
+	exitUsage  = 2 // wrong arguments, or no usable configuration: nothing was started
+)
+
+const usage = `rlmproxy keeps long MCP tool results out of an agent's context.
+
+A result over the limit stays in the proxy; the agent gets a preview and a
+cache_id, and looks into it with proxy_explore, proxy_filter and proxy_search.
+
+  $ rlmproxy demo
+  $ rlmproxy tools -- npx -y @modelcontextprotocol/server-filesystem .
+  $ claude mcp add files -- rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem .
+
+Started by a host, without arguments, it serves the servers of mcp.json, found in
+$RLMPROXY_CONFIG, ./mcp.json or the user's configuration folder.`
+
+// An usageError is one that the caller's command line or file can repair.
+type usageError struct {
+	err  error
+	hint string
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// A cli holds what the commands share.
+type cli struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	configPath     string
+}
+
+// run is the program. Under a host stdout belongs to the protocol: what people
+// read goes to stderr.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var failed *failedCall
+	if errors.As(err, &failed) {
+		return exitFailed
+	}
+	for i, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
+		if i == 0 {
+			line = "rlmproxy: error: " + line
+		}
+		fmt.Fprintln(stderr, line)
+	}
+	var bad *usageError
+	if !errors.As(err, &bad) {
+		return exitFailed
+	}
+	if bad.hint != "" {
+		fmt.Fprintln(stderr, "rlmproxy: hint:", bad.hint)
+	}
+	return exitUsage
+}
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "rlmproxy",
+		Short:         "Keep long MCP tool results out of an agent's context",
+		Long:          usage,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("no command %q", args[0]), "rlmproxy --help lists the commands"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if terminal(c.stdin) {
+				return cmd.Help()
+			}
+			return c.serve(cmd)
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{err, cmd.CommandPath() + " --help lists the flags"}
+	})
+	c.settings(root)
+	root.AddCommand(c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.toolsCommand(), c.callCommand(), c.versionCommand())
+	return root
+}
+
+// settings adds the flags of the configuration to cmd.
+func (c *cli) settings(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&c.configPath, "config", "c", "", "configuration `file`")
+	config.RegisterFlags(cmd.Flags())
+}
+
+// terminal reports whether f is a character device that a person types at.
+func terminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull && info.Mode()&os.ModeDevice != 0 && !isNull(info)
+}
+
+// isNull reports whether info is of the null device, which is a character
+// device too but nobody's terminal.
+func isNull(info os.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(info, null)
+}
+
+func (c *cli) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(c.stdout, "rlmproxy", version())
+			return err
+		},
+	}
+}
+
+// version comes from the build, never from a constant.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "dev"
+	}
+	v := info.Main.Version
+	if v == "" || v == "(devel)" {
+		v = "dev"
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v += "-" + s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	return v
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("%s takes no argument %q", cmd.Name(), args[0]), cmd.CommandPath() + " --help"}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"rlmproxy/cache"
+	"rlmproxy/config"
+	"rlmproxy/middleware"
+	"rlmproxy/middleware/upstream"
+	"rlmproxy/middleware/wire"
+)
+
+// A stack is the whole proxy, running.
+type stack struct {
+	server *middleware.Server
+	store  *cache.Store
+	ups    []*upstream.Upstream
+}
+
+// load reads the configuration that the command's flags name.
+func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	user, _ := os.UserConfigDir() // absent: not looked in
+	cfg, err := config.Load(config.Options{
+		Path:          c.configPath,
+		Environ:       os.Environ(),
+		Flags:         cmd.Flags(),
+		Dir:           dir,
+		UserConfigDir: user,
+	})
+	switch {
+	case errors.Is(err, config.ErrNoConfig):
+		return nil, &usageError{err, "write one as in mcp.json.example, or put the proxy in front of one server: rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem ."}
+	case err != nil:
+		return nil, &usageError{err: err}
+	}
+	return cfg, nil
+}
+
+// logger logs to stderr at the configured level.
+func (c *cli) logger(level string) *slog.Logger {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		l = slog.LevelInfo
+	}
+	return slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: l}))
+}
+
+// start starts the servers of cfg and a proxy before them. extra are servers
+// that run in our own process.
+func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server) (*stack, error) {
+	p := cfg.Proxy
+	for _, w := range cfg.Warnings {
+		logger.Warn("configuration", "warning", w)
+	}
+	store, err := cache.New(cache.Options{
+		MaxEntriesPerAgent: p.MaxEntriesPerAgent,
+		MaxBytesPerAgent:   p.MaxMemoryPerAgent,
+		MaxBytes:           p.MaxMemory,
+		MaxAgents:          p.MaxTotalAgents,
+		TTL:                p.CacheTTL,
+		Logger:             logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &stack{store: store}
+	changed := func() {} // set before any upstream can call it
+	var mu sync.Mutex
+	mu.Lock()
+	notify := func() {
+		mu.Lock()
+		f := changed
+		mu.Unlock()
+		f()
+	}
+	opts := middleware.Options{
+		Store:         store,
+		MaxTokens:     p.MaxResponseTokens,
+		MaxChars:      p.MaxResponseSize,
+		PassThrough:   !p.EnableAutoTruncation,
+		SharedCache:   !p.EnableAgentIsolation,
+		FreshCalls:    middleware.FreshCalls(p.FreshCalls),
+		CallTimeout:   p.CallTimeout,
+		QueryTimeout:  p.JQTimeout,
+		SearchTimeout: p.SearchTimeout,
+		MaxLineBytes:  int64(p.MaxLineBytes),
+		Version:       version(),
+		Logger:        logger,
+	}
+	for _, sc := range cfg.Servers {
+		if sc.Disabled {
+			logger.Info("server is disabled", "server", sc.Name)
+			continue
+		}
+		up := upstream.New(upstream.Options{
+			Name:         sc.Name,
+			Dial:         dialer(sc, extra[sc.Name]),
+			Impl:         &mcp.Implementation{Name: "rlmproxy", Version: version()},
+			MaxLineBytes: int64(p.MaxLineBytes),
+			Changed:      notify,
+			Logger:       logger,
+		})
+		s.ups = append(s.ups, up)
+		opts.Upstreams = append(opts.Upstreams, served(sc, up))
+	}
+	s.server, err = middleware.New(opts)
+	if err == nil {
+		changed = s.server.ToolsChanged
+	}
+	mu.Unlock()
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func dialer(sc config.Server, inProcess *mcp.Server) upstream.Dialer {
+	switch {
+	case inProcess != nil:
+		return upstream.InProcess(inProcess)
+	case sc.URL != "":
+		return upstream.Remote(sc.URL, sc.Type, sc.Headers)
+	}
+	cmd := upstream.Command{Path: sc.Command, Args: sc.Args, Dir: sc.Cwd}
+	for k, v := range sc.Env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	return upstream.Stdio(cmd)
+}
+
+// served is the operator's view of a server, as the proxy wants it.
+func served(sc config.Server, up *upstream.Upstream) middleware.Upstream {
+	prefix := sc.Name
+	if sc.Prefix != nil {
+		prefix = *sc.Prefix
+	}
+	tools := map[string]middleware.Policy{}
+	for glob, t := range sc.Tools {
+		tools[glob] = middleware.Policy{
+			Shape: t.Shape, Timeout: t.Timeout, MaxTokens: t.MaxResponseTokens,
+			Fields: t.Fields, Exclude: t.Exclude, JQ: t.JQ,
+		}
+	}
+	return middleware.Upstream{
+		Name:   sc.Name,
+		Prefix: prefix,
+		Conn:   up,
+		Policy: middleware.Policy{Shape: sc.Shape, Timeout: sc.Timeout, MaxTokens: sc.MaxResponseTokens},
+		Tools:  tools,
+		Allow:  sc.Allow,
+		Deny:   sc.Deny,
+		Fresh:  sc.FreshCalls,
+	}
+}
+
+// close ends all servers at once and returns when their processes have ended.
+func (s *stack) close() {
+	var wg sync.WaitGroup
+	for _, up := range s.ups {
+		wg.Go(up.Close)
+	}
+	wg.Wait()
+	s.store.Close()
+}
+
+// settle waits until every server has connected or failed to.
+func (s *stack) settle(ctx context.Context) {
+	for _, up := range s.ups {
+		up.Settled(ctx)
+	}
+}
+
+// dial connects a client to the proxy inside our own process.
+func (s *stack) dial(ctx context.Context) (conn *wire.Conn, hangUp func(), err error) {
+	clientR, serverW := io.Pipe()
+	serverR, clientW := io.Pipe()
+	serving, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.server.Serve(serving, serverR, serverW)
+	}()
+	conn = wire.NewConn(clientR, clientW, wire.Options{})
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "rlmproxy-cli", Version: version()}, nil).
+		Connect(ctx, conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	hangUp = func() {
+		if session != nil {
+			session.Close()
+		}
+		conn.Close()
+		stop()
+		<-ended
+	}
+	if err != nil {
+		hangUp()
+		return nil, nil, fmt.Errorf("connecting to the proxy: %w", err)
+	}
+	return conn, hangUp, nil
+}
