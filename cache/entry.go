@@ -1,0 +1,135 @@
+package cache
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+)
+
+// An ID names an entry towards its agent: 16 characters of lower-case
+// base32. The same agent, origin and content give the same id.
+//
+// The first 12 characters are a MAC of the entry; the last 4 are a MAC of the
+// agent and those 12. So a store knows that it issued an id to this agent
+// even when nothing else is left of it, and a forged id passes for a gone
+// one, which tells nothing, once in a million tries.
+type ID string
+
+// An Origin is the call that produced an entry: what to call to get it back.
+type Origin struct {
+	Tool      string
+	Arguments json.RawMessage // must not be modified; nil for none
+}
+
+// An Entry is a cached result.
+type Entry struct {
+	ID     ID
+	Agent  string
+	Origin Origin
+	Data   []byte // as received; shared, must not be modified
+}
+
+var (
+	// ErrUnknown says that the id was never issued to this agent. Another
+	// agent's id is no different from one that nobody has.
+	ErrUnknown = errors.New("cache: unknown id")
+	// ErrExpired says that the entry was not read for [Options.TTL].
+	ErrExpired = errors.New("cache: entry expired")
+	// ErrEvicted says that the entry made room for others, or went with its
+	// agent's session.
+	ErrEvicted = errors.New("cache: entry evicted")
+	// ErrTooLarge says that a result is larger than a quota: no eviction
+	// could make room for it.
+	ErrTooLarge = errors.New("cache: result too large")
+)
+
+// A Reason says why an entry is gone.
+type Reason string
+
+const (
+	Expired Reason = "expired"
+	Evicted Reason = "evicted"
+)
+
+// A GoneError says that an id was issued, that its entry is gone, and how to
+// get it back. It matches [ErrExpired] or [ErrEvicted].
+type GoneError struct {
+	ID     ID
+	Reason Reason
+	// Origin is the call to repeat. Tool is empty when the tombstone is gone
+	// too; Arguments are nil when they were over 2 KiB.
+	Origin Origin
+}
+
+func (e *GoneError) Error() string {
+	return fmt.Sprintf("cache: entry %s %s", e.ID, e.Reason)
+}
+
+// Is reports whether target is the sentinel of e's reason.
+func (e *GoneError) Is(target error) bool {
+	return target == ErrExpired && e.Reason == Expired ||
+		target == ErrEvicted && e.Reason == Evicted
+}
+
+// An agentKey stands for an agent's name, which may be long and may be a
+// secret: the store keeps and logs only this.
+type agentKey [sha256.Size]byte
+
+func keyOf(agent string) agentKey { return sha256.Sum256([]byte(agent)) }
+
+func (k agentKey) String() string { return fmt.Sprintf("%x", k[:4]) }
+
+const (
+	idLen   = 16
+	bodyLen = 12 // of idLen; 60 bits. The rest is the tag
+)
+
+var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// newID computes the id of an entry. It costs a SHA-256 over data.
+func (s *Store) newID(agent agentKey, origin Origin, data []byte) ID {
+	mac := s.mac('e', agent)
+	writeSized(mac, []byte(origin.Tool))
+	writeSized(mac, origin.Arguments)
+	writeSized(mac, data)
+	body := idEncoding.EncodeToString(mac.Sum(nil))[:bodyLen]
+	return ID(body + s.tag(agent, body))
+}
+
+// issued reports whether id can only have come from newID for this agent,
+// in this store or in one with the same key.
+func (s *Store) issued(agent agentKey, id ID) bool {
+	if len(id) != idLen {
+		return false
+	}
+	tag := s.tag(agent, string(id[:bodyLen]))
+	return hmac.Equal([]byte(tag), []byte(id[bodyLen:]))
+}
+
+func (s *Store) tag(agent agentKey, body string) string {
+	mac := s.mac('t', agent)
+	mac.Write([]byte(body))
+	return idEncoding.EncodeToString(mac.Sum(nil))[:idLen-bodyLen]
+}
+
+// mac starts a MAC for one purpose, so that an entry's never serves as a tag.
+func (s *Store) mac(purpose byte, agent agentKey) hash.Hash {
+	mac := hmac.New(sha256.New, s.opts.Key)
+	mac.Write([]byte{purpose})
+	mac.Write(agent[:])
+	return mac
+}
+
+// writeSized writes b after its length: without it, bytes could move from
+// the arguments to the data and give the same id.
+func writeSized(h hash.Hash, b []byte) {
+	var size [8]byte
+	binary.BigEndian.PutUint64(size[:], uint64(len(b)))
+	h.Write(size[:])
+	h.Write(b)
+}

@@ -1,0 +1,131 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestEvict(t *testing.T) {
+	const tool = int64(len("fs_read"))
+	for _, tt := range []struct {
+		name string
+		opts Options
+		puts string // one a second: agent, times how many bytes
+		want string // what is left
+	}{
+		{"room for all", Options{}, "a1 a2 a3", "a1 a2 a3"},
+		{"entries, equal sizes: the oldest", Options{MaxEntriesPerAgent: 2}, "a5 a6 a7", "a6 a7"},
+		{"entries: the largest of idle times size", Options{MaxEntriesPerAgent: 2}, "a1 a90 a2", "a1 a2"},
+		{"entries: another agent's do not count", Options{MaxEntriesPerAgent: 2}, "a1 b1 a2 b2", "a1 a2 b1 b2"},
+		{"bytes: as many as it takes", Options{MaxBytesPerAgent: 100}, "a20 a21 a80", "a80"},
+		{"bytes: just fits", Options{MaxBytesPerAgent: 100 + 2*tool}, "a60 a40", "a40 a60"},
+		{"ceiling: over all agents", Options{MaxBytes: 100}, "a30 b20 c40", "b20 c40"},
+		{"ceiling: own entries first when they are over the quota", Options{MaxBytes: 100, MaxEntriesPerAgent: 1}, "b30 a20 a30", "a30 b30"},
+		{"agents: the longest idle", Options{MaxAgents: 2}, "a1 b1 a2 c1", "a1 a2 c1"},
+		{"agents: one", Options{MaxAgents: 1}, "a1 a2 b1", "b1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := open(t, tt.opts, 0)
+				ids := map[string]ID{}
+				order := strings.Fields(tt.puts)
+				for _, p := range order {
+					var n int
+					fmt.Sscan(p[1:], &n)
+					ids[p] = put(t, s, p[:1], strings.Repeat("x", n))
+					time.Sleep(time.Second)
+				}
+				for p, id := range ids {
+					kept := strings.Contains(" "+tt.want+" ", " "+p+" ")
+					if got := answer(s, p[:1], id); kept == (got == "evicted") {
+						t.Errorf("%s: %.20q, kept should be %t", p, got, kept)
+					}
+				}
+				if st := s.Stats(); int(st.Evictions) != len(order)-len(strings.Fields(tt.want)) {
+					t.Errorf("evictions: %+v", st)
+				}
+			})
+		})
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	for _, tt := range []struct {
+		opts Options
+		size int
+		want bool
+	}{
+		{Options{MaxBytesPerAgent: 100}, 100, false},
+		{Options{MaxBytesPerAgent: 100}, 101, true},
+		{Options{MaxBytes: 100}, 100, false},
+		{Options{MaxBytes: 100}, 101, true},
+	} {
+		s := open(t, tt.opts, 0)
+		id := put(t, s, "a", "one")
+		_, err := s.Put("b", Origin{}, make([]byte, tt.size))
+		if errors.Is(err, ErrTooLarge) != tt.want {
+			t.Errorf("%+v: %d bytes: %v", tt.opts, tt.size, err)
+		}
+		if tt.want && answer(s, "a", id) != "one" {
+			t.Errorf("%d bytes: refused, and evicted others", tt.size)
+		}
+	}
+}
+
+// What nobody needs any more goes before what somebody does.
+func TestExpiredGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, Options{MaxEntriesPerAgent: 2, TTL: time.Minute}, 0)
+		small := put(t, s, "a", "s")
+		time.Sleep(50 * time.Second)
+		large := put(t, s, "a", strings.Repeat("l", 10_000))
+		time.Sleep(11 * time.Second)
+		put(t, s, "a", "new")
+		if got := answer(s, "a", small); got != "expired" {
+			t.Errorf("small: %s", got)
+		}
+		if got := answer(s, "a", large); len(got) != 10_000 {
+			t.Errorf("large: %s", got)
+		}
+	})
+}
+
+func TestTombstonesAreBounded(t *testing.T) {
+	s := open(t, Options{MaxEntriesPerAgent: 1, MaxTombstones: 15}, 0)
+	var ids []ID
+	for i := range 30 {
+		ids = append(ids, put(t, s, "a", fmt.Sprint(i)))
+	}
+	if n := s.Stats().Tombstones; n != 10 {
+		t.Errorf("one agent has %d", n)
+	}
+	for i := range 30 {
+		put(t, s, "b", fmt.Sprint(i))
+	}
+	if n := s.Stats().Tombstones; n != 15 {
+		t.Errorf("all agents have %d", n)
+	}
+	for i, id := range ids[:29] {
+		if got := answer(s, "a", id); got != "evicted" {
+			t.Errorf("entry %d: %s", i, got)
+		}
+	}
+}
+
+// One large entry may displace all there is.
+func TestLargeDisplacesMany(t *testing.T) {
+	s := open(t, Options{MaxBytesPerAgent: 1 << 20, MaxBytes: 1 << 20}, 0)
+	for i := range 500 {
+		for range 2 {
+			put(t, s, fmt.Sprint(i), strings.Repeat("x", 100+i))
+		}
+	}
+	put(t, s, "large", strings.Repeat("x", 1<<20-7))
+	if st := s.Stats(); st.Entries != 1 || st.Evictions != 500 {
+		t.Errorf("%+v", st)
+	}
+}

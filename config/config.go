@@ -1,0 +1,108 @@
+// Package config turns mcp.json, the environment and flags into one checked
+// [Config].
+//
+//	defaults < file < RLMPROXY_* < flags → Load → Config, or every mistake at once
+//
+// The file is the one that MCP hosts already write ("mcpServers"), with
+// comments and trailing commas allowed, plus "proxySettings". Keys of other
+// hosts are left alone; a mistake in ours stops the start. A value from env
+// or headers never appears in an error or a warning: it may be a secret.
+//
+// Sizes are bytes, unless a name says characters or tokens.
+package config
+
+import "time"
+
+// DefaultCallTimeout is how long an upstream may take over one call when
+// nothing else is configured: the TypeScript SDK's clients wait as long.
+const DefaultCallTimeout = 60 * time.Second
+
+// A Config is everything that an operator can decide.
+type Config struct {
+	// Path is the file as an absolute path, or "" when there was none.
+	Path    string
+	Servers []Server // in the file's order
+	Proxy   Proxy
+	// Warnings are oddities that stop nothing, one line each.
+	Warnings []string
+}
+
+// A Server is one entry of mcpServers. Exactly one of Command and URL is set.
+type Server struct {
+	Name string // 1 to 64 characters, unique
+	// Type is "stdio", "http" or "sse". With a URL it may be "": try http,
+	// then sse.
+	Type string
+
+	Command string
+	Args    []string
+	Env     map[string]string // added to the proxy's own environment
+	Cwd     string            // absolute, or "" for the proxy's own
+
+	URL     string
+	Headers map[string]string
+
+	Timeout  time.Duration // for one call; never zero
+	Disabled bool
+	// Prefix begins the names of its tools. Nil means Name; "" means none.
+	Prefix *string
+	// Shape says whether large results are cut. Nil means the proxy's
+	// EnableAutoTruncation.
+	Shape *bool
+	// MaxResponseTokens is the limit for its results. Zero means the proxy's.
+	MaxResponseTokens int
+
+	// Allow and Deny are globs over its tools' own names, as path.Match reads
+	// them. An empty Allow admits every tool; Deny wins over Allow.
+	Allow, Deny []string
+	// FreshCalls are globs over tools that a fresh call may reach although
+	// they do not declare themselves read-only.
+	FreshCalls []string
+	// Tools has settings by tool name or glob. An exact name wins over globs.
+	Tools map[string]Tool
+}
+
+// A Tool is what a server's entry says about some of its tools. Zero fields
+// mean the server's setting.
+type Tool struct {
+	Shape             *bool
+	Timeout           time.Duration
+	MaxResponseTokens int
+
+	// Fields, Exclude and JQ narrow every result of the tool, as
+	// proxy_filter's parameters do. JQ excludes the other two.
+	Fields, Exclude []string
+	JQ              string
+}
+
+// A Proxy is proxySettings over all layers. [Settings] describes each key.
+type Proxy struct {
+	// MaxResponseTokens and MaxResponseSize, which counts characters, are
+	// two spellings of one limit: exactly one is above zero. The later layer
+	// decides which, and within a layer tokens win.
+	MaxResponseTokens int `koanf:"maxResponseTokens"`
+	MaxResponseSize   int `koanf:"maxResponseSize"`
+
+	EnableAutoTruncation bool `koanf:"enableAutoTruncation"`
+
+	CacheTTL time.Duration `koanf:"cacheTTLSeconds"`
+	// CacheMaxEntries, when set, has replaced MaxEntriesPerAgent if agents
+	// are not isolated. Otherwise it has no effect. Zero means not set.
+	CacheMaxEntries      int   `koanf:"cacheMaxEntries"`
+	EnableAgentIsolation bool  `koanf:"enableAgentIsolation"`
+	MaxEntriesPerAgent   int   `koanf:"maxEntriesPerAgent"`
+	MaxMemoryPerAgent    int64 `koanf:"maxMemoryPerAgent"`
+	MaxMemory            int64 `koanf:"maxMemory"` // over all agents
+	MaxTotalAgents       int   `koanf:"maxTotalAgents"`
+
+	// FreshCalls is "readonly", "all" or "none".
+	FreshCalls   string `koanf:"freshCalls"`
+	MaxLineBytes int    `koanf:"maxLineBytes"` // the longest upstream message
+
+	CallTimeout   time.Duration `koanf:"callTimeout"`
+	JQTimeout     time.Duration `koanf:"jqTimeout"`
+	SearchTimeout time.Duration `koanf:"searchTimeout"`
+
+	// LogLevel is "debug", "info", "warn" or "error".
+	LogLevel string `koanf:"logLevel"`
+}

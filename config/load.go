@@ -1,0 +1,172 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Options says where [Load] looks. Nothing else of the process is consulted,
+// except the working directory when Dir is empty.
+type Options struct {
+	// Path is the file of --config. Empty means to look for one, first where
+	// RLMPROXY_CONFIG says, then ./mcp.json, then
+	// UserConfigDir/rlmproxy/mcp.json.
+	Path string
+	// Environ is as os.Environ gives it. Nil is an empty environment.
+	Environ []string
+	// Flags has the flags of [RegisterFlags]; only changed ones count, and
+	// others in the set are ignored. Nil means none.
+	Flags *pflag.FlagSet
+	// Dir is the folder that relative paths start from. Empty means the
+	// working directory.
+	Dir string
+	// UserConfigDir is as os.UserConfigDir gives it. Empty means not to look
+	// there.
+	UserConfigDir string
+}
+
+// maxFileBytes is far above any file written by hand, and far below what
+// would make a start slow.
+const maxFileBytes = 4 << 20
+
+// Load finds the file and lays the environment and flags over it.
+//
+// The error is an [ErrorList] when there is something to repair, wraps
+// [ErrNoConfig] when there is no file, and else is that of reading the file.
+// With ErrNoConfig the Config is not nil: it holds the settings of the other
+// layers, and no servers.
+func Load(opts Options) (*Config, error) {
+	shown, path, err := find(opts)
+	if errors.Is(err, ErrNoConfig) {
+		proxy, warnings, mistakes := layered(nil, opts)
+		if len(mistakes) > 0 {
+			return nil, mistakes
+		}
+		return &Config{Proxy: proxy, Warnings: warnings}, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := read(shown, path)
+	if err != nil {
+		return nil, err
+	}
+	return load(shown, path, data, opts)
+}
+
+// find names the file: as the operator knows it, and as an absolute path.
+func find(opts Options) (shown, path string, err error) {
+	dir, err := filepath.Abs(opts.Dir)
+	if err != nil {
+		return "", "", fmt.Errorf("working directory: %w", err)
+	}
+	absolute := func(name string) string {
+		if filepath.IsAbs(name) {
+			return name
+		}
+		return filepath.Join(dir, name)
+	}
+	for _, named := range []string{opts.Path, newVariables(opts.Environ, "").environ[envConfig]} {
+		if named != "" {
+			return named, absolute(named), nil
+		}
+	}
+	places := []string{"mcp.json"}
+	if opts.UserConfigDir != "" {
+		places = append(places, filepath.Join(opts.UserConfigDir, "rlmproxy", "mcp.json"))
+	}
+	for _, place := range places {
+		// What exists but cannot be read is for read to report.
+		if _, err := os.Stat(absolute(place)); !errors.Is(err, fs.ErrNotExist) {
+			return place, absolute(place), nil
+		}
+	}
+	var looked []string
+	for _, place := range places {
+		looked = append(looked, "\n  "+absolute(place))
+	}
+	return "", "", fmt.Errorf("%w; --config and %s are not set, and these do not exist:%s", ErrNoConfig, envConfig, strings.Join(looked, ""))
+}
+
+// read returns the content of a file of at most 4 MiB.
+func read(shown, path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shown, cause(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shown, cause(err))
+	}
+	if len(data) > maxFileBytes {
+		return nil, ErrorList{{Path: shown, Text: fmt.Sprintf("the file is larger than %d MiB", maxFileBytes>>20)}}
+	}
+	return data, nil
+}
+
+// cause drops the path that os adds: the error begins with it already.
+func cause(err error) error {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathErr.Err
+	}
+	return err
+}
+
+// load is Load from the content of the file at path.
+func load(shown, path string, data []byte, opts Options) (*Config, error) {
+	doc, tree, err := parse(shown, data)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{doc: doc}
+	c := &Config{Path: path}
+	file := r.top(node{value: tree}, c, newVariables(opts.Environ, filepath.Dir(path)))
+
+	proxy, warnings, mistakes := layered(file, opts)
+	if all := append(r.mistakes.sorted(), mistakes...); len(all) > 0 {
+		return nil, all
+	}
+	c.Proxy = proxy
+	c.Warnings = append(r.warnings, warnings...)
+	fill(c.Servers, proxy.CallTimeout)
+	return c, nil
+}
+
+// top reads the whole file: the servers into c, the settings as a layer.
+func (r *reader) top(n node, c *Config, vars variables) (file map[string]any) {
+	ours := []string{"mcpServers", "proxySettings"}
+	members, ok := r.object(n)
+	servers, hint := false, example
+	for _, m := range members {
+		switch m.key {
+		case "mcpServers":
+			servers = true
+			c.Servers = r.servers(m.value, vars)
+		case "proxySettings":
+			file = r.settings(m.value)
+		case "servers": // of VS Code
+			hint = `rename "servers" to "mcpServers"`
+		default:
+			near := nearest(m.key, ours)
+			if near == "" {
+				continue
+			}
+			r.warn(m.offset, m.value.path, "unknown key, ignored", didYouMean(m.key, ours))
+			if near == ours[0] {
+				hint = fmt.Sprintf("did you mean %q where it says %s?", near, preview(m.key))
+			}
+		}
+	}
+	if ok && !servers {
+		r.mistake(n, "mcpServers is missing", hint)
+	}
+	return file
+}

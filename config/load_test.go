@@ -1,0 +1,256 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/pflag"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// defaultProxy is what an empty configuration gives.
+func defaultProxy() Proxy {
+	return Proxy{
+		MaxResponseTokens: 2000, EnableAutoTruncation: true, CacheTTL: 5 * time.Minute, EnableAgentIsolation: true,
+		MaxEntriesPerAgent: 20, MaxMemoryPerAgent: 100 << 20, MaxMemory: 512 << 20, MaxTotalAgents: 1000,
+		FreshCalls: "readonly", MaxLineBytes: 64 << 20, CallTimeout: time.Minute, JQTimeout: 5 * time.Second,
+		SearchTimeout: 5 * time.Second, LogLevel: "info",
+	}
+}
+
+// proxy is defaultProxy changed by edit.
+func proxy(edit func(*Proxy)) Proxy {
+	p := defaultProxy()
+	edit(&p)
+	return p
+}
+
+func TestMistakesGolden(t *testing.T) {
+	_, err := Load(Options{Path: "testdata/mistakes.json", Environ: []string{"RLMPROXY_MAX_MEMORY=lots"}})
+	list, ok := errors.AsType[ErrorList](err)
+	if !ok {
+		t.Fatalf("error is %T %v, want an ErrorList", err, err)
+	}
+	got := list.Error() + "\n"
+	const golden = "testdata/mistakes.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatalf("%v (go test -update writes it)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if strings.Contains(got, "hunter2") || strings.Contains(got, "12345") {
+		t.Error("a secret is shown")
+	}
+}
+
+func TestPredecessorFiles(t *testing.T) {
+	tests := []struct {
+		file    string
+		servers string
+		proxy   Proxy
+	}{
+		{"predecessor-full.json", "filesystem api_server_v2 uv-server", proxy(func(p *Proxy) { p.MaxResponseTokens, p.MaxResponseSize, p.CacheMaxEntries = 0, 8000, 50 })},
+		{"predecessor-plain.json", "everything playwright", defaultProxy()},
+		{"predecessor-shared.json", "a", proxy(func(p *Proxy) {
+			p.MaxResponseTokens, p.MaxResponseSize = 0, 12000
+			p.CacheMaxEntries, p.MaxEntriesPerAgent, p.EnableAgentIsolation = 50, 50, false
+		})},
+	}
+	for _, tt := range tests {
+		t.Run(tt.file, func(t *testing.T) {
+			c, err := Load(Options{Path: tt.file, Dir: "testdata"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, s := range c.Servers {
+				names = append(names, s.Name)
+				if s.Type != "stdio" || s.Command != strings.TrimSpace(s.Command) || s.Timeout != time.Minute {
+					t.Errorf("server %+v", s)
+				}
+			}
+			if got := strings.Join(names, " "); got != tt.servers {
+				t.Errorf("servers %q, want %q", got, tt.servers)
+			}
+			if diff := cmp.Diff(tt.proxy, c.Proxy); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if len(c.Warnings) > 0 {
+				t.Errorf("warnings %q", c.Warnings)
+			}
+		})
+	}
+}
+
+func TestOtherHosts(t *testing.T) {
+	c, err := Load(Options{Path: "testdata/hosts.json", Environ: []string{"KEY=hunter2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Server{
+		{Name: "cline", Type: "stdio", Command: "npx", Timeout: 90 * time.Second},
+		{Name: "cursor", Type: "stdio", Command: "npx"},
+		{Name: "windsurf", URL: "https://example.com/sse", Deny: []string{"delete_*"}},
+		{Name: "gemini", Type: "http", URL: "https://example.com/mcp", Allow: []string{"read"}, Timeout: 600000 * time.Second},
+		{Name: "roo", Type: "http", URL: "https://example.com/mcp", Headers: map[string]string{"X-Key": "hunter2"}},
+		{Name: "copilot", Type: "stdio", Command: "npx", Allow: []string{"*"}},
+		{Name: "off", Type: "stdio", Command: "npx", Disabled: true, Env: map[string]string{"KEY": "${MISSING}"}},
+		{Name: "wondering", Type: "stdio", Command: "npx"},
+	}
+	fill(want, time.Minute)
+	if diff := cmp.Diff(want, c.Servers, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	wantWarnings := []string{
+		"testdata/hosts.json:8:106: mcpServers.gemini.timeout: counted in seconds, this is 166h40m0s",
+		`testdata/hosts.json:12:37: mcpServers.wondering.colour: unknown key, ignored`,
+		`testdata/hosts.json:12:55: mcpServers.wondering.evn: unknown key, ignored; did you mean "env"?`,
+	}
+	if diff := cmp.Diff(wantWarnings, c.Warnings); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestExample checks the file that people copy, and that its proxySettings
+// are the defaults, as it says.
+func TestExample(t *testing.T) {
+	c, err := Load(Options{Path: "../mcp.json.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Servers) != 4 || len(c.Warnings) > 0 {
+		t.Errorf("%d servers, warnings %q", len(c.Servers), c.Warnings)
+	}
+	if diff := cmp.Diff(defaultProxy(), c.Proxy); diff != "" {
+		t.Errorf("not the defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestFind(t *testing.T) {
+	inEnviron := []string{"RLMPROXY_CONFIG=env.json"}
+	tests := []struct {
+		name  string
+		files string // that exist
+		opts  Options
+		want  string
+	}{
+		{"user", "user/rlmproxy/mcp.json", Options{}, "user/rlmproxy/mcp.json"},
+		{"folder before user", "mcp.json user/rlmproxy/mcp.json", Options{}, "mcp.json"},
+		{"variable before folder", "mcp.json env.json", Options{Environ: inEnviron}, "env.json"},
+		{"empty variable", "mcp.json", Options{Environ: []string{"RLMPROXY_CONFIG="}}, "mcp.json"},
+		{"flag before variable", "mcp.json env.json flag.json", Options{Environ: inEnviron, Path: "flag.json"}, "flag.json"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, name := range strings.Fields(tt.files) {
+				write(t, filepath.Join(dir, name), `{"mcpServers": {"a": {"command": "x"}}}`)
+			}
+			tt.opts.Dir, tt.opts.UserConfigDir = dir, filepath.Join(dir, "user")
+			c, err := Load(tt.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := filepath.Join(dir, tt.want); c.Path != want {
+				t.Errorf("found %s, want %s", c.Path, want)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNoConfig(t *testing.T) {
+	dir := t.TempDir()
+	c, err := Load(Options{Dir: dir, UserConfigDir: "/nowhere", Environ: []string{"RLMPROXY_LOG_LEVEL=debug"}})
+	if !errors.Is(err, ErrNoConfig) {
+		t.Fatalf("error %v, want ErrNoConfig", err)
+	}
+	for _, place := range []string{filepath.Join(dir, "mcp.json"), "/nowhere/rlmproxy/mcp.json"} {
+		if !strings.Contains(err.Error(), place) {
+			t.Errorf("%q does not name %s", err, place)
+		}
+	}
+	if c == nil || c.Path != "" || c.Proxy.LogLevel != "debug" {
+		t.Errorf("config %+v, want the settings of the environment", c)
+	}
+	if _, err := Load(Options{Path: "gone.json", Dir: dir}); !errors.Is(err, os.ErrNotExist) || errors.Is(err, ErrNoConfig) {
+		t.Errorf("named file: error %v, want ErrNotExist", err)
+	}
+	if _, err := Load(Options{Path: dir}); err == nil {
+		t.Error("a folder was loaded")
+	}
+}
+
+func TestLayers(t *testing.T) {
+	tests := []struct {
+		name           string
+		file, env, arg string
+		want           Proxy
+	}{
+		{"defaults", ``, "", "", defaultProxy()},
+		{"file", `"maxResponseTokens": 1e3`, "", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 1000 })},
+		{"env over file", `"maxResponseTokens": 1`, "RLMPROXY_MAX_RESPONSE_TOKENS=2", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 2 })},
+		{"flag over env", `"maxResponseTokens": 1`, "RLMPROXY_MAX_RESPONSE_TOKENS=2", "--max-response-tokens=3", proxy(func(p *Proxy) { p.MaxResponseTokens = 3 })},
+		{"empty variable", ``, "RLMPROXY_MAX_RESPONSE_TOKENS=", "", defaultProxy()},
+		{"older spelling", `"maxResponseSize": 9`, "", "", proxy(func(p *Proxy) { p.MaxResponseTokens, p.MaxResponseSize = 0, 9 })},
+		{"both spellings", `"maxResponseSize": 9, "maxResponseTokens": 8`, "", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 8 })},
+		{"later spelling", `"maxResponseTokens": 8`, "", "--max-response-size=9", proxy(func(p *Proxy) { p.MaxResponseTokens, p.MaxResponseSize = 0, 9 })},
+		{"later tokens", `"maxResponseSize": 9`, "RLMPROXY_MAX_RESPONSE_TOKENS=8", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 8 })},
+		{"size zero", `"maxResponseSize": 0`, "", "", defaultProxy()},
+		{"bytes", `"maxMemoryPerAgent": 2097152, "maxMemory": "1.5 GiB"`, "", "", proxy(func(p *Proxy) { p.MaxMemoryPerAgent, p.MaxMemory = 2<<20, 3<<29 })},
+		{"durations", `"cacheTTLSeconds": 0.5, "callTimeout": "2m"`, "RLMPROXY_JQ_TIMEOUT=7", "", proxy(func(p *Proxy) {
+			p.CacheTTL, p.CallTimeout, p.JQTimeout = time.Second/2, 2*time.Minute, 7*time.Second
+		})},
+		{"bare boolean flag", `"enableAutoTruncation": false`, "", "--enable-auto-truncation", defaultProxy()},
+		{"boolean variable", ``, "RLMPROXY_ENABLE_AUTO_TRUNCATION=off", "", proxy(func(p *Proxy) { p.EnableAutoTruncation = false })},
+		{"word in capitals", ``, "RLMPROXY_LOG_LEVEL=WARN", "", proxy(func(p *Proxy) { p.LogLevel = "warn" })},
+		{"initials", ``, "RLMPROXY_CACHE_TTL_SECONDS=60", "", proxy(func(p *Proxy) { p.CacheTTL = time.Minute })},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+			flags.String("unrelated", "x", "")
+			RegisterFlags(flags)
+			if tt.arg != "" {
+				if err := flags.Parse([]string{tt.arg, "--unrelated=y"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			data := `{"mcpServers": {"a": {"command": "x"}}, "proxySettings": {` + tt.file + `}}`
+			c, err := load("mcp.json", "/etc/mcp.json", []byte(data), Options{Environ: []string{tt.env}, Flags: flags})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, c.Proxy); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if c.Servers[0].Timeout != c.Proxy.CallTimeout {
+				t.Errorf("timeout %v, want %v", c.Servers[0].Timeout, c.Proxy.CallTimeout)
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The parsers below read the text of a value from the file, the environment
+// or a flag. want is empty on success, else it says what was expected. They
+// give int64, bool, string or time.Duration.
+type parser = func(text string) (value any, want string)
+
+// whole reads a whole number from least to most. 8000.0 and 8e3 are whole:
+// generated files hold them.
+func whole(least, most int64) parser {
+	return func(text string) (any, string) {
+		n, ok := integer(text)
+		switch {
+		case ok && n > most:
+			return nil, fmt.Sprintf("a whole number of at most %d", most)
+		case !ok || n < least:
+			return nil, fmt.Sprintf("a whole number of at least %d", least)
+		}
+		return n, ""
+	}
+}
+
+func integer(text string) (int64, bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	// Beyond 2^53 a float no longer says which whole number was meant.
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// byteUnits are tried in order: no earlier one may be a suffix of a later.
+var byteUnits = []struct {
+	suffix string
+	bytes  float64
+}{
+	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30},
+	{"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"b", 1},
+}
+
+// size reads bytes, as a number or with a unit.
+func size(least, most int64) parser {
+	return func(text string) (any, string) {
+		number, unit := strings.ToLower(strings.TrimSpace(text)), 1.0
+		for _, u := range byteUnits {
+			if rest, ok := strings.CutSuffix(number, u.suffix); ok {
+				number, unit = strings.TrimSpace(rest), u.bytes
+				break
+			}
+		}
+		f, err := strconv.ParseFloat(number, 64)
+		switch n := f * unit; {
+		case err == nil && n > float64(most):
+			return nil, fmt.Sprintf("at most %d bytes", most)
+		case err != nil || !(n >= float64(least)): // catches NaN
+			return nil, fmt.Sprintf(`bytes, at least %d, such as 104857600 or "100MiB"`, least)
+		default:
+			return int64(n), ""
+		}
+	}
+}
+
+// maxDuration bounds every time limit: more is a mistaken unit.
+const maxDuration = 365 * 24 * time.Hour
+
+// duration reads seconds, as a number or with a unit, above zero.
+func duration(text string) (any, string) {
+	const want = `seconds above 0 and at most a year, such as 90 or "1m30s"`
+	d, err := time.ParseDuration(strings.TrimSpace(text))
+	if err != nil {
+		seconds, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || !(seconds > 0 && seconds <= maxDuration.Seconds()) {
+			return nil, want
+		}
+		d = time.Duration(seconds * float64(time.Second))
+	}
+	if d <= 0 || d > maxDuration {
+		return nil, want
+	}
+	return d, ""
+}
+
+func truth(text string) (any, string) {
+	switch strings.ToLower(text) {
+	case "true", "1", "yes", "on":
+		return true, ""
+	case "false", "0", "no", "off":
+		return false, ""
+	}
+	return nil, "true or false"
+}
+
+func oneOf(words ...string) parser {
+	return func(text string) (any, string) {
+		for _, w := range words {
+			if strings.EqualFold(text, w) {
+				return w, ""
+			}
+		}
+		return nil, "one of " + strings.Join(words, ", ")
+	}
+}

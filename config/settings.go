@@ -1,0 +1,80 @@
+package config
+
+import (
+	"strings"
+	"unicode"
+)
+
+// A Setting describes one key of proxySettings.
+type Setting struct {
+	Name    string // in the file, e.g. "maxResponseTokens"
+	Default string // as one would write it; "" when unset
+	Unit    string // "tokens", "bytes"; "true|false" and the like for words
+	Usage   string // one line, without a full stop
+
+	parse func(text string) (value any, want string)
+}
+
+// Env is the environment variable of s, e.g. RLMPROXY_MAX_RESPONSE_TOKENS.
+func (s Setting) Env() string {
+	return envPrefix + strings.ToUpper(strings.Join(s.words(), "_"))
+}
+
+// Flag is the name of the flag of s without dashes, e.g. max-response-tokens.
+func (s Setting) Flag() string {
+	return strings.ToLower(strings.Join(s.words(), "-"))
+}
+
+// words splits the name at its capitals: cacheTTLSeconds is cache, TTL,
+// Seconds.
+func (s Setting) words() []string {
+	var words []string
+	runes := []rune(s.Name)
+	start := 0
+	for i := 1; i < len(runes); i++ {
+		begins := unicode.IsUpper(runes[i]) && (unicode.IsLower(runes[i-1]) ||
+			i+1 < len(runes) && unicode.IsLower(runes[i+1]))
+		if begins {
+			words = append(words, string(runes[start:i]))
+			start = i
+		}
+	}
+	return append(words, string(runes[start:]))
+}
+
+// Settings describes every key of proxySettings, in the order in which to
+// show them. No other place states a default.
+func Settings() []Setting {
+	const (
+		boolean = "true|false"
+		maxInt  = 1<<31 - 1
+	)
+	return []Setting{
+		{"maxResponseTokens", "2000", "tokens", "largest result handed on whole; a larger one is cached and previewed", whole(1, maxInt)},
+		{"maxResponseSize", "", "characters", "older spelling of maxResponseTokens, used when that is not set", whole(0, maxInt)},
+		{"enableAutoTruncation", "true", boolean, "cut and cache results over the limit", truth},
+		{"cacheTTLSeconds", "300", "seconds", "how long a cached result is kept after it was last read", duration},
+		{"cacheMaxEntries", "", "results", "older spelling of maxEntriesPerAgent, used when agents are not isolated", whole(0, maxInt)},
+		{"enableAgentIsolation", "true", boolean, "keep each agent's results to itself", truth},
+		{"maxEntriesPerAgent", "20", "results", "cached results that one agent may have", whole(1, maxInt)},
+		{"maxMemoryPerAgent", "100MiB", "bytes", "memory for one agent's cached results", size(1, 1<<50)},
+		{"maxMemory", "512MiB", "bytes", "memory for the cached results of all agents", size(1, 1<<50)},
+		{"maxTotalAgents", "1000", "agents", "agents with cached results at one time", whole(1, maxInt)},
+		{"freshCalls", "readonly", "readonly|all|none", "upstream tools that proxy_* tools may call anew", oneOf("readonly", "all", "none")},
+		// 64 MiB is forty times the largest result met in practice (1.5 MB).
+		{"maxLineBytes", "64MiB", "bytes", "longest message accepted from an upstream", size(64<<10, 1<<30)},
+		{"callTimeout", DefaultCallTimeout.String(), "seconds", "how long an upstream may take over one call", duration},
+		{"jqTimeout", "5s", "seconds", "how long one jq program may run", duration},
+		{"searchTimeout", "5s", "seconds", "how long one search may run", duration},
+		{"logLevel", "info", "debug|info|warn|error", "least level that is logged", oneOf("debug", "info", "warn", "error")},
+	}
+}
+
+// settingNames lists the keys of proxySettings.
+func settingNames() []string {
+	var names []string
+	for _, s := range Settings() {
+		names = append(names, s.Name)
+	}
+	return names
+}

@@ -1,0 +1,221 @@
+// Package e2e runs the program as its users do: the built binary, in front of
+// real servers and of one that misbehaves, over stdin and stdout.
+//
+// The real servers are npm packages (npm ci in this folder). Without them their
+// tests are skipped, or fail where RLMPROXY_E2E=required.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/middleware/wire"
+)
+
+var binary string // the built program
+
+func TestMain(m *testing.M) {
+	if os.Getenv(fakeServer) != "" {
+		fake()
+		return
+	}
+	os.Exit(build(m))
+}
+
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "rlmproxy-e2e")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "rlmproxy")
+	if out, err := exec.Command("go", "build", "-o", binary, "rlmproxy/cmd/rlmproxy").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// real returns the command of a real server, or ends the test.
+func real(t *testing.T, name string) []string {
+	t.Helper()
+	required := os.Getenv("RLMPROXY_E2E") == "required"
+	node, err := exec.LookPath("node")
+	script, _ := filepath.Abs(filepath.Join("node_modules", ".bin", name))
+	if err == nil {
+		_, err = os.Stat(script)
+	}
+	switch {
+	case err != nil && required:
+		t.Fatalf("%s is required: %v (npm ci in e2e/)", name, err)
+	case err != nil:
+		t.Skipf("%s is not installed: %v (npm ci in e2e/)", name, err)
+	}
+	return []string{node, script}
+}
+
+// A session is a client of a running command.
+type session struct {
+	*wire.Conn
+	t    *testing.T
+	cmd  *exec.Cmd
+	err  bytes.Buffer
+	done chan struct{}
+	mu   sync.Mutex
+}
+
+func (s *session) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err.Write(p)
+}
+
+// log is what the command has written to stderr so far.
+func (s *session) log() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err.String()
+}
+
+// open starts a command and shakes hands with it.
+func open(t *testing.T, env []string, args ...string) *session {
+	t.Helper()
+	s := &session{t: t, cmd: exec.Command(args[0], args[1:]...), done: make(chan struct{})}
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "RLMPROXY_") {
+			s.cmd.Env = append(s.cmd.Env, kv)
+		}
+	}
+	s.cmd.Env = append(s.cmd.Env, env...)
+	s.cmd.Stderr = s
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cmd.Stdin, s.cmd.Stdout = inR, outW
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	inR.Close()
+	outW.Close()
+	go func() { s.cmd.Wait(); close(s.done) }()
+	s.Conn = wire.NewConn(outR, inW, wire.Options{MaxLineBytes: 256 << 20})
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	sdk, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).
+		Connect(ctx, s.Conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, s.log())
+	}
+	t.Cleanup(func() {
+		sdk.Close()
+		s.Conn.Close()
+		s.ended()
+		if t.Failed() {
+			t.Logf("stderr of %v:\n%s", args, s.log())
+		}
+	})
+	return s
+}
+
+// proxy starts the built program.
+func proxy(t *testing.T, args ...string) *session {
+	t.Helper()
+	return open(t, nil, append([]string{binary}, args...)...)
+}
+
+// ended waits for the command to end by itself.
+func (s *session) ended() {
+	s.t.Helper()
+	select {
+	case <-s.done:
+	case <-time.After(20 * time.Second):
+		s.cmd.Process.Signal(syscall.SIGQUIT)
+		<-s.done
+		s.t.Errorf("the command did not end\n%s", s.log())
+	}
+}
+
+// call returns the raw result of a tool.
+func (s *session) call(tool, args string) string {
+	s.t.Helper()
+	raw, err := s.try(tool, args)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v\n%s", tool, args, err, s.log())
+	}
+	return string(raw)
+}
+
+func (s *session) try(tool, args string) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(s.t.Context(), 90*time.Second)
+	defer cancel()
+	return s.Conn.Call(ctx, "tools/call", json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args)))
+}
+
+// A reply is what our assertions look at.
+type reply struct {
+	Content []struct{ Type, Text string }
+	IsError bool
+	Meta    struct {
+		Result struct {
+			CacheID     string `json:"cache_id"`
+			Tokens      int
+			ShownTokens int `json:"shown_tokens"`
+		} `json:"rlmproxy/result"`
+		Error struct{ Code string } `json:"rlmproxy/error"`
+	} `json:"_meta"`
+}
+
+func (s *session) read(tool, args string) reply {
+	s.t.Helper()
+	raw := s.call(tool, args)
+	var r reply
+	if err := json.Unmarshal([]byte(raw), &r); err != nil {
+		s.t.Fatalf("%s: %v in %.300s", tool, err, raw)
+	}
+	return r
+}
+
+// text is what an agent reads.
+func (s *session) text(tool, args string) string {
+	s.t.Helper()
+	r := s.read(tool, args)
+	if len(r.Content) == 0 {
+		return ""
+	}
+	return r.Content[0].Text
+}
+
+// tools lists the names of all tools.
+func (s *session) tools() []string {
+	s.t.Helper()
+	raw, err := s.Conn.Call(s.t.Context(), "tools/list", json.RawMessage(`{}`))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var list struct{ Tools []struct{ Name string } }
+	if err := json.Unmarshal(raw, &list); err != nil {
+		s.t.Fatal(err)
+	}
+	var names []string
+	for _, t := range list.Tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
