@@ -103,6 +103,11 @@ func New(opts Options) (*Server, error) {
 	default:
 		return nil, fmt.Errorf("middleware: freshCalls %q, want readonly, all or none", opts.FreshCalls)
 	}
+	for i := range opts.Upstreams {
+		if err := opts.Upstreams[i].Check(); err != nil {
+			return nil, err
+		}
+	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}

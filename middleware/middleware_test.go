@@ -384,3 +384,22 @@ func TestOurToolsCost(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// sdkSession connects an SDK client of one revision.
+func sdkSession(t *testing.T, s *Server, opts *mcp.ClientOptions, version string) *mcp.ClientSession {
+	t.Helper()
+	r1, w1 := io.Pipe()
+	r2, w2 := io.Pipe()
+	served := make(chan error)
+	go func() { served <- s.Serve(context.Background(), r1, w2) }()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opts).
+		Connect(t.Context(), wire.NewConn(r2, w1, wire.Options{}), &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		session.Close()
+		<-served
+	})
+	return session
+}

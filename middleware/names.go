@@ -33,7 +33,7 @@ type names struct {
 func newNames(ups []Upstream) *names {
 	n := &names{ups: ups, given: map[string]string{}, owner: map[string]string{}}
 	for _, name := range []string{"proxy_explore", "proxy_filter", "proxy_search"} {
-		n.owner[name] = "proxy"
+		n.owner[name] = "\x00"
 	}
 	return n
 }
@@ -66,9 +66,26 @@ func (n *names) all() []target {
 // find returns the tool behind an exposed name. It looks the name up and never
 // splits it.
 func (n *names) find(exposed string) (target, bool) {
-	for _, t := range n.all() {
-		if t.exposed == exposed {
-			return t, true
+	if t, ok := n.lookup(exposed); ok {
+		return t, true
+	}
+	n.all() // names whatever was listed since
+	return n.lookup(exposed)
+}
+
+func (n *names) lookup(exposed string) (target, bool) {
+	n.mu.Lock()
+	server, tool, _ := strings.Cut(n.owner[exposed], "\x00")
+	n.mu.Unlock()
+	for i := range n.ups {
+		up := &n.ups[i]
+		if up.Name != server || !up.offers(tool) {
+			continue
+		}
+		for _, t := range up.Conn.Tools() {
+			if t.Name == tool {
+				return target{exposed, up, t}, true
+			}
 		}
 	}
 	return target{}, false

@@ -3,10 +3,14 @@ package middleware
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"time"
 
 	"rlmproxy/middleware/upstream"
+	"rlmproxy/pipeline"
 )
 
 // A Caller is a connected server. [upstream.Upstream] is one.
@@ -76,6 +80,21 @@ func (u *Upstream) policy(tool string) Policy {
 	}
 	p.Fields, p.Exclude, p.JQ = t.Fields, t.Exclude, t.JQ
 	return p
+}
+
+// Check compiles the standing programs, so that a mistake in one stops the start
+// and not each call. It needs no Conn.
+func (u *Upstream) Check() error {
+	for _, glob := range slices.Sorted(maps.Keys(u.Tools)) {
+		program := u.Tools[glob].JQ
+		if program == "" {
+			continue
+		}
+		if err := (&pipeline.JQ{Program: program}).Check(); err != nil {
+			return fmt.Errorf("server %q: tools %q: %w", u.Name, glob, err)
+		}
+	}
+	return nil
 }
 
 func (p Policy) shapes() bool { return p.Shape == nil || *p.Shape }

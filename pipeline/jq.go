@@ -45,6 +45,12 @@ const (
 // stray counts programs whose caller has left.
 var stray atomic.Int32
 
+// Check is an [*Error] with code bad_jq for a program that does not parse.
+func (q *JQ) Check() error {
+	_, err := compileJQ(q.Program)
+	return err
+}
+
 // Apply is an [*Error] with code bad_jq for a program that does not parse or
 // fails on this data, and limit_time or limit_memory for one that is stopped.
 func (q *JQ) Apply(ctx context.Context, in Value) (Value, error) {

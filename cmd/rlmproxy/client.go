@@ -35,6 +35,9 @@ func (c *cli) open(cmd *cobra.Command, args []string) (conn *wire.Conn, done fun
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if f := cmd.Flags().Lookup("log-level"); f == nil || !f.Changed {
+		cfg.Proxy.LogLevel = "warn" // somebody reads along
+	}
 	s, err := start(cfg, c.logger(cfg.Proxy.LogLevel), nil)
 	if err != nil {
 		return nil, nil, nil, err

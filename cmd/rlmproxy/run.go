@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"rlmproxy/config"
 )
@@ -120,21 +121,10 @@ func (c *cli) settings(cmd *cobra.Command) {
 	config.RegisterFlags(cmd.Flags())
 }
 
-// terminal reports whether f is a character device that a person types at.
+// terminal reports whether r is a terminal that a person types at.
 func terminal(r io.Reader) bool {
 	f, ok := r.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull && info.Mode()&os.ModeDevice != 0 && !isNull(info)
-}
-
-// isNull reports whether info is of the null device, which is a character
-// device too but nobody's terminal.
-func isNull(info os.FileInfo) bool {
-	null, err := os.Stat(os.DevNull)
-	return err == nil && os.SameFile(info, null)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func (c *cli) versionCommand() *cobra.Command {

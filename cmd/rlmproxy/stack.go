@@ -65,6 +65,13 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	for _, w := range cfg.Warnings {
 		logger.Warn("configuration", "warning", w)
 	}
+	for _, sc := range cfg.Servers {
+		if up := served(sc, nil); !sc.Disabled {
+			if err := up.Check(); err != nil {
+				return nil, &usageError{err: err}
+			}
+		}
+	}
 	store, err := cache.New(cache.Options{
 		MaxEntriesPerAgent: p.MaxEntriesPerAgent,
 		MaxBytesPerAgent:   p.MaxMemoryPerAgent,

@@ -53,6 +53,7 @@ func (h hooks) client() *mcp.Client {
 		Capabilities:           &mcp.ClientCapabilities{},
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { h.listChanged() },
+		//lint:ignore SA1019 servers of the older revisions still log
 		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
 			h.logger.Debug("message", "level", r.Params.Level, "data", fmt.Sprint(r.Params.Data))
 		},
