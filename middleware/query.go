@@ -211,12 +211,13 @@ func (s *Server) answer(ctx context.Context, agent, self string, src *source, re
 // call's result is.
 func header(f found, v pipeline.Value) string {
 	var h string
-	part := v.Items != v.Total
+	// A search says so itself, in its first line.
+	part := v.Items != v.Total && v.Unit != "matches" && v.Unit != "passages"
 	switch {
 	case part && f.fresh:
-		h = fmt.Sprintf("[%s of %s %s · cache_id=%s]\n", comma(v.Items), comma(v.Total), v.Unit, f.id)
+		h = fmt.Sprintf("[%s of %s %s · cache_id=%s]\n", pipeline.Comma(v.Items), pipeline.Comma(v.Total), v.Unit, f.id)
 	case part:
-		h = fmt.Sprintf("[%s of %s %s]\n", comma(v.Items), comma(v.Total), v.Unit)
+		h = fmt.Sprintf("[%s of %s %s]\n", pipeline.Comma(v.Items), pipeline.Comma(v.Total), v.Unit)
 	case f.fresh:
 		h = fmt.Sprintf("[cache_id=%s]\n", f.id)
 	}

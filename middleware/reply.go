@@ -3,7 +3,6 @@ package middleware
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware/wire"
@@ -90,13 +89,4 @@ func quote(s string) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(s)
 	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), err
-}
-
-// comma writes 1204 as 1,204.
-func comma(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -87,7 +87,7 @@ func (s *Server) lossless(r *result, total int, lim limit) (json.RawMessage, boo
 		return nil, false, nil
 	}
 	n, _ := tokens.Count(v.Data)
-	text := append(fmt.Appendf(nil, "[complete: nothing left out · ~%s instead of ~%s tokens]\n", comma(n), comma(total)), v.Data...)
+	text := append(fmt.Appendf(nil, "[complete: nothing left out · ~%s instead of ~%s tokens]\n", pipeline.Comma(n), pipeline.Comma(total)), v.Data...)
 	if !lim.fits(text) {
 		return nil, false, nil
 	}
@@ -140,10 +140,10 @@ func (s *Server) preview(agent string, id cache.ID, r *result, total, budget int
 	for i, d := range r.docs {
 		if len(r.docs) > 1 {
 			n, _ := tokens.Count(d.text)
-			fmt.Fprintf(&body, "--- block %d of this result: ~%s tokens\n", d.block, comma(n))
+			fmt.Fprintf(&body, "--- block %d of this result: ~%s tokens\n", d.block, pipeline.Comma(n))
 		}
 		if d.blob != "" {
-			fmt.Fprintf(&body, "%s, %s characters of base64: read the resource %s\n", d.blob, comma(len(d.text)), blobURI(id, d.block))
+			fmt.Fprintf(&body, "%s, %s characters of base64: read the resource %s\n", d.blob, pipeline.Comma(len(d.text)), blobURI(id, d.block))
 			continue
 		}
 		text, shown, all := pipeline.Preview(values[i], each)
@@ -160,9 +160,9 @@ func (s *Server) preview(agent string, id cache.ID, r *result, total, budget int
 	}
 	shown, _ := tokens.Count(body.Bytes())
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "[cut: ~%s of ~%s tokens shown", comma(shown), comma(total))
+	fmt.Fprintf(&out, "[cut: ~%s of ~%s tokens shown", pipeline.Comma(shown), pipeline.Comma(total))
 	if unit != "" {
-		fmt.Fprintf(&out, " · %s of %s %s", comma(f.ShownItems), comma(f.Items), unit)
+		fmt.Fprintf(&out, " · %s of %s %s", pipeline.Comma(f.ShownItems), pipeline.Comma(f.Items), unit)
 	}
 	if id == "" {
 		out.WriteString(" · too large to keep: call the tool again with narrower arguments]\n")
@@ -247,7 +247,7 @@ func (s *Server) project(agent string, origin cache.Origin, r *result, p Policy,
 	}
 	total, _ := r.tokens()
 	n, _ := tokens.Count(v.Data)
-	text := append(fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown · fields chosen by the operator · cache_id=%s]\n", comma(n), comma(total), id), v.Data...)
+	text := append(fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown · fields chosen by the operator · cache_id=%s]\n", pipeline.Comma(n), pipeline.Comma(total), id), v.Data...)
 	if shown, _ := tokens.Count(text); shown >= total || !lim.fits(text) {
 		return nil, false
 	}

@@ -90,7 +90,7 @@ func more(b *strings.Builder, left, shown int, unit string) {
 		b.WriteByte(',')
 	}
 	if shown > 0 {
-		fmt.Fprintf(b, "…+%s", comma(left))
+		fmt.Fprintf(b, "…+%s", Comma(left))
 	} else {
 		fmt.Fprintf(b, "…%s", plural(left, unit))
 	}
@@ -109,7 +109,7 @@ func (e elider) writeString(b *strings.Builder, raw []byte) {
 		head = append(head[:len(head)-2], '"')
 	}
 	b.Write(appendQuoted(nil, clip(unquote(head), e.str)))
-	fmt.Fprintf(b, "(%s bytes)", comma(len(raw)-2))
+	fmt.Fprintf(b, "(%s bytes)", Comma(len(raw)-2))
 }
 
 // validString reports whether a string cut somewhere ends between escapes.

@@ -142,7 +142,7 @@ func (p *jqProgram) run(ctx context.Context, in Value) (Value, error) {
 			return Value{}, runtimeError(err, in)
 		}
 		if n++; n > maxOutputs {
-			return Value{}, &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: more than %s outputs", comma(maxOutputs)),
+			return Value{}, &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: more than %s outputs", Comma(maxOutputs)),
 				Hint: "collect them, [ … ], count them, … | length, or take some, limit(100; …)"}
 		}
 		if buf, err = appendTree(buf, v, 0); err != nil {

@@ -35,7 +35,7 @@ func (c *stepContext) Done() <-chan struct{} {
 		c.left--
 	}
 	if c.left == 0 {
-		c.err = &Error{Code: LimitTime, Text: fmt.Sprintf("jq: stopped after %s steps, the limit for reduce, foreach, recursion and paths built by programs", comma(maxBuildSteps)),
+		c.err = &Error{Code: LimitTime, Text: fmt.Sprintf("jq: stopped after %s steps, the limit for reduce, foreach, recursion and paths built by programs", Comma(maxBuildSteps)),
 			Hint: "use map, select, group_by, add or length, which have no such limit"}
 		return closed
 	}
@@ -53,7 +53,7 @@ func (c *stepContext) Err() error {
 // not survive was refused.
 func compileJQ(source string) (*jqProgram, error) {
 	if len(source) > maxProgramBytes {
-		return nil, &Error{Code: BadJQ, Text: fmt.Sprintf("jq: program of %s bytes; %s are allowed", comma(len(source)), comma(maxProgramBytes))}
+		return nil, &Error{Code: BadJQ, Text: fmt.Sprintf("jq: program of %s bytes; %s are allowed", Comma(len(source)), Comma(maxProgramBytes))}
 	}
 	if at := nestsBeyond(source, maxProgramDepth); at >= 0 {
 		return nil, syntaxError(source, at, fmt.Sprintf("program nests deeper than %d levels", maxProgramDepth), nil)

@@ -69,7 +69,7 @@ func cloneTree(v any) any {
 // escapes that only some readers want.
 func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 	if depth > maxDepth {
-		return nil, &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the result nests deeper than %s levels", comma(maxDepth)),
+		return nil, &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the result nests deeper than %s levels", Comma(maxDepth)),
 			Hint: "flatten it, or put out less"}
 	}
 	if len(dst) > maxOutputBytes {

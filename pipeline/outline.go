@@ -64,15 +64,15 @@ func outlineJSON(ctx context.Context, b *strings.Builder, v place, depth int) er
 	top := root
 	switch {
 	case v.many:
-		fmt.Fprintf(b, "at %s: %s, %s bytes\n", v.at, plural(root.maxLen, "values"), comma(root.bytes))
+		fmt.Fprintf(b, "at %s: %s, %s bytes\n", v.at, plural(root.maxLen, "values"), Comma(root.bytes))
 		// The list was made here: its elements stand at v.at themselves.
 		if top = root.items; top.count > 0 {
 			fmt.Fprintf(b, "%s  %s\n", v.at, describe(v.at, top, root))
 		}
 	case len(v.at) > 0:
-		fmt.Fprintf(b, "at %s: %s, %s bytes\n", v.at, describeRoot(v.Value, root), comma(root.bytes))
+		fmt.Fprintf(b, "at %s: %s, %s bytes\n", v.at, describeRoot(v.Value, root), Comma(root.bytes))
 	default:
-		fmt.Fprintf(b, "%s, %s bytes\n", describeRoot(v.Value, root), comma(len(v.Data)))
+		fmt.Fprintf(b, "%s, %s bytes\n", describeRoot(v.Value, root), Comma(len(v.Data)))
 	}
 	lines, hidden := 0, 0
 	top.walk(v.at, func(at Path, sh, parent *shape) {
@@ -87,7 +87,7 @@ func outlineJSON(ctx context.Context, b *strings.Builder, v place, depth int) er
 		fmt.Fprintf(b, "%s  %s\n", at, describe(at, sh, parent))
 	})
 	if hidden > 0 {
-		fmt.Fprintf(b, "… %s paths more: give path or a smaller max_depth\n", comma(hidden))
+		fmt.Fprintf(b, "… %s paths more: give path or a smaller max_depth\n", Comma(hidden))
 	}
 	sample(b, v.Value)
 	return nil
@@ -139,7 +139,7 @@ func describe(at Path, sh, parent *shape) string {
 		if sh.minItems == sh.maxLen {
 			parts = append(parts, plural(sh.maxLen, "items"))
 		} else {
-			parts = append(parts, fmt.Sprintf("%s–%s", comma(sh.minItems), plural(sh.maxLen, "items")))
+			parts = append(parts, fmt.Sprintf("%s–%s", Comma(sh.minItems), plural(sh.maxLen, "items")))
 		}
 		if sh.items.count == 0 {
 			parts = append(parts, "empty")
@@ -151,7 +151,7 @@ func describe(at Path, sh, parent *shape) string {
 		parts = append(parts, clip(string(sh.minRaw), 24)+".."+clip(string(sh.maxRaw), 24))
 	}
 	if mean := sh.bytes / sh.count; mean > 100 || sh.count == 1 && mean > 60 {
-		parts = append(parts, "~"+comma(mean)+" bytes")
+		parts = append(parts, "~"+Comma(mean)+" bytes")
 	}
 	if sh.nested {
 		parts = append(parts, "holds JSON: jq "+clip(at.JQ(), 80)+" | fromjson")
@@ -168,7 +168,7 @@ func (sh *shape) values() string {
 	for _, d := range sh.distinct {
 		s := clip(strings.ToValidUTF8(string(d.raw), "�"), maxDistinctBytes)
 		if d.count > 1 {
-			s += " ×" + comma(d.count)
+			s += " ×" + Comma(d.count)
 		}
 		parts = append(parts, s)
 	}
@@ -186,7 +186,7 @@ func mapKeys(sh *shape) string {
 	if len(sh.fields) > 0 {
 		like = " like " + quotePreview(sh.fields[0].name, 30)
 	}
-	return fmt.Sprintf("{%s%s keys%s}", comma(n), plus, like)
+	return fmt.Sprintf("{%s%s keys%s}", Comma(n), plus, like)
 }
 
 // percent of the records have a field: "" for all of them, and neither 0%

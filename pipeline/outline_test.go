@@ -194,3 +194,16 @@ func manyMembers(n int) string {
 	}
 	return b.String()
 }
+
+// TestGuessLargeSource: source code whose first lines all end in a semicolon was
+// once taken for a table.
+func TestGuessLargeSource(t *testing.T) {
+	code := strings.Repeat("import {A} from 'a';\n", 8) + strings.Repeat("  /** text */\n  call(a, b): void;\n}\n", 5000)
+	if got := guessFormat([]byte(code)).name; got != "source" {
+		t.Errorf("source code is taken for %s", got)
+	}
+	rows := "a,b,c\n" + strings.Repeat("1,\"x, y\",3\n", 20_000)
+	if got := guessFormat([]byte(rows)).name; got != "CSV" {
+		t.Errorf("CSV is taken for %s", got)
+	}
+}

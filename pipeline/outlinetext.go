@@ -66,11 +66,18 @@ func guessFormat(data []byte) textFormat {
 	return plainText
 }
 
-// firstLines yields the non-blank lines that a guess rests on.
+// firstLines yields the non-blank lines that a guess rests on, whole ones if
+// there is any.
 func firstLines(data []byte) func(func([]byte) bool) {
+	if len(data) > sniffBytes {
+		data = data[:sniffBytes]
+		if i := bytes.LastIndexByte(data, '\n'); i > 0 {
+			data = data[:i]
+		}
+	}
 	return func(yield func([]byte) bool) {
 		n := 0
-		for line := range bytes.Lines(data[:min(len(data), sniffBytes)]) {
+		for line := range bytes.Lines(data) {
 			line = bytes.TrimRight(line, "\r\n")
 			if len(bytes.TrimSpace(line)) == 0 {
 				continue
@@ -82,22 +89,22 @@ func firstLines(data []byte) func(func([]byte) bool) {
 	}
 }
 
-// columns returns the separator of a table and its columns, or 0. Every line
-// but a last, cut one must have the same number of cells.
+// columns returns the separator of a table and its columns, or 0. The lines must
+// have the same number of cells, one in fifty excepted: quoted cells may hold
+// line ends.
 func columns(data []byte) (sep byte, header []string) {
 	for _, sep := range []byte{'\t', ',', ';', '|'} {
-		n, lines, same := 0, 0, true
+		n, lines, odd := 0, 0, 0
 		var head []byte
 		for line := range firstLines(data) {
 			cells := countCells(line, sep)
 			if lines++; lines == 1 {
 				n, head = cells, line
-			} else if cells != n && len(data) < sniffBytes {
-				same = false
-				break
+			} else if cells != n {
+				odd++
 			}
 		}
-		if same && lines > 2 && n > 1 && n <= 500 {
+		if 50*odd <= lines && lines > 2 && n > 1 && n <= 500 {
 			for _, cell := range splitCells(head, sep) {
 				header = append(header, strings.Trim(string(cell), "\" "))
 			}
@@ -129,9 +136,9 @@ func splitCells(line []byte, sep byte) [][]byte {
 func outlineText(ctx context.Context, b *strings.Builder, v Value) error {
 	f := guessFormat(v.Data)
 	n := countLines(v.Data)
-	fmt.Fprintf(b, "%s, %s, %s bytes", f.name, plural(n, "lines"), comma(len(v.Data)))
+	fmt.Fprintf(b, "%s, %s, %s bytes", f.name, plural(n, "lines"), Comma(len(v.Data)))
 	if n > 0 {
-		fmt.Fprintf(b, ", mean %s bytes a line", comma(len(v.Data)/n))
+		fmt.Fprintf(b, ", mean %s bytes a line", Comma(len(v.Data)/n))
 	}
 	b.WriteByte('\n')
 	if f.name == "CSV" || f.name == "TSV" {
@@ -174,7 +181,7 @@ func describeColumns(b *strings.Builder, data []byte) {
 	b.WriteString("columns:")
 	for i, name := range header {
 		if i == 40 {
-			fmt.Fprintf(b, " … %s more", comma(len(header)-i))
+			fmt.Fprintf(b, " … %s more", Comma(len(header)-i))
 			break
 		}
 		fmt.Fprintf(b, " %s (%s)", clip(strings.ToValidUTF8(name, "�"), 40), types[i])
@@ -220,7 +227,7 @@ func headings(ctx context.Context, b *strings.Builder, data []byte, heading *reg
 		}
 	}
 	if found > maxHeadings {
-		fmt.Fprintf(b, "… %s more\n", comma(found-maxHeadings))
+		fmt.Fprintf(b, "… %s more\n", Comma(found-maxHeadings))
 	}
 	return nil
 }
@@ -253,7 +260,7 @@ func showLine(line []byte) string {
 	cut := line[:min(len(line), 4*maxLineRunes+4)]
 	s := clip(strings.ReplaceAll(strings.ToValidUTF8(string(cut), "�"), "\x00", "�"), maxLineRunes)
 	if len(cut) < len(line) || strings.HasSuffix(s, "…") && len(line) > len(s) {
-		s += fmt.Sprintf(" (%s bytes)", comma(len(line)))
+		s += fmt.Sprintf(" (%s bytes)", Comma(len(line)))
 	}
 	return s
 }

@@ -46,7 +46,7 @@ func ParsePath(s string) (Path, error) {
 			"path %s: %s at character %d", quotePreview(s, 60), what, utf8.RuneCountInString(s[:at])+1)
 	}
 	if len(s) > 4096 {
-		return nil, badArguments("", "path of %s bytes; 4,096 are allowed", comma(len(s)))
+		return nil, badArguments("", "path of %s bytes; 4,096 are allowed", Comma(len(s)))
 	}
 	var p Path
 	i := 0

@@ -97,8 +97,8 @@ func (t *ticker) err() error {
 	return t.ctx.Err()
 }
 
-// comma writes 1204 as 1,204.
-func comma(n int) string {
+// Comma writes 1204 as 1,204.
+func Comma(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -116,5 +116,5 @@ func plural(n int, unit string) string {
 			unit = unit[:len(unit)-1]
 		}
 	}
-	return comma(n) + " " + unit
+	return Comma(n) + " " + unit
 }

@@ -84,7 +84,7 @@ func (s *sheet) json(v Value) (shown, total int) {
 	if err != nil { // cannot be: nothing ends this context
 		return 0, v.Total
 	}
-	s.first(describeRoot(v, root) + ", " + comma(len(v.Data)) + " bytes")
+	s.first(describeRoot(v, root) + ", " + Comma(len(v.Data)) + " bytes")
 	list, base := v, Path(nil)
 	sh := root
 	if v.Kind == JSON && kindOf(v.Data) == '{' {
@@ -216,7 +216,7 @@ func (s *sheet) object(v Value, root *shape) (shown, total int) {
 func (s *sheet) text(v Value) (shown, total int) {
 	f := guessFormat(v.Data)
 	total = countLines(v.Data)
-	s.first(fmt.Sprintf("%s, %s, %s bytes", f.name, plural(total, "lines"), comma(len(v.Data))))
+	s.first(fmt.Sprintf("%s, %s, %s bytes", f.name, plural(total, "lines"), Comma(len(v.Data))))
 	if f.heading != nil {
 		var b strings.Builder
 		if headings(context.Background(), &b, v.Data, f.heading) == nil {
@@ -240,7 +240,7 @@ func (s *sheet) text(v Value) (shown, total int) {
 		shown++
 	}
 	mark := len(s.lines)
-	if shown == total || !s.add(fmt.Sprintf("… %s lines left out …", comma(total)), 0) {
+	if shown == total || !s.add(fmt.Sprintf("… %s lines left out …", Comma(total)), 0) {
 		return shown, total
 	}
 	var last []string
@@ -274,7 +274,7 @@ func (s *sheet) longLine(data []byte) (shown int) {
 	n := tokens.Suffix(data, part)
 	tail := printable(data[len(data)-n:])
 	if s.add(head, 0) {
-		s.add(fmt.Sprintf("… %s bytes left out …", comma(len(data)-len(head)-n)), 0)
+		s.add(fmt.Sprintf("… %s bytes left out …", Comma(len(data)-len(head)-n)), 0)
 		s.add(tail, 0)
 	}
 	return 1

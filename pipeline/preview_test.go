@@ -53,7 +53,7 @@ func TestPreviewText(t *testing.T) {
 	if total != 5000 || shown < 10 {
 		t.Errorf("%d of %d", shown, total)
 	}
-	for _, want := range []string{"log, 5,000 lines", "line 1\n", fmt.Sprintf("… %s lines left out …", comma(5000-shown)), "line 5000"} {
+	for _, want := range []string{"log, 5,000 lines", "line 1\n", fmt.Sprintf("… %s lines left out …", Comma(5000-shown)), "line 5000"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -91,7 +91,7 @@ func (s *Search) defaults() error {
 		{"context_lines", &s.ContextLines, 0, maxContextLines},
 	} {
 		if *n.value < 0 || *n.value > n.max {
-			return badArguments("", "%s %d; it is 0 to %s", n.name, *n.value, comma(n.max))
+			return badArguments("", "%s %d; it is 0 to %s", n.name, *n.value, Comma(n.max))
 		}
 		if *n.value == 0 {
 			*n.value = n.zero
@@ -149,7 +149,7 @@ func (s *Search) matches(ctx context.Context, in Value) (Value, error) {
 		return out, nil
 	}
 	p := newPrinter(view, hits)
-	fmt.Fprintf(&p.b, "%s, %s shown\n", head, comma(len(hits)))
+	fmt.Fprintf(&p.b, "%s, %s shown\n", head, Comma(len(hits)))
 	switch s.Mode {
 	case "context":
 		unit, _ := search.ParseUnit(s.ContextType)
@@ -174,7 +174,7 @@ func (s *Search) matches(ctx context.Context, in Value) (Value, error) {
 
 // nothing says that there is no match, and what comes near.
 func (s *Search) nothing(ctx context.Context, text []byte) []byte {
-	msg := fmt.Sprintf("0 matches for %s in %s bytes\n", quotePreview(s.Pattern, 80), comma(len(text)))
+	msg := fmt.Sprintf("0 matches for %s in %s bytes\n", quotePreview(s.Pattern, 80), Comma(len(text)))
 	if s.Mode == "fuzzy" {
 		return []byte(msg + `try a lower "threshold", or "mode":"bm25" with several words` + "\n")
 	}

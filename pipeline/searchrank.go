@@ -28,7 +28,7 @@ func (s *Search) ranked(ctx context.Context, in Value) (Value, error) {
 	out := Value{Kind: Text, Unit: "passages", Items: len(hits), Total: len(hits)}
 	var b strings.Builder
 	if len(hits) == 0 {
-		fmt.Fprintf(&b, "0 passages for %s in %s bytes\n", quotePreview(s.Pattern, 80), comma(len(r.text)))
+		fmt.Fprintf(&b, "0 passages for %s in %s bytes\n", quotePreview(s.Pattern, 80), Comma(len(r.text)))
 		b.WriteString(`try other words, or "mode":"fuzzy" for another spelling` + "\n")
 		out.Data = []byte(b.String())
 		return out, nil

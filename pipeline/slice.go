@@ -45,7 +45,7 @@ func (s *Slice) Apply(ctx context.Context, in Value) (Value, error) {
 		return in, nil // a scalar has no pages
 	}
 	if s.Offset >= p.seen && s.Offset > 0 {
-		out.addNote(fmt.Sprintf("offset %s is beyond the end: %s in all", comma(s.Offset), plural(p.seen, out.Unit)))
+		out.addNote(fmt.Sprintf("offset %s is beyond the end: %s in all", Comma(s.Offset), plural(p.seen, out.Unit)))
 	}
 	return out, nil
 }

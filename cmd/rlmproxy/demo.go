@@ -16,6 +16,7 @@ import (
 	"rlmproxy/config"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/wire"
+	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -117,7 +118,7 @@ func play(ctx context.Context, w io.Writer, conn *wire.Conn) (tally, error) {
 		if more := len(lines) - st.show; more > 0 {
 			fmt.Fprintf(w, "   │ (%d more lines on the agent's side)\n", more)
 		}
-		fmt.Fprintf(w, "   %s tokens read\n\n", comma(a.tokens))
+		fmt.Fprintf(w, "   %s tokens read\n\n", pipeline.Comma(a.tokens))
 	}
 	return t, nil
 }
@@ -126,10 +127,10 @@ func (t tally) print(w io.Writer) error {
 	with := t.read + t.tools
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(tw, "the whole task\ttokens\t\n")
-	fmt.Fprintf(tw, "without the proxy: the two results, whole\t%s\t\n", comma(t.without))
-	fmt.Fprintf(tw, "with it: %d replies\t%s\t\n", t.calls, comma(t.read))
-	fmt.Fprintf(tw, "its own tool schemas and instructions\t%s\t\n", comma(t.tools))
-	fmt.Fprintf(tw, "saved\t%s (%.1f %%)\t\n", comma(t.without-with), 100*float64(t.without-with)/float64(t.without))
+	fmt.Fprintf(tw, "without the proxy: the two results, whole\t%s\t\n", pipeline.Comma(t.without))
+	fmt.Fprintf(tw, "with it: %d replies\t%s\t\n", t.calls, pipeline.Comma(t.read))
+	fmt.Fprintf(tw, "its own tool schemas and instructions\t%s\t\n", pipeline.Comma(t.tools))
+	fmt.Fprintf(tw, "saved\t%s (%.1f %%)\t\n", pipeline.Comma(t.without-with), 100*float64(t.without-with)/float64(t.without))
 	if err := tw.Flush(); err != nil {
 		return err
 	}
@@ -180,15 +181,6 @@ func demoServer(sent *tally) *mcp.Server {
 func shorten(s string, runes int) string {
 	if r := []rune(s); len(r) > runes {
 		return string(r[:runes-1]) + "…"
-	}
-	return s
-}
-
-// comma writes 1204 as 1,204.
-func comma(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
 	}
 	return s
 }

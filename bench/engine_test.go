@@ -1,0 +1,268 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"sync"
+	"testing"
+
+	"github.com/agnivade/levenshtein"
+
+	"rlmproxy/bench/corpus"
+	"rlmproxy/pipeline"
+	"rlmproxy/search"
+)
+
+// An engine works on a document. Its yardstick is the least that could be done
+// for the same answer, or the usual way to do it.
+type engine struct {
+	name      string
+	file      string
+	yardstick string // named in README.md
+	setup     func(doc pipeline.Value) (run func() error, err error)
+	base      func(data []byte) error
+}
+
+var engines = []engine{
+	{"recognise", "webhooks.json", "json.Valid", recognise, valid},
+	{"recognise", "ec2.d.ts", "byte loop", recognise, byteLoop},
+	{"jq-first", "webhooks.json", "json.Valid", jqFirst("[.[] | select(.examples|length > 5) | .name]"), valid},
+	{"jq-second", "webhooks.json", "json.Valid", jqSecond("[.[] | select(.examples|length > 5) | .name]"), valid},
+	{"jq-first", "flights.json", "json.Valid", jqFirst("[.[] | select(.delay > 60) | .origin]"), valid},
+	{"jq-second", "flights.json", "json.Valid", jqSecond("[.[] | select(.delay > 60) | .origin]"), valid},
+	{"project-5", "webhooks.json", "byte loop", project("name", "description", "actions", "examples.action", "examples.sender.login"), byteLoop},
+	{"project-5", "flights.json", "byte loop", project("date", "delay", "distance", "origin", "destination"), byteLoop},
+	{"outline", "webhooks.json", "json.Valid", stage(&pipeline.Outline{}), valid},
+	{"outline", "stripe.json", "json.Valid", stage(&pipeline.Outline{}), valid},
+	{"outline", "flights.json", "json.Valid", stage(&pipeline.Outline{}), valid},
+	{"outline", "ec2.d.ts", "byte loop", stage(&pipeline.Outline{}), byteLoop},
+	{"outline", "zipcodes.csv", "byte loop", stage(&pipeline.Outline{}), byteLoop},
+	{"regex-literal", "ec2.d.ts", "bytes.Count", regex("SecurityGroupRule"), countWord("SecurityGroupRule")},
+	{"regex-required", "ec2.d.ts", "regexp", regex(requiredPattern), stdRegexp(requiredPattern)},
+	{"regex-fold", "ec2.d.ts", "regexp", regex("(?i)subnetid"), stdRegexp("(?i)subnetid")},
+	{"regex-unfiltered", "zipcodes.csv", "regexp", regex(`\d{5},-?\d+\.\d+`), stdRegexp(`\d{5},-?\d+\.\d+`)},
+	{"regex-one-line", "stripe.json", "regexp", regex(`\bpayment_method_\w*\b`), stdRegexp(`\bpayment_method_\w*\b`)},
+	{"bm25-index", "ec2.d.ts", "map of words", bm25Index, countWords},
+	{"bm25-index", "zipcodes.csv", "map of words", bm25Index, countWords},
+	{"bm25-query", "ec2.d.ts", "bytes.Count", bm25Query("delete a subnet route table"), countWord("subnet")},
+	{"fuzzy", "ec2.d.ts", "levenshtein", fuzzy("SecurtyGruop"), editDistances("SecurtyGruop")},
+	{"fuzzy", "zipcodes.csv", "levenshtein", fuzzy("San Fransisco"), editDistances("San Fransisco")},
+}
+
+const requiredPattern = `\b\w+_lock_irq\w*\b|\b\w+GroupRuleIds\b`
+
+// BenchmarkEngine reports the ratio to the yardstick as x-yardstick. Bytes are
+// those of the file, also where only an index of it is read.
+func BenchmarkEngine(b *testing.B) {
+	for _, e := range engines {
+		b.Run("engine="+e.name+"/file="+e.file, func(b *testing.B) {
+			data, err := corpus.Open(e.file)
+			if err != nil {
+				b.Fatal(err)
+			}
+			run, err := e.setup(pipeline.Recognise(data, nil))
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(len(data)))
+			turns(b, "x-yardstick", run, func() error { return e.base(data) })
+		})
+	}
+}
+
+// TestEngines runs each engine and each yardstick once.
+func TestEngines(t *testing.T) {
+	for _, e := range engines {
+		t.Run("engine="+e.name+"/file="+e.file, func(t *testing.T) {
+			data, err := corpus.Open(e.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := e.setup(pipeline.Recognise(data, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(run(), e.base(data)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+var errNothing = errors.New("nothing found")
+
+func recognise(doc pipeline.Value) (func() error, error) {
+	return func() error {
+		if v := pipeline.Recognise(doc.Data, nil); v.Kind != doc.Kind {
+			return errNothing
+		}
+		return nil
+	}, nil
+}
+
+// stage runs s on the document as on one that was never seen before.
+func stage(s pipeline.Stage) func(pipeline.Value) (func() error, error) {
+	return func(doc pipeline.Value) (func() error, error) {
+		return func() error {
+			v, err := s.Apply(context.Background(), doc)
+			if err == nil && len(v.Data) == 0 {
+				err = errNothing
+			}
+			return err
+		}, nil
+	}
+}
+
+func project(fields ...string) func(pipeline.Value) (func() error, error) {
+	return stage(&pipeline.Project{Fields: fields})
+}
+
+func jqFirst(program string) func(pipeline.Value) (func() error, error) {
+	return stage(&pipeline.JQ{Program: program})
+}
+
+// jqSecond is a query on a document whose tree is kept.
+func jqSecond(program string) func(pipeline.Value) (func() error, error) {
+	return func(doc pipeline.Value) (func() error, error) {
+		doc.Memo = memo()
+		return stage(&pipeline.JQ{Program: program})(doc)
+	}
+}
+
+// memo keeps all artefacts.
+func memo() pipeline.Memo {
+	var mu sync.Mutex
+	kept := map[string]any{}
+	return func(key string, build func() (any, int64, error)) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if v, ok := kept[key]; ok {
+			return v, nil
+		}
+		v, _, err := build()
+		if err == nil {
+			kept[key] = v
+		}
+		return v, err
+	}
+}
+
+func regex(pattern string) func(pipeline.Value) (func() error, error) {
+	return func(doc pipeline.Value) (func() error, error) {
+		return func() error {
+			m, err := search.Regex(context.Background(), doc.Data, pattern, search.RegexOptions{})
+			if err == nil && m.Total == 0 {
+				err = errNothing
+			}
+			return err
+		}, nil
+	}
+}
+
+func bm25Index(doc pipeline.Value) (func() error, error) {
+	return func() error {
+		_, err := search.NewIndex(context.Background(), doc.Data, search.Passages(doc.Data))
+		return err
+	}, nil
+}
+
+func bm25Query(query string) func(pipeline.Value) (func() error, error) {
+	return func(doc pipeline.Value) (func() error, error) {
+		ix, err := search.NewIndex(context.Background(), doc.Data, search.Passages(doc.Data))
+		return func() error {
+			if len(ix.Search(query, 5)) == 0 {
+				return errNothing
+			}
+			return nil
+		}, err
+	}
+}
+
+func fuzzy(query string) func(pipeline.Value) (func() error, error) {
+	return func(doc pipeline.Value) (func() error, error) {
+		return func() error {
+			hits, _, err := search.Fuzzy(context.Background(), doc.Data, query, search.FuzzyOptions{})
+			if err == nil && len(hits) == 0 {
+				err = errNothing
+			}
+			return err
+		}, nil
+	}
+}
+
+func valid(data []byte) error {
+	if !json.Valid(data) {
+		return errNothing
+	}
+	return nil
+}
+
+// byteLoop counts newlines and commas outside of strings: the least that a
+// reader of CSV or JSON does with each byte.
+func byteLoop(data []byte) error {
+	n, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			quoted = !quoted
+		case '\\':
+			i++
+		case ',', '\n':
+			if !quoted {
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		return errNothing
+	}
+	return nil
+}
+
+func countWord(word string) func([]byte) error {
+	return func(data []byte) error {
+		if bytes.Count(data, []byte(word)) == 0 {
+			return errNothing
+		}
+		return nil
+	}
+}
+
+func stdRegexp(pattern string) func([]byte) error {
+	re := regexp.MustCompile(pattern)
+	return func(data []byte) error {
+		if len(re.FindAllIndex(data, -1)) == 0 {
+			return errNothing
+		}
+		return nil
+	}
+}
+
+func countWords(data []byte) error {
+	words := map[string]int{}
+	for word := range bytes.FieldsSeq(data) {
+		words[string(word)]++
+	}
+	if len(words) == 0 {
+		return errNothing
+	}
+	return nil
+}
+
+// editDistances compares the query with every word, as a search without an
+// algorithm of its own does.
+func editDistances(query string) func([]byte) error {
+	return func(data []byte) error {
+		best := len(query)
+		for word := range bytes.FieldsFuncSeq(data, func(r rune) bool { return r <= ' ' || r == ',' || r == ';' || r == ':' }) {
+			best = min(best, levenshtein.ComputeDistance(query, string(word)))
+		}
+		if best == len(query) {
+			return errNothing
+		}
+		return nil
+	}
+}
