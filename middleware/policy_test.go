@@ -210,6 +210,19 @@ func TestProgressReachesTheClient(t *testing.T) {
 	}
 }
 
+func TestListChangedReachesClients(t *testing.T) {
+	f := server(nil, "x")
+	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	heard := make(chan struct{}, 1)
+	session := sdkSession(t, s, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { heard <- struct{}{} }}, "2025-11-25")
+	f.tools = server(nil, "x", "y").tools
+	s.ToolsChanged()
+	<-heard
+	if list, err := session.ListTools(t.Context(), nil); err != nil || len(list.Tools) != 5 {
+		t.Errorf("tools after the change: %+v, %v", list, err)
+	}
+}
+
 // TestRevisions: clients of each revision list and call.
 func TestRevisions(t *testing.T) {
 	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(nil, "x")}}})

@@ -47,6 +47,7 @@ func misbehave(how string) {
 		out("Welcome to the server\n\n{\"level\":\"info\"}\n[1,2]\n\"text\"")
 	}
 	in := bufio.NewReader(os.Stdin)
+	grown := false
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
@@ -75,7 +76,9 @@ func misbehave(how string) {
 		case "initialize":
 			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"m","version":"1"}}`)
 		case "tools/list":
-			if m.Params.Cursor == "" {
+			if grown {
+				answer(`{"tools":[{"name":"new"}]}`)
+			} else if m.Params.Cursor == "" {
 				answer(`{"tools":[{"name":"one","x":1.0}],"nextCursor":"2"}`)
 			} else {
 				answer(`{"tools":[{"x":9007199254740993,"name":"two"}]}`)
@@ -88,6 +91,10 @@ func misbehave(how string) {
 				os.Exit(4)
 			case "pid":
 				answer(`{"content":[],"pid":%d}`, os.Getpid())
+			case "grow":
+				grown = true
+				out(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				answer(`{"content":[]}`)
 			case "hang":
 			case "refuse":
 				out(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no such thing","data":{"n":9007199254740993}}}`, m.ID)
@@ -262,6 +269,19 @@ func TestProgress(t *testing.T) {
 	}
 	if len(got) != 3 || !strings.Contains(got[2], `"progress":2,"x":1.0`) {
 		t.Errorf("progress %q, want three, the last one 2", got)
+	}
+}
+
+func TestListChanged(t *testing.T) {
+	changed := make(chan struct{}, 10)
+	u := run(t, "well", Options{Changed: func() { changed <- struct{}{} }})
+	<-changed // connected
+	if _, err := call(t, u, "grow", `{}`); err != nil {
+		t.Fatal(err)
+	}
+	<-changed
+	if tools := u.Tools(); len(tools) != 1 || tools[0].Name != "new" {
+		t.Errorf("tools %v, want the new one", tools)
 	}
 }
 
