@@ -285,27 +285,36 @@ func (w *projector) includeParts(dst, data []byte, active []*mask) ([]byte, erro
 		}
 		return err
 	}
+	_, err := w.parts(&dst, data, active, add)
+	return dst, err
+}
+
+// parts appends an object or an array to dst, add appending each of its parts,
+// and reports whether data is one.
+func (w *projector) parts(dst *[]byte, data []byte, active []*mask, add func(next []*mask, value, prefix []byte) error) (bool, error) {
 	switch kindOf(data) {
 	case '{':
 		countObject(active)
-		dst = append(dst, '{')
+		*dst = append(*dst, '{')
 		for key, value := range members(data) {
 			prefix := append(key[:len(key):len(key)], ':')
 			if err := add(w.key(active, key), value, prefix); err != nil {
-				return dst, err
+				return true, err
 			}
 		}
-		return append(dst, '}'), nil
+		*dst = append(*dst, '}')
+		return true, nil
 	case '[':
-		dst = append(dst, '[')
+		*dst = append(*dst, '[')
 		for n, value := range elements(data) {
 			if err := add(w.element(active, n), value, nil); err != nil {
-				return dst, err
+				return true, err
 			}
 		}
-		return append(dst, ']'), nil
+		*dst = append(*dst, ']')
+		return true, nil
 	}
-	return dst, nil
+	return false, nil
 }
 
 // exclude appends data without the parts that active names.
@@ -327,25 +336,8 @@ func (w *projector) exclude(dst, data []byte, active []*mask) ([]byte, error) {
 		dst, err = w.exclude(dst, value, next)
 		return err
 	}
-	switch kindOf(data) {
-	case '{':
-		countObject(active)
-		dst = append(dst, '{')
-		for key, value := range members(data) {
-			prefix := append(key[:len(key):len(key)], ':')
-			if err := add(w.key(active, key), value, prefix); err != nil {
-				return dst, err
-			}
-		}
-		return append(dst, '}'), nil
-	case '[':
-		dst = append(dst, '[')
-		for n, value := range elements(data) {
-			if err := add(w.element(active, n), value, nil); err != nil {
-				return dst, err
-			}
-		}
-		return append(dst, ']'), nil
+	if container, err := w.parts(&dst, data, active, add); container {
+		return dst, err
 	}
 	return appendMinified(dst, data), nil
 }
