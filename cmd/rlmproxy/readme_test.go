@@ -1,0 +1,746 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rlmproxy/config"
+	"rlmproxy/middleware/wire"
+	"rlmproxy/pipeline/tokens"
+)
+
+// The tests in this file hold README.md against the program.
+
+func readReadme(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// A fence is a fenced block of the README.
+type fence struct {
+	lang, text string
+	line       int // of its first line
+}
+
+func readmeFences(t *testing.T, langs ...string) []fence {
+	t.Helper()
+	var all []fence
+	var open *fence
+	for i, line := range strings.Split(readReadme(t), "\n") {
+		lang, isFence := strings.CutPrefix(line, "```")
+		switch {
+		case isFence && open == nil:
+			open = &fence{lang: lang, line: i + 2}
+		case isFence:
+			if slices.Contains(langs, open.lang) {
+				all = append(all, *open)
+			}
+			open = nil
+		case open != nil:
+			open.text += line + "\n"
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("README has no block of %v", langs)
+	}
+	return all
+}
+
+// readmeTable returns the rows of the table with this head, without backticks.
+func readmeTable(t *testing.T, head string) [][]string {
+	t.Helper()
+	_, rest, ok := strings.Cut(readReadme(t), "\n"+head+"\n")
+	if !ok {
+		t.Fatalf("README has no table %s", head)
+	}
+	var rows [][]string
+	for i, line := range strings.Split(rest, "\n") {
+		if !strings.HasPrefix(line, "| ") {
+			break
+		}
+		if i == 0 {
+			continue // | --- |
+		}
+		line = strings.ReplaceAll(line, `\|`, "\x00")
+		line = strings.ReplaceAll(strings.TrimSuffix(line, " |"), "`", "")
+		var row []string
+		for _, cell := range strings.Split(strings.TrimPrefix(line, "|"), " |") {
+			row = append(row, strings.ReplaceAll(strings.TrimSpace(cell), "\x00", "|"))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func TestReadmeSettings(t *testing.T) {
+	var want [][]string
+	for _, s := range config.Settings() {
+		want = append(want, []string{s.Name, s.Default, s.Unit, s.Usage})
+	}
+	if diff := cmp.Diff(want, readmeTable(t, "| key | default | unit | meaning |")); diff != "" {
+		t.Errorf("settings (-code +README):\n%s", diff)
+	}
+}
+
+// TestReadmeKeys holds the tables of keys against the lists that the reader of
+// mcp.json goes by.
+func TestReadmeKeys(t *testing.T) {
+	for _, c := range []struct{ head, file, variable string }{
+		{"| server key | meaning |", "server.go", "serverKeys"},
+		{"| tool key | meaning |", "tools.go", "toolKeys"},
+	} {
+		var got []string
+		for _, row := range readmeTable(t, c.head) {
+			got = append(got, strings.Split(row[0], ", ")...)
+		}
+		want := variableStrings(t, filepath.Join("../../config", c.file), c.variable)
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-code +README):\n%s", c.head, diff)
+		}
+	}
+}
+
+// variableStrings returns the string literals of a package variable.
+func variableStrings(t *testing.T, file, name string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || spec.Names[0].Name != name {
+			return true
+		}
+		for _, v := range spec.Values {
+			list = append(list, literals(v)...)
+		}
+		return false
+	})
+	if list == nil {
+		t.Fatalf("%s has no variable %s", file, name)
+	}
+	return list
+}
+
+func literals(n ast.Node) []string {
+	var list []string
+	ast.Inspect(n, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if s, err := strconv.Unquote(lit.Value); err == nil {
+				list = append(list, s)
+			}
+		}
+		return true
+	})
+	return list
+}
+
+func TestReadmeErrorCodes(t *testing.T) {
+	var got []string
+	for _, row := range readmeTable(t, "| code | meaning | what helps |") {
+		got = append(got, row[0])
+	}
+	want := errorCodes(t, "../../middleware", "../../pipeline")
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("codes (-code +README):\n%s", diff)
+	}
+}
+
+// errorCodes returns what the packages' sources give to a field Code, sorted.
+func errorCodes(t *testing.T, dirs ...string) []string {
+	t.Helper()
+	constants := map[string]string{}
+	var used []ast.Expr
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.ValueSpec:
+					for i, v := range n.Values {
+						if s := literals(v); len(s) == 1 {
+							constants[n.Names[i].Name] = s[0]
+						}
+					}
+				case *ast.KeyValueExpr:
+					if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Code" {
+						used = append(used, n.Value)
+					}
+				case *ast.AssignStmt:
+					for i, l := range n.Lhs {
+						if sel, ok := l.(*ast.SelectorExpr); ok && sel.Sel.Name == "Code" && len(n.Rhs) == len(n.Lhs) {
+							used = append(used, n.Rhs[i])
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	var codes []string
+	for _, e := range used {
+		switch e := e.(type) {
+		case *ast.Ident:
+			codes = append(codes, constants[e.Name])
+		case *ast.SelectorExpr:
+			codes = append(codes, constants[e.Sel.Name])
+		default:
+			codes = append(codes, literals(e)...)
+		}
+	}
+	if slices.Contains(codes, "") {
+		t.Fatal("a Code is not a constant that this test can read")
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+// alone has the output of commands that were run, by their arguments: the demo
+// takes seconds under the race detector, and two tests want it.
+var alone = map[string]string{}
+
+// runAlone runs the program in this process and returns what it prints.
+func runAlone(t *testing.T, args ...string) string {
+	t.Helper()
+	key := strings.Join(args, "\x00")
+	if out, ok := alone[key]; ok {
+		return out
+	}
+	var stdout, stderr bytes.Buffer
+	if code := run(args, strings.NewReader(""), &stdout, &stderr); code != exitOK {
+		t.Fatalf("rlmproxy %q: exit code %d: %s", args, code, &stderr)
+	}
+	alone[key] = stdout.String()
+	return alone[key]
+}
+
+var cacheID = regexp.MustCompile(`\b[a-z2-7]{16}\b`)
+
+// withoutIDs replaces cache IDs, which are random in each process.
+func withoutIDs(s string) string { return cacheID.ReplaceAllString(s, "ID") }
+
+// TestReadmeDemo finds the excerpts in what the demo prints. Token counts of
+// replies that hold a cache ID may differ by what the ID costs.
+func TestReadmeDemo(t *testing.T) {
+	demo := strings.Split(withoutIDs(runAlone(t, "demo")), "\n")
+	excerpts := 0
+	for _, f := range readmeFences(t, "text") {
+		first, _, _ := strings.Cut(f.text, "\n")
+		if !strings.HasPrefix(first, "1. ") && !strings.Contains(first, "the whole task") {
+			continue
+		}
+		excerpts++
+		lines := strings.Split(strings.TrimRight(withoutIDs(f.text), "\n"), "\n")
+		at := slices.Index(demo, lines[0])
+		if at < 0 {
+			t.Errorf("README:%d: the demo does not print %q", f.line, lines[0])
+			continue
+		}
+		for i, line := range lines {
+			if at+i >= len(demo) || !sameDemoLine(line, demo[at+i]) {
+				t.Errorf("README:%d: %q\nthe demo prints:\n%s", f.line+i, line, strings.Join(demo[at:min(at+len(lines), len(demo))], "\n"))
+				break
+			}
+		}
+	}
+	if excerpts != 2 {
+		t.Errorf("README has %d excerpts of the demo, want the first step and the table", excerpts)
+	}
+}
+
+var (
+	number    = regexp.MustCompile(`\d[\d,]*(\.\d+)?`)
+	countsIDs = regexp.MustCompile(`^ *[\d,]+ tokens read$|^ *with it: |^ *saved `)
+)
+
+func sameDemoLine(a, b string) bool {
+	if a == b || !countsIDs.MatchString(a) {
+		return a == b
+	}
+	blank := func(s string) string { return number.ReplaceAllString(s, "N") }
+	if strings.Join(strings.Fields(blank(a)), " ") != strings.Join(strings.Fields(blank(b)), " ") {
+		return false
+	}
+	x, y := numbers(a), numbers(b)
+	for i := range x {
+		// An ID has 5 to 16 tokens, the demo prints five.
+		if math.Abs(x[i]-y[i]) > min(55, y[i]/10) {
+			return false
+		}
+	}
+	return true
+}
+
+func numbers(s string) []float64 {
+	var list []float64
+	for _, n := range number.FindAllString(s, -1) {
+		f, _ := strconv.ParseFloat(strings.ReplaceAll(n, ",", ""), 64)
+		list = append(list, f)
+	}
+	return list
+}
+
+// TestReadmeSum checks that the table of the demo adds up: its lines were copied
+// from one run.
+func TestReadmeSum(t *testing.T) {
+	for _, f := range readmeFences(t, "text") {
+		if !strings.Contains(f.text, "the whole task") {
+			continue
+		}
+		lines := strings.Split(f.text, "\n")
+		without, with, own, saved := numbers(lines[1])[0], numbers(lines[2])[1], numbers(lines[3])[0], numbers(lines[4])
+		if without-with-own != saved[0] || math.Abs(100*saved[0]/without-saved[1]) > 0.05 {
+			t.Errorf("README:%d: %v - %v - %v is not %v", f.line, without, with, own, saved)
+		}
+		return
+	}
+	t.Error("README has no table of the demo")
+}
+
+// TestReadmeAnswers plays the calls of the README ("→ tool {arguments}") against
+// the demo's server. Lines may be left out where a line "…" stands, and
+// shortened to a final "…".
+func TestReadmeAnswers(t *testing.T) {
+	cfg, err := config.Single(config.Server{Name: "data", Command: "in-process"}, config.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent tally
+	s, err := start(cfg, slog.New(slog.DiscardHandler), map[string]*mcp.Server{"data": demoServer(&sent)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	s.settle(t.Context())
+	conn, hangUp, err := s.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hangUp()
+
+	var cut answer // the first reply, which the other calls are about
+	seen := map[string]bool{}
+	for _, f := range readmeFences(t, "text") {
+		if !strings.HasPrefix(f.text, "→ ") {
+			continue
+		}
+		for _, part := range strings.Split(f.text, "→ ")[1:] {
+			call, answer, _ := strings.Cut(strings.TrimRight(part, "\n"), "\n")
+			tool, args, _ := strings.Cut(call, " ")
+			seen[tool] = true
+			for _, mode := range []string{"regex", "bm25", "fuzzy", "context", "exclude"} {
+				seen[mode] = seen[mode] || strings.Contains(args, `"mode":"`+mode+`"`)
+			}
+			args = cacheID.ReplaceAllString(args, cut.cacheID)
+			a, err := invoke(t.Context(), conn, toolCall{tool, json.RawMessage(args)})
+			if err != nil {
+				t.Fatalf("%s: %v", call, err)
+			}
+			if cut.cacheID == "" {
+				cut = a
+			}
+			if got, want := withoutIDs(a.text), withoutIDs(answer); !shortened(want, got) {
+				t.Errorf("README:%d: %s answers\n%s\nnot\n%s", f.line, call, got, want)
+			}
+		}
+	}
+	for _, want := range []string{"proxy_explore", "proxy_filter", "proxy_search", "exclude", "bm25", "fuzzy", "context"} {
+		if !seen[want] {
+			t.Errorf("README shows no call of %s", want)
+		}
+	}
+	t.Run("meta", func(t *testing.T) { testReadmeMeta(t, cut) })
+}
+
+// testReadmeMeta holds the example of _meta against that of a cut reply.
+func testReadmeMeta(t *testing.T, cut answer) {
+	type facts map[string]map[string]any
+	var real struct {
+		Meta facts `json:"_meta"`
+	}
+	if err := json.Unmarshal(cut.raw, &real); err != nil {
+		t.Fatal(err)
+	}
+	var shown facts
+	for _, f := range readmeFences(t, "json") {
+		if strings.Contains(f.text, `"rlmproxy/result"`) {
+			if err := json.Unmarshal([]byte(f.text), &shown); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	near := cmp.FilterPath(func(p cmp.Path) bool { return strings.Contains(p.GoString(), "shown_tokens") },
+		cmp.Comparer(func(a, b any) bool { return math.Abs(a.(float64)-b.(float64)) < 55 }))
+	anyID := cmp.Transformer("withoutIDs", withoutIDs)
+	if diff := cmp.Diff(real.Meta, shown, near, anyID); diff != "" {
+		t.Errorf("_meta (-reply +README):\n%s", diff)
+	}
+}
+
+// shortened reports whether short is text with parts left out.
+func shortened(short, text string) bool {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	skip := false
+	for _, s := range strings.Split(strings.TrimRight(short, "\n"), "\n") {
+		if s == "…" {
+			skip = true
+			continue
+		}
+		at := slices.IndexFunc(lines, func(line string) bool {
+			head, cut := strings.CutSuffix(s, "…")
+			return line == s || cut && strings.HasPrefix(line, head)
+		})
+		if at < 0 || at > 0 && !skip {
+			return false
+		}
+		lines, skip = lines[at+1:], false
+	}
+	return skip || len(lines) == 0
+}
+
+func TestShortened(t *testing.T) {
+	for _, c := range []struct {
+		short, text string
+		want        bool
+	}{
+		{"a\nb", "a\nb\n", true},
+		{"a", "a\nb", false},
+		{"a\n…", "a\nb", true},
+		{"a\n…\nd", "a\nb\nc\nd", true},
+		{"a\nd", "a\nb\nc\nd", false},
+		{"a\nlo…", "a\nlong", true},
+		{"a\nlo", "a\nlong", false},
+		{"x\n…", "a\nb", false},
+	} {
+		if got := shortened(c.short, c.text); got != c.want {
+			t.Errorf("shortened(%q, %q) = %t", c.short, c.text, got)
+		}
+	}
+}
+
+// A command is one line of the README's shell, as words, and what it prints.
+type command struct {
+	words  []string
+	output string
+	line   int
+}
+
+func readmeCommands(t *testing.T) []command {
+	t.Helper()
+	var all []command
+	for _, f := range readmeFences(t, "sh", "console") {
+		var list []command
+		for i, line := range strings.Split(strings.TrimRight(strings.ReplaceAll(f.text, "\\\n", " "), "\n"), "\n") {
+			text, typed := strings.CutPrefix(line, "$ ")
+			if f.lang == "console" && !typed {
+				if list == nil {
+					t.Fatalf("README:%d: output before a command", f.line)
+				}
+				list[len(list)-1].output += line + "\n"
+				continue
+			}
+			words, err := shellWords(text)
+			if err != nil {
+				t.Fatalf("README:%d: %v: %s", f.line+i, err, text)
+			}
+			list = append(list, command{words: words, line: f.line + i})
+		}
+		all = append(all, list...)
+	}
+	return all
+}
+
+// shellWords splits a line as a shell does, as far as the README needs it.
+func shellWords(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	quote, inWord := rune(0), false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, inWord = r, true
+		case r == ' ':
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		case r == '\\':
+			return nil, fmt.Errorf("no backslashes here")
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("open quote")
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// arguments returns what follows rlmproxy in a command.
+func arguments(words []string) ([]string, bool) {
+	for i, w := range words {
+		if w == "rlmproxy" || w == "./cmd/rlmproxy" && i >= 2 && slices.Equal(words[i-2:i], []string{"go", "run"}) {
+			return words[i+1:], true
+		}
+	}
+	return nil, false
+}
+
+// checkArguments finds the command and parses its flags, and runs nothing.
+func checkArguments(args []string) (*cobra.Command, error) {
+	c := &cli{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard}
+	root := c.root()
+	cmd, rest, err := root.Find(args)
+	if err != nil {
+		return nil, err
+	}
+	cmd.InitDefaultHelpFlag()
+	if err := cmd.ParseFlags(rest); err != nil {
+		return nil, err
+	}
+	at := cmd.ArgsLenAtDash()
+	switch before := cmd.Flags().Args(); {
+	case cmd == root && len(before) > 0:
+		return nil, fmt.Errorf("no command %q", before[0])
+	case cmd.Name() == "wrap" && (at != 0 || len(before) == 0):
+		return nil, fmt.Errorf("wrap needs a command after --")
+	case cmd.Name() == "tools" && at != 0 && len(before) > 0:
+		return nil, fmt.Errorf("tools takes no argument %q", before[0])
+	case cmd.Name() == "call":
+		if at >= 0 {
+			before = before[:at]
+		}
+		_, err := parseCalls(before)
+		return cmd, err
+	}
+	return cmd, cmd.ValidateArgs(cmd.Flags().Args())
+}
+
+func TestCheckArguments(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		ok   bool
+	}{
+		{"demo", true},
+		{"serve --config mcp.json", true},
+		{"wrap -- npx -y server .", true},
+		{`call t '{"a":1}' -- npx server`, true},
+		{"dmeo", false},
+		{"demo now", false},
+		{"serve --confg mcp.json", false},
+		{"serve --max-response-tokens many", false},
+		{"wrap npx server", false},
+		{"wrap", false},
+		{"tools files", false},
+		{`call t '{"a":1'`, false},
+	} {
+		args, err := shellWords(c.line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := checkArguments(args); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.line, err)
+		}
+	}
+}
+
+// TestReadmeCommands parses every rlmproxy command, and runs those that need
+// nothing but Go. One with output beside it is run too, where the server that it
+// names is installed for the end-to-end tests.
+func TestReadmeCommands(t *testing.T) {
+	seen, ran := 0, 0
+	for _, c := range readmeCommands(t) {
+		args, ok := arguments(c.words)
+		if !ok {
+			continue
+		}
+		seen++
+		cmd, err := checkArguments(args)
+		if err != nil {
+			t.Errorf("README:%d: rlmproxy %q: %v", c.line, args, err)
+			continue
+		}
+		needsGo := cmd.Name() == "demo" || cmd.Name() == "version" || slices.Contains(args, "--help")
+		switch {
+		case needsGo:
+			if runAlone(t, args...) == "" {
+				t.Errorf("README:%d: rlmproxy %q prints nothing", c.line, args)
+			}
+			ran++
+		case c.output != "":
+			t.Run(cmd.Name(), func(t *testing.T) { testReadmeOutput(t, c, args) })
+		}
+	}
+	if seen < 5 || ran == 0 {
+		t.Errorf("README has %d commands, %d of them run", seen, ran)
+	}
+}
+
+func testReadmeOutput(t *testing.T, c command, args []string) {
+	node, err := exec.LookPath("node")
+	script, _ := filepath.Abs("../../e2e/node_modules/.bin/mcp-server-filesystem")
+	if err == nil {
+		_, err = os.Stat(script)
+	}
+	switch {
+	case err != nil && os.Getenv("RLMPROXY_E2E") == "required":
+		t.Fatalf("required: %v (npm ci in e2e/)", err)
+	case err != nil:
+		t.Skipf("%v (npm ci in e2e/)", err)
+	}
+	at := slices.Index(args, "npx")
+	if at < 0 || !slices.Equal(args[at:at+3], []string{"npx", "-y", "@modelcontextprotocol/server-filesystem"}) {
+		t.Fatalf("README:%d: this test knows one server, not that of %q", c.line, args)
+	}
+	t.Chdir("../..") // where a reader stands
+	args = slices.Concat(args[:at], []string{node, script}, args[at+3:])
+	var stdout, stderr bytes.Buffer
+	if code := run(args, strings.NewReader(""), &stdout, &stderr); code != exitOK {
+		t.Fatalf("README:%d: exit code %d: %s%s", c.line, code, &stdout, &stderr)
+	}
+	if got, want := withoutIDs(stdout.String()), withoutIDs(c.output); !shortened(want, got) {
+		t.Errorf("README:%d: the command prints\n%s\nnot\n%s", c.line, got, want)
+	}
+}
+
+// TestReadmeJSON reads every JSON block; those with servers as the proxy would,
+// and what they start as a command line.
+func TestReadmeJSON(t *testing.T) {
+	configs := 0
+	for _, f := range readmeFences(t, "json") {
+		if !json.Valid([]byte(f.text)) {
+			t.Errorf("README:%d: not JSON:\n%s", f.line, f.text)
+			continue
+		}
+		if !strings.Contains(f.text, `"mcpServers"`) {
+			continue
+		}
+		configs++
+		path := filepath.Join(t.TempDir(), "mcp.json")
+		if err := os.WriteFile(path, []byte(f.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(config.Options{Path: path})
+		if err != nil {
+			t.Errorf("README:%d: %v", f.line, err)
+			continue
+		}
+		for _, w := range cfg.Warnings {
+			t.Errorf("README:%d: warning: %s", f.line, w)
+		}
+		for _, s := range cfg.Servers {
+			if s.Command != "rlmproxy" {
+				continue
+			}
+			if _, err := checkArguments(s.Args); err != nil {
+				t.Errorf("README:%d: %q: %v", f.line, s.Args, err)
+			}
+		}
+	}
+	if configs < 3 {
+		t.Errorf("README has %d configurations", configs)
+	}
+}
+
+// TestReadmeNames checks the flags and variables in running text.
+func TestReadmeNames(t *testing.T) {
+	known := map[string]bool{"RLMPROXY_CONFIG": true, "RLMPROXY_E2E": true}
+	for _, s := range config.Settings() {
+		known[s.Env()] = true
+	}
+	c := &cli{}
+	root := c.root()
+	for _, cmd := range append(root.Commands(), root) {
+		cmd.InitDefaultHelpFlag()
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known["--"+f.Name] = true })
+	}
+	names := regexp.MustCompile("RLMPROXY_[A-Z0-9_]+|`--[a-z-]+").FindAllString(readReadme(t), -1)
+	if len(names) == 0 {
+		t.Error("README names no variable and no flag")
+	}
+	for _, name := range names {
+		if name = strings.TrimPrefix(name, "`"); !known[name] {
+			t.Errorf("README names %s, which does not exist", name)
+		}
+	}
+}
+
+func TestReadmeLimits(t *testing.T) {
+	exact := 64 << 10
+	if _, ok := tokens.Count(make([]byte, exact)); !ok {
+		t.Errorf("tokens of %d bytes are estimated", exact)
+	}
+	if _, ok := tokens.Count(make([]byte, exact+1)); ok {
+		t.Errorf("tokens of %d bytes are counted exactly", exact+1)
+	}
+	want := [][]string{
+		{"longest message", fmt.Sprintf("%d MiB", wire.DefaultMaxLineBytes>>20)},
+		{"deepest nesting of a message", fmt.Sprintf("%d levels", wire.MaxDepth)},
+		{"text whose tokens are counted exactly", fmt.Sprintf("%d KiB", exact>>10)},
+	}
+	if diff := cmp.Diff(want, readmeTable(t, "| limit | value |")); diff != "" {
+		t.Errorf("limits (-code +README):\n%s", diff)
+	}
+}
+
+func TestReadmeExitCodes(t *testing.T) {
+	var got []string
+	for _, row := range readmeTable(t, "| code | meaning |") {
+		got = append(got, row[0])
+	}
+	var want []string
+	for _, code := range []int{exitOK, exitFailed, exitUsage} {
+		want = append(want, strconv.Itoa(code))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("exit codes (-code +README):\n%s", diff)
+	}
+}
