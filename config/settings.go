@@ -62,8 +62,8 @@ func Settings() []Setting {
 		{"maxTotalAgents", "1000", "agents", "agents with cached results at one time", whole(1, maxInt)},
 		{"freshCalls", "readonly", "readonly|all|none", "upstream tools that proxy_* tools may call anew", oneOf("readonly", "all", "none")},
 		// 64 MiB is forty times the largest result met in practice (1.5 MB).
-		{"maxLineBytes", "64MiB", "bytes", "longest message accepted from an upstream", size(64<<10, 1<<30)},
-		{"callTimeout", DefaultCallTimeout.String(), "seconds", "how long an upstream may take over one call", duration},
+		{"maxLineBytes", "64MiB", "bytes", "longest message accepted, from a server or the client", size(64<<10, 1<<30)},
+		{"callTimeout", "60s", "seconds", "how long an upstream may take over one call", duration},
 		{"jqTimeout", "5s", "seconds", "how long one jq program may run", duration},
 		{"searchTimeout", "5s", "seconds", "how long one search may run", duration},
 		{"logLevel", "info", "debug|info|warn|error", "least level that is logged", oneOf("debug", "info", "warn", "error")},

@@ -75,10 +75,11 @@ func (s *Server) unknownTool(name string) error {
 		state, err := up.Conn.State()
 		if state != upstream.Ready && up.Prefix != "" && strings.HasPrefix(name, clean(up.Prefix)+"_") {
 			e.Code = codeUnavailable
-			e.Text = fmt.Sprintf("server %q is %s and has not listed its tools", up.Name, state)
+			e.Text = fmt.Sprintf("server %q has not listed its tools yet: it is still connecting", up.Name)
 			if err != nil {
-				e.Text += ": " + err.Error()
+				e.Text = fmt.Sprintf("server %q is not available: %v", up.Name, err)
 			}
+			e.Hint = "it is started again by itself; try later, or use other tools"
 			return e
 		}
 	}

@@ -184,17 +184,16 @@ func (s *Server) answer(ctx context.Context, agent, self string, src *source, re
 	if err != nil {
 		return nil, s.withID(err, f)
 	}
-	total, _ := tokens.Count(v.Data)
-	head := header(f, v)
 	lim := s.limit(Policy{})
-	text := append([]byte(head), v.Data...)
+	text := append([]byte(header(f, v)), v.Data...)
 	if lim.fits(text) || s.opts.PassThrough {
 		n, _ := tokens.Count(text)
 		return reply{text: text, key: metaResult, facts: facts{
-			CacheID: f.id, Tokens: total, ShownTokens: n, Items: v.Total, ShownItems: v.Items, Complete: v.Items == v.Total,
+			CacheID: f.id, Tokens: n, ShownTokens: n, Items: v.Total, ShownItems: v.Items, Complete: v.Items == v.Total,
 		}}.encode()
 	}
 	// The answer is itself too long: it is kept under an id of its own.
+	total, _ := tokens.Count(v.Data)
 	whole, err := reply{text: v.Data, key: metaResult, facts: facts{Tokens: total, ShownTokens: total, Items: v.Total, ShownItems: v.Items, Complete: true}}.encode()
 	if err != nil {
 		return nil, err

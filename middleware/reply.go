@@ -15,7 +15,9 @@ const (
 	metaError  = "rlmproxy/error"
 )
 
-// facts are what we say of a reply that we made.
+// facts are what we say of a reply that we made. Tokens is what it stands for:
+// more than ShownTokens if it was cut to fit the limit. Items are those that the
+// query ran over, ShownItems those in the reply.
 type facts struct {
 	CacheID     cache.ID `json:"cache_id,omitempty"`
 	Tokens      int      `json:"tokens"`

@@ -157,12 +157,11 @@ func (s *Search) matches(ctx context.Context, in Value) (Value, error) {
 		if unit == search.Lines && lines == 0 {
 			lines = 3
 		}
-		for i, span := range search.Expand(view.text, hits, unit, lines) {
-			if i > 0 {
-				p.b.WriteString("--\n")
-			}
-			p.span(span)
+		spans := search.Expand(view.text, hits, unit, lines)
+		if view.isJSON && unit != search.Lines {
+			spans = view.objects(hits, unit)
 		}
+		p.spans(spans)
 	case "fuzzy":
 		p.best(s.ContextLines)
 	default:

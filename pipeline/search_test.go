@@ -138,3 +138,36 @@ func TestCancelled(t *testing.T) {
 		}
 	}
 }
+
+// TestContextInJSON: indented JSON has no blank lines, so that its paragraph
+// once was the whole document.
+func TestContextInJSON(t *testing.T) {
+	doc := `{"rows":[{"id":1,"user":{"name":"ann","tags":["x","needle"]}},{"id":2,"user":{"name":"bob","tags":[]}},{"id":3,"user":{"name":"needle"}}]}`
+	tests := []struct{ unit, want string }{
+		{"paragraph", "2 matches on 2 lines, 2 shown\n" +
+			"5-       \"user\": {\n6-         \"name\": \"ann\",\n7-         \"tags\": [\n8-           \"x\",\n" +
+			"9:           \"needle\"  (rows[0].user.tags[1])\n10-         ]\n11-       }\n--\n" +
+			"22-       \"user\": {\n23:         \"name\": \"needle\"  (rows[2].user.name)\n24-       }\n"},
+		{"sentence", "2 matches on 2 lines, 2 shown\n9:           \"needle\"  (rows[0].user.tags[1])\n--\n23:         \"name\": \"needle\"  (rows[2].user.name)\n"},
+	}
+	for _, tt := range tests {
+		out, err := (&Search{Mode: "context", Pattern: "needle", ContextType: tt.unit}).Apply(t.Context(), Recognise([]byte(doc), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(out.Data); got != tt.want {
+			t.Errorf("%s:\n%s\nwant\n%s", tt.unit, got, tt.want)
+		}
+	}
+	out, err := (&Search{Mode: "context", Pattern: "needle", ContextType: "section"}).Apply(t.Context(), Recognise([]byte(doc), nil))
+	if got := string(out.Data); err != nil || !strings.Contains(got, `"id": 1`) || strings.Contains(got, `"id": 2`) || !strings.Contains(got, `"id": 3`) {
+		t.Errorf("section: %s, %v", got, err)
+	}
+}
+
+func TestSentencesOnOneLine(t *testing.T) {
+	out, err := (&Search{Mode: "context", Pattern: "wiki", ContextType: "sentence"}).Apply(t.Context(), Recognise([]byte("A wiki. No. Two wiki!\n\nEnd.\n"), nil))
+	if got, want := string(out.Data), "2 matches on 1 line, 2 shown\n1: A wiki. No. Two wiki!\n"; err != nil || got != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}

@@ -84,9 +84,25 @@ func (p *printer) best(around int) {
 	}
 }
 
-// span prints the lines of a context.
-func (p *printer) span(s search.Span) {
-	from, to := p.view.lines.Line(s.Start), p.view.lines.Line(max(s.End-1, s.Start))
+// spans prints contexts in document order. Two sentences may share a line, which
+// is printed once.
+func (p *printer) spans(spans []search.Span) {
+	last := 0
+	for _, s := range spans {
+		from, to := p.view.lines.Line(s.Start), p.view.lines.Line(max(s.End-1, s.Start))
+		if from = max(from, last+1); from > to {
+			continue
+		}
+		if last > 0 {
+			p.b.WriteString("--\n")
+		}
+		p.span(from, to)
+		last = to
+	}
+}
+
+// span prints the lines of one context.
+func (p *printer) span(from, to int) {
 	left := 0
 	for n := from; n <= to; n++ {
 		// The lines that match are the reason, so they are never left out.

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 
@@ -21,34 +21,46 @@ type failedCall struct{}
 
 func (*failedCall) Error() string { return "the call failed" }
 
-// open starts what the command line names, file or command after --, and
-// connects to it. before are the arguments before --.
-func (c *cli) open(cmd *cobra.Command, args []string) (conn *wire.Conn, done func(), before []string, err error) {
+// split returns the arguments before -- and the server's command after it, nil
+// if there is no --.
+func split(cmd *cobra.Command, args []string) (before, command []string) {
+	at := cmd.ArgsLenAtDash()
+	if at < 0 {
+		return args, nil
+	}
+	return args[:at], args[at:]
+}
+
+// open starts the server that command names, or those of the file, and connects
+// to the proxy in front.
+func (c *cli) open(cmd *cobra.Command, command []string) (conn *wire.Conn, done func(), err error) {
 	var cfg *config.Config
-	if at := cmd.ArgsLenAtDash(); at >= 0 {
-		before = args[:at]
-		cfg, err = c.single(cmd, "server", "", args[at:])
+	if command != nil {
+		cfg, err = c.single(cmd, "server", "", command)
 	} else {
-		before = args
 		cfg, err = c.load(cmd)
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if f := cmd.Flags().Lookup("log-level"); f == nil || !f.Changed {
 		cfg.Proxy.LogLevel = "warn" // somebody reads along
 	}
 	s, err := start(cfg, c.logger(cfg.Proxy.LogLevel), nil)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	s.settle(cmd.Context())
+	if err := s.anyReady(); err != nil {
+		s.close()
+		return nil, nil, err
+	}
 	conn, hangUp, err := s.dial(cmd.Context())
 	if err != nil {
 		s.close()
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	return conn, func() { hangUp(); s.close() }, before, nil
+	return conn, func() { hangUp(); s.close() }, nil
 }
 
 func (c *cli) toolsCommand() *cobra.Command {
@@ -58,14 +70,15 @@ func (c *cli) toolsCommand() *cobra.Command {
 		Short:   "List the tools as an agent sees them, and what they cost in tokens",
 		Example: "  rlmproxy tools\n  rlmproxy tools -- npx -y @modelcontextprotocol/server-filesystem .",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			conn, done, before, err := c.open(cmd, args)
+			before, command := split(cmd, args)
+			if err := noArgs(cmd, before); err != nil {
+				return err
+			}
+			conn, done, err := c.open(cmd, command)
 			if err != nil {
 				return err
 			}
 			defer done()
-			if err := noArgs(cmd, before); err != nil {
-				return err
-			}
 			raw, err := conn.Call(cmd.Context(), "tools/list", json.RawMessage(`{}`))
 			if err != nil {
 				return err
@@ -125,15 +138,16 @@ later call "cache_id":"last" stands for the cache_id of the reply before it.`,
 		Example: `  rlmproxy call directory_tree '{"path":"."}' proxy_explore '{"cache_id":"last"}' \
     -- npx -y @modelcontextprotocol/server-filesystem .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			conn, done, before, err := c.open(cmd, args)
-			if err != nil {
-				return err
-			}
-			defer done()
+			before, command := split(cmd, args)
 			calls, err := parseCalls(before)
 			if err != nil {
 				return err
 			}
+			conn, done, err := c.open(cmd, command)
+			if err != nil {
+				return err
+			}
+			defer done()
 			return c.callAll(cmd.Context(), conn, calls, asJSON)
 		},
 	}
@@ -152,6 +166,9 @@ func parseCalls(args []string) ([]toolCall, error) {
 	var calls []toolCall
 	for _, arg := range args {
 		if !strings.HasPrefix(strings.TrimSpace(arg), "{") {
+			if json.Valid([]byte(arg)) {
+				return nil, &usageError{fmt.Errorf("arguments are an object, not %s", arg), `rlmproxy call TOOL '{"path":"."}'`}
+			}
 			calls = append(calls, toolCall{arg, json.RawMessage(`{}`)})
 			continue
 		}
@@ -169,11 +186,14 @@ func parseCalls(args []string) ([]toolCall, error) {
 	return calls, nil
 }
 
+// lastID is what stands for the id of the reply before.
+var lastID = regexp.MustCompile(`"cache_id"\s*:\s*"last"`)
+
 func (c *cli) callAll(ctx context.Context, conn *wire.Conn, calls []toolCall, asJSON bool) error {
 	last := ""
 	failed := false
 	for i, call := range calls {
-		call.Arguments = bytes.ReplaceAll(call.Arguments, []byte(`"cache_id":"last"`), []byte(`"cache_id":"`+last+`"`))
+		call.Arguments = lastID.ReplaceAll(call.Arguments, []byte(`"cache_id":"`+last+`"`))
 		a, err := invoke(ctx, conn, call)
 		if err != nil {
 			return err

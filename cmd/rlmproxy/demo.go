@@ -34,7 +34,7 @@ var script = []step{
 	{"The agent asks for all webhook events. The result does not fit.", "data_webhook_events", `{}`, 9},
 	{"What is in it? The structure of one level.", "proxy_explore", `{"cache_id":"ID","max_depth":1}`, 12},
 	{"Which events have the most example payloads? A jq program answers.", "proxy_filter", `{"cache_id":"ID","jq":"[.[] | {name, examples: (.examples|length)}] | sort_by(-.examples)[:5]"}`, 8},
-	{"Is there one about secrets that leaked? BM25 ranks the records.", "proxy_search", `{"cache_id":"ID","pattern":"secret scanning alert leaked token","mode":"bm25","top_k":1,"fields":["name","description"]}`, 8},
+	{"Is there one about security holes? BM25 ranks the records.", "proxy_search", `{"cache_id":"ID","pattern":"security vulnerability repository","mode":"bm25","top_k":1,"fields":["name","description"]}`, 8},
 	{"A word misspelt: fuzzy search finds it all the same.", "proxy_search", `{"cache_id":"ID","pattern":"dependabott","mode":"fuzzy","max_results":3,"fields":["name"]}`, 8},
 	{"A fresh call, narrowed before the agent reads any of it.", "proxy_filter", `{"tool":"data_flights","arguments":{},"jq":"group_by(.origin) | map({origin: .[0].origin, flights: length}) | sort_by(-.flights)[:3]"}`, 6},
 }

@@ -191,6 +191,21 @@ func (s *stack) settle(ctx context.Context) {
 	}
 }
 
+// anyReady is an error when there are servers and none is connected. Each has
+// logged why.
+func (s *stack) anyReady() error {
+	for _, up := range s.ups {
+		if state, _ := up.State(); state == upstream.Ready {
+			return nil
+		}
+	}
+	if len(s.ups) == 0 {
+		return nil
+	}
+	_, err := s.ups[0].State()
+	return fmt.Errorf("no server is connected: %w", err)
+}
+
 // dial connects a client to the proxy inside our own process.
 func (s *stack) dial(ctx context.Context) (conn *wire.Conn, hangUp func(), err error) {
 	clientR, serverW := io.Pipe()

@@ -44,6 +44,7 @@ type process struct {
 func (c Command) start(logger *slog.Logger) (*process, error) {
 	path, err := lookPath(c.Path)
 	if err != nil {
+		logger.Error("command not found", "command", c.Path, "PATH", os.Getenv("PATH"))
 		return nil, err
 	}
 	cmd := exec.Command(path, c.Args...)
@@ -178,5 +179,5 @@ func lookPath(name string) (string, error) {
 			return p, nil
 		}
 	}
-	return "", fmt.Errorf("command %q is not in PATH (%s); give its whole path as \"command\"", name, os.Getenv("PATH"))
+	return "", fmt.Errorf("command %q is not in PATH; give its whole path as \"command\"", name)
 }
