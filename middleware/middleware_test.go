@@ -230,6 +230,21 @@ func TestCutReply(t *testing.T) {
 	}
 }
 
+// TestAbridgedSaysSo: one long line, or an object of few large fields, is shown
+// in part though no item of it is left out.
+func TestAbridgedSaysSo(t *testing.T) {
+	for body, want := range map[string]string{
+		strings.Repeat("word ", 9000):                      " · 1 of 1 lines, abridged · ",
+		`{"ok":true,"rows":` + records(300) + `}`:          " · 2 of 2 fields, abridged · ",
+		strings.Repeat("a line of words and more\n", 9000): " of 9,000 lines · ",
+	} {
+		_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"x": string(textResult(body))}, "x")}}})
+		if first, _, _ := strings.Cut(text(t, conn, "x", `{}`), "\n"); !strings.Contains(first, want) {
+			t.Errorf("%.20q: %s, want %q", body, first, want)
+		}
+	}
+}
+
 func mustQuote(s string) string {
 	b, err := quote(s)
 	if err != nil {

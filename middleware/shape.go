@@ -163,6 +163,9 @@ func (s *Server) preview(agent string, id cache.ID, r *result, total, budget int
 	fmt.Fprintf(&out, "[cut: ~%s of ~%s tokens shown", pipeline.Comma(shown), pipeline.Comma(total))
 	if unit != "" {
 		fmt.Fprintf(&out, " · %s of %s %s", pipeline.Comma(f.ShownItems), pipeline.Comma(f.Items), unit)
+		if f.ShownItems == f.Items {
+			out.WriteString(", abridged") // or it would look whole
+		}
 	}
 	if id == "" {
 		out.WriteString(" · too large to keep: call the tool again with narrower arguments]\n")
