@@ -234,9 +234,10 @@ func TestCutReply(t *testing.T) {
 // in part though no item of it is left out.
 func TestAbridgedSaysSo(t *testing.T) {
 	for body, want := range map[string]string{
-		strings.Repeat("word ", 9000):                      " · 1 of 1 lines, abridged · ",
-		`{"ok":true,"rows":` + records(300) + `}`:          " · 2 of 2 fields, abridged · ",
-		strings.Repeat("a line of words and more\n", 9000): " of 9,000 lines · ",
+		strings.Repeat("word ", 9000): " · 1 of 1 lines, abridged · ",
+		`{"a":{"b":` + records(200) + `},"c":{"d":` + records(200) + `},"e":` + records(200) + `}`: " · 3 of 3 fields, abridged · ",
+		`{"ok":true,"rows":` + records(300) + `}`:                                                  " of 300 items · ",
+		strings.Repeat("a line of words and more\n", 9000):                                         " of 9,000 lines · ",
 	} {
 		_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"x": string(textResult(body))}, "x")}}})
 		if first, _, _ := strings.Cut(text(t, conn, "x", `{}`), "\n"); !strings.Contains(first, want) {

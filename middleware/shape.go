@@ -146,14 +146,14 @@ func (s *Server) preview(agent string, id cache.ID, r *result, total, budget int
 			fmt.Fprintf(&body, "%s, %s characters of base64: read the resource %s\n", d.blob, pipeline.Comma(len(d.text)), blobURI(id, d.block))
 			continue
 		}
-		text, shown, all := pipeline.Preview(values[i], each)
+		text, part := pipeline.Preview(values[i], each)
 		body.Write(text)
 		if i < len(r.docs)-1 {
 			body.WriteByte('\n')
 		}
-		f.ShownItems += shown
-		f.Items += all
-		unit = values[i].Unit
+		f.ShownItems += part.Shown
+		f.Items += part.Total
+		unit = part.Unit
 	}
 	if len(r.docs) > 1 {
 		unit = "items and lines"

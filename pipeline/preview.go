@@ -11,29 +11,35 @@ import (
 
 // Preview shows as much of v as budget tokens hold, never more: of JSON its
 // shape, the first records and the last, of text its format, what stands
-// out, head and tail. What was left out is told where it was. It returns how
-// many items or lines are shown, long ones cut in place, and of how many;
-// for an object that is mostly one array, those are the array's.
+// out, head and tail. What was left out is told where it was.
 //
 // A document within the budget is shown whole, JSON minified. A budget too
 // small for a line gets the begin of one.
-func Preview(v Value, budget int) (text []byte, shown, total int) {
+func Preview(v Value, budget int) (text []byte, part Part) {
 	if budget <= 0 {
-		return nil, 0, v.Total
+		return nil, Part{0, v.Total, v.Unit}
 	}
 	if whole, ok := Lossless(v, budget); ok && whole.Kind == v.Kind {
 		// U+FFFD for what is invalid can take more tokens than that did.
 		if text := []byte(printable(whole.Data)); tokens.AtMost(text, budget) {
-			return text, v.Items, v.Total
+			return text, Part{v.Items, v.Total, v.Unit}
 		}
 	}
 	s := &sheet{budget: budget, left: budget}
 	if v.Kind == Text {
-		shown, total = s.text(v)
+		part.Unit = "lines"
+		part.Shown, part.Total = s.text(v)
 	} else {
-		shown, total = s.json(v)
+		part = s.json(v)
 	}
-	return s.bytes(), shown, total
+	return s.bytes(), part
+}
+
+// A Part says what a preview shows, long items cut in place. For an object that
+// is mostly one array, the items are the array's.
+type Part struct {
+	Shown, Total int
+	Unit         string // what they count, as in [Value]
 }
 
 // A sheet collects lines while they fit.
@@ -79,10 +85,10 @@ func (s *sheet) first(line string) {
 	}
 }
 
-func (s *sheet) json(v Value) (shown, total int) {
+func (s *sheet) json(v Value) Part {
 	root, err := survey(context.Background(), v, 3)
 	if err != nil { // cannot be: nothing ends this context
-		return 0, v.Total
+		return Part{0, v.Total, v.Unit}
 	}
 	s.first(describeRoot(v, root) + ", " + Comma(len(v.Data)) + " bytes")
 	list, base := v, Path(nil)
@@ -90,7 +96,8 @@ func (s *sheet) json(v Value) (shown, total int) {
 	if v.Kind == JSON && kindOf(v.Data) == '{' {
 		data, at := largestArray(v.Data, nil, 6)
 		if 2*len(data) < len(v.Data) {
-			return s.object(v, root)
+			shown, total := s.object(v, root)
+			return Part{shown, total, v.Unit}
 		}
 		list, base = counted(JSON, data, nil), at
 		sh = shapeAt(root, at)
@@ -102,7 +109,7 @@ func (s *sheet) json(v Value) (shown, total int) {
 	if len(base) > 0 {
 		s.rest(v, base)
 	}
-	return s.records(list, base), list.Total
+	return Part{s.records(list, base), list.Total, list.Unit}
 }
 
 // shapeAt follows keys.

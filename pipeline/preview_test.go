@@ -28,7 +28,8 @@ func records1204() string {
 
 func TestPreviewJSON(t *testing.T) {
 	v := Recognise([]byte(records1204()), nil)
-	text, shown, total := Preview(v, 1000)
+	text, part := Preview(v, 1000)
+	shown, total := part.Shown, part.Total
 	got := string(text)
 	if total != 1204 || shown < 3 || shown > 1000 {
 		t.Errorf("%d of %d", shown, total)
@@ -48,7 +49,8 @@ func TestPreviewText(t *testing.T) {
 	for i := range 5000 {
 		fmt.Fprintf(&b, "2024-01-02T03:04:05Z line %d\n", i+1)
 	}
-	text, shown, total := Preview(Recognise([]byte(b.String()), nil), 500)
+	text, part := Preview(Recognise([]byte(b.String()), nil), 500)
+	shown, total := part.Shown, part.Total
 	got := string(text)
 	if total != 5000 || shown < 10 {
 		t.Errorf("%d of %d", shown, total)
@@ -58,7 +60,7 @@ func TestPreviewText(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	text, _, _ = Preview(Recognise([]byte(strings.Repeat("word ", 100_000)+"end"), nil), 200)
+	text, _ = Preview(Recognise([]byte(strings.Repeat("word ", 100_000)+"end"), nil), 200)
 	if got := string(text); !strings.Contains(got, "bytes left out") || !strings.HasSuffix(got, "end") {
 		t.Errorf("got\n%s", got)
 	}
@@ -80,14 +82,15 @@ func TestPreviewFits(t *testing.T) {
 		}
 		budget := rapid.OneOf(rapid.IntRange(-1, 40), rapid.IntRange(0, 2000)).Draw(t, "budget")
 		v := Recognise(doc, nil)
-		text, shown, total := Preview(v, budget)
+		text, part := Preview(v, budget)
+		shown, total := part.Shown, part.Total
 		if n, _ := tokens.Count(text); n > max(budget, 0) {
 			t.Fatalf("%d tokens for a budget of %d:\n%s", n, budget, text)
 		}
 		if !utf8.Valid(text) || shown > total || shown < 0 {
 			t.Fatalf("%d of %d:\n%q", shown, total, text)
 		}
-		again, _, _ := Preview(v, budget)
+		again, _ := Preview(v, budget)
 		if string(again) != string(text) {
 			t.Fatal("two previews differ")
 		}
