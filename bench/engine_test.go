@@ -21,44 +21,44 @@ import (
 type engine struct {
 	name      string
 	file      string
-	yardstick string // named in README.md
+	yardstick string
 	setup     func(doc pipeline.Value) (run func() error, err error)
 	base      func(data []byte) error
 }
 
 var engines = []engine{
 	{"recognise", "webhooks.json", "json.Valid", recognise, valid},
-	{"recognise", "ec2.d.ts", "byte loop", recognise, byteLoop},
+	{"recognise", "ec2.d.ts", "byte-loop", recognise, byteLoop},
 	{"jq-first", "webhooks.json", "json.Valid", jqFirst("[.[] | select(.examples|length > 5) | .name]"), valid},
 	{"jq-second", "webhooks.json", "json.Valid", jqSecond("[.[] | select(.examples|length > 5) | .name]"), valid},
 	{"jq-first", "flights.json", "json.Valid", jqFirst("[.[] | select(.delay > 60) | .origin]"), valid},
 	{"jq-second", "flights.json", "json.Valid", jqSecond("[.[] | select(.delay > 60) | .origin]"), valid},
-	{"project-5", "webhooks.json", "byte loop", project("name", "description", "actions", "examples.action", "examples.sender.login"), byteLoop},
-	{"project-5", "flights.json", "byte loop", project("date", "delay", "distance", "origin", "destination"), byteLoop},
+	{"project-5", "webhooks.json", "byte-loop", project("name", "description", "actions", "examples.action", "examples.sender.login"), byteLoop},
+	{"project-5", "flights.json", "byte-loop", project("date", "delay", "distance", "origin", "destination"), byteLoop},
 	{"outline", "webhooks.json", "json.Valid", stage(&pipeline.Outline{}), valid},
 	{"outline", "stripe.json", "json.Valid", stage(&pipeline.Outline{}), valid},
 	{"outline", "flights.json", "json.Valid", stage(&pipeline.Outline{}), valid},
-	{"outline", "ec2.d.ts", "byte loop", stage(&pipeline.Outline{}), byteLoop},
-	{"outline", "zipcodes.csv", "byte loop", stage(&pipeline.Outline{}), byteLoop},
+	{"outline", "ec2.d.ts", "byte-loop", stage(&pipeline.Outline{}), byteLoop},
+	{"outline", "zipcodes.csv", "byte-loop", stage(&pipeline.Outline{}), byteLoop},
 	{"regex-literal", "ec2.d.ts", "bytes.Count", regex("SecurityGroupRule"), countWord("SecurityGroupRule")},
 	{"regex-required", "ec2.d.ts", "regexp", regex(requiredPattern), stdRegexp(requiredPattern)},
 	{"regex-fold", "ec2.d.ts", "regexp", regex("(?i)subnetid"), stdRegexp("(?i)subnetid")},
 	{"regex-unfiltered", "zipcodes.csv", "regexp", regex(`\d{5},-?\d+\.\d+`), stdRegexp(`\d{5},-?\d+\.\d+`)},
 	{"regex-one-line", "stripe.json", "regexp", regex(`\bpayment_method_\w*\b`), stdRegexp(`\bpayment_method_\w*\b`)},
-	{"bm25-index", "ec2.d.ts", "map of words", bm25Index, countWords},
-	{"bm25-index", "zipcodes.csv", "map of words", bm25Index, countWords},
+	{"bm25-index", "ec2.d.ts", "map-of-words", bm25Index, countWords},
+	{"bm25-index", "zipcodes.csv", "map-of-words", bm25Index, countWords},
 	{"bm25-query", "ec2.d.ts", "bytes.Count", bm25Query("delete a subnet route table"), countWord("subnet")},
 	{"fuzzy", "ec2.d.ts", "levenshtein", fuzzy("SecurtyGruop"), editDistances("SecurtyGruop")},
 	{"fuzzy", "zipcodes.csv", "levenshtein", fuzzy("San Fransisco"), editDistances("San Fransisco")},
 }
 
-const requiredPattern = `\b\w+_lock_irq\w*\b|\b\w+GroupRuleIds\b`
+const requiredPattern = `\b\w+GroupRuleIds\b`
 
 // BenchmarkEngine reports the ratio to the yardstick as x-yardstick. Bytes are
 // those of the file, also where only an index of it is read.
 func BenchmarkEngine(b *testing.B) {
 	for _, e := range engines {
-		b.Run("engine="+e.name+"/file="+e.file, func(b *testing.B) {
+		b.Run("engine="+e.name+"/file="+e.file+"/yardstick="+e.yardstick, func(b *testing.B) {
 			data, err := corpus.Open(e.file)
 			if err != nil {
 				b.Fatal(err)

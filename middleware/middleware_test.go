@@ -377,9 +377,62 @@ func TestNeverLarger(t *testing.T) {
 				t.Errorf("limit %d, %.30q: changed below the limit", lim, body)
 			case got != body && !strings.HasPrefix(got, "[cut: ~") && !strings.HasPrefix(got, "[complete: "):
 				t.Errorf("limit %d, %.30q: first line %.80q", lim, body, got)
-			case got != body && after > lim:
+			case got != body && after > lim && strings.Count(got, "\n") > 1: // the first line alone may be longer
 				t.Errorf("limit %d, %.30q: %d tokens shown", lim, body, after)
 			}
+		}
+	}
+}
+
+// TestManyBlocks: a line for each of many blocks once outgrew every limit, so
+// that the whole result went through.
+func TestManyBlocks(t *testing.T) {
+	block := `{"type":"text","text":"` + strings.Repeat("words of a block ", 30) + `"}`
+	for _, n := range []int{2, 20, 300, 20_000} {
+		raw := `{"content":[` + strings.Repeat(block+",", n-1) + block + `],"structuredContent":{"a":"` + strings.Repeat("x y ", 9000) + `","b":1}}`
+		_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"x": raw}, "x")}}})
+		d := decode(t, call(t, conn, "x", `{}`))
+		after, _ := tokens.Count([]byte(d.Content[0].Text))
+		if !strings.HasPrefix(d.Content[0].Text, "[cut: ~") || after > 2000 || len(d.Content) != 1 {
+			t.Errorf("%d blocks: %d tokens: %.200s", n, after, d.Content[0].Text)
+		}
+		last := fmt.Sprintf(`{"cache_id":%q,"block":%d,"limit":1}`, d.Meta.Result.CacheID, n-1)
+		if got := text(t, conn, "proxy_filter", last); !strings.Contains(got, "words of a block") {
+			t.Errorf("%d blocks: the last one reads %.100s", n, got)
+		}
+	}
+}
+
+// TestOddBlocksAreCut: what is too long and not text is still too long.
+func TestOddBlocksAreCut(t *testing.T) {
+	long := strings.Repeat("word ", 9000)
+	for _, content := range []string{
+		`[{"type":"text","text":["` + long + `"]}]`,
+		`[{"type":"weird","text":"` + long + `"}]`,
+		`["` + long + `"]`,
+		`[{"type":"resource_link","uri":"a:b","name":"x","description":"` + long + `"}]`,
+		`[{"type":"text","text":"` + long + `"}],"resultType":"x"`,
+	} {
+		_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"x": `{"content":` + content + `}`}, "x")}}})
+		if d := decode(t, call(t, conn, "x", `{}`)); !strings.HasPrefix(d.Content[0].Text, "[cut: ~") || len(d.Content) != 1 {
+			t.Errorf("%.60s: %d blocks, %.100s", content, len(d.Content), d.Content[0].Text)
+		}
+	}
+}
+
+// TestRepeats: a list that comes as blocks and as structured content is one.
+func TestRepeats(t *testing.T) {
+	for raw, want := range map[string]int{
+		`{"content":[{"type":"text","text":"[1, 2]"}],"structuredContent":[1,2]}`:                                                   1,
+		`{"content":[{"type":"text","text":"x"}],"structuredContent":{"content":"x"}}`:                                              1,
+		`{"content":[{"type":"text","text":"a"},{"type":"text","text":"{\"b\": 1}"}],"structuredContent":{"result":["a",{"b":1}]}}`: 2,
+		`{"content":[{"type":"text","text":"a"}],"structuredContent":{"result":["a","b"]}}`:                                         2,
+		`{"content":[{"type":"text","text":"x"}],"structuredContent":{"content":"x","more":1}}`:                                     2,
+		`{"content":[],"structuredContent":{"a":1}}`:                                                                                1,
+	} {
+		r, err := parseResult(json.RawMessage(raw))
+		if err != nil || len(r.docs) != want {
+			t.Errorf("%s: %d documents, want %d, %v", raw, len(r.docs), want, err)
 		}
 	}
 }

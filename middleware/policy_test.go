@@ -175,6 +175,11 @@ func TestBlobBecomesResource(t *testing.T) {
 	if want := fmt.Sprintf(`{"contents":[{"uri":%q,"mimeType":"application/pdf","blob":%q}]}`, uri, blob); err != nil || string(got) != want {
 		t.Errorf("resources/read: %.200s, %v", got, err)
 	}
+	for _, odd := range []string{`{"uri":"\u007f"}`, `{"uri":"rlmproxy://cache/x/999"}`, `{"uri":"rlmproxy://cache/` + string(d.Meta.Result.CacheID) + `/7"}`} {
+		if got, err := conn.Call(t.Context(), "resources/read", json.RawMessage(odd)); err == nil || !strings.Contains(err.Error(), "Resource not found") {
+			t.Errorf("%s: %s, %v", odd, got, err)
+		}
+	}
 	if got, err := connect(t, s).Call(t.Context(), "resources/read", params); err == nil {
 		t.Errorf("another agent reads %.100s", got)
 	}

@@ -74,6 +74,11 @@ func (s *Server) open(ctx context.Context, agent, self string, src *source, req 
 			return found{done: out}, err
 		}
 		id, err = s.opts.Store.Put(agent, origin, raw)
+		if errors.Is(err, cache.ErrTooLarge) {
+			return found{}, &pipeline.Error{Code: pipeline.LimitMemory, Err: err,
+				Text: fmt.Sprintf("the result of %s, %s bytes, is too large to keep", src.tool, pipeline.Comma(len(raw))),
+				Hint: "call the tool with narrower arguments"}
+		}
 		if err != nil {
 			return found{}, err
 		}
@@ -140,7 +145,7 @@ func (s *Server) document(agent, self string, id cache.ID, block int) (found, er
 			}
 			return f, badArgs(self, nil, fmt.Sprintf("block %d has no text; these have: %v", block, have))
 		}
-		f.value = pipeline.Recognise(d.text, s.memo(agent, id, block))
+		f.value = s.recognise(agent, id, d)
 		return f, nil
 	}
 	var texts []document
@@ -153,7 +158,7 @@ func (s *Server) document(agent, self string, id cache.ID, block int) (found, er
 	case 0:
 		return f, badArgs(self, nil, "this result has no text")
 	case 1:
-		f.value = pipeline.Recognise(texts[0].text, s.memo(agent, id, texts[0].block))
+		f.value = s.recognise(agent, id, texts[0])
 		return f, nil
 	}
 	var all []byte
@@ -166,6 +171,22 @@ func (s *Server) document(agent, self string, id cache.ID, block int) (found, er
 	f.value = pipeline.Recognise(all, s.memo(agent, id, len(r.blocks)+1))
 	f.note = fmt.Sprintf("%d blocks joined; \"block\":%d to %d chooses one", len(texts), texts[0].block, texts[len(texts)-1].block)
 	return f, nil
+}
+
+// recognise is pipeline.Recognise, once for each document that the cache keeps.
+func (s *Server) recognise(agent string, id cache.ID, d document) pipeline.Value {
+	memo := s.memo(agent, id, d.block)
+	if memo == nil {
+		return pipeline.Recognise(d.text, nil)
+	}
+	seen, err := memo("value", func() (any, int64, error) {
+		v := pipeline.Recognise(d.text, memo)
+		return &v, int64(len(d.text)), nil
+	})
+	if err != nil {
+		return pipeline.Recognise(d.text, memo)
+	}
+	return *seen.(*pipeline.Value)
 }
 
 // answer runs stages over what src names and replies within the limit.

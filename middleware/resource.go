@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
@@ -22,11 +23,11 @@ func blobURI(id cache.ID, block int) string {
 func (s *Server) readResource(agent, uri string) (json.RawMessage, error) {
 	id, block, ok := parseBlobURI(uri)
 	if !ok {
-		return nil, mcp.ResourceNotFoundError(clip(uri, 200))
+		return nil, notFound(uri)
 	}
 	entry, err := s.opts.Store.Get(agent, id)
 	if err != nil {
-		return nil, mcp.ResourceNotFoundError(uri)
+		return nil, notFound(uri)
 	}
 	r, err := parseResult(entry.Data)
 	if err != nil {
@@ -34,7 +35,7 @@ func (s *Server) readResource(agent, uri string) (json.RawMessage, error) {
 	}
 	d, ok := r.doc(block)
 	if !ok {
-		return nil, mcp.ResourceNotFoundError(uri)
+		return nil, notFound(uri)
 	}
 	text, err := quote(string(d.text))
 	if err != nil {
@@ -53,6 +54,16 @@ func (s *Server) readResource(agent, uri string) (json.RawMessage, error) {
 	out.Write(text)
 	out.WriteString(`}]}`)
 	return out.Bytes(), nil
+}
+
+// notFound is the error for a resource that is not there. The SDK's own writes
+// the URI as a Go string, which JSON cannot hold if it has control characters.
+func notFound(uri string) error {
+	data, err := json.Marshal(map[string]string{"uri": clip(uri, 200)})
+	if err != nil {
+		return err
+	}
+	return &jsonrpc.Error{Code: mcp.CodeResourceNotFound, Message: "Resource not found", Data: data}
 }
 
 func parseBlobURI(uri string) (cache.ID, int, bool) {

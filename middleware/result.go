@@ -3,6 +3,7 @@ package middleware
 import (
 	"bytes"
 	"encoding/json"
+	"sort"
 	"unicode/utf8"
 
 	"rlmproxy/middleware/wire"
@@ -14,7 +15,7 @@ import (
 type result struct {
 	raw     json.RawMessage
 	blocks  []block
-	docs    []document
+	docs    []document // in the order of their blocks
 	meta    json.RawMessage
 	isError bool
 	partial bool // the tool wants input first: not a result to shape
@@ -51,7 +52,7 @@ func parseResult(raw json.RawMessage) (*result, error) {
 		case "_meta":
 			r.meta = value
 		case "resultType":
-			r.partial = string(value) != `"complete"`
+			r.partial = string(value) == `"input_required"`
 		}
 		return nil
 	})
@@ -70,6 +71,7 @@ func parseResult(raw json.RawMessage) (*result, error) {
 func (r *result) addBlock(raw json.RawMessage) error {
 	if raw[0] != '{' {
 		r.blocks = append(r.blocks, block{raw: raw})
+		r.addOdd(raw)
 		return nil
 	}
 	var kind string
@@ -117,7 +119,19 @@ func (r *result) addBlock(raw json.RawMessage) error {
 			return r.addText(i, blob, media)
 		}
 	}
+	if kind != "image" && kind != "audio" {
+		r.addOdd(raw)
+	}
 	return nil
+}
+
+// addOdd makes a long block that we do not know a document of its own JSON: the
+// agent might read all of it. Short ones go along as they are.
+func (r *result) addOdd(raw json.RawMessage) {
+	const short = 1024 // bytes
+	if len(raw) > short {
+		r.docs = append(r.docs, document{block: len(r.blocks) - 1, text: raw})
+	}
 }
 
 func (r *result) addText(i int, quoted json.RawMessage, blob string) error {
@@ -129,51 +143,97 @@ func (r *result) addText(i int, quoted json.RawMessage, blob string) error {
 	return nil
 }
 
-// repeats reports whether the first text block says the same as structured
-// content: the same JSON, spaced otherwise, or its only member. Servers send
-// both, for clients that know one or the other.
+// repeats reports whether the text blocks say the same as structured content:
+// one of them is the same JSON, spaced otherwise, or that of its only member; or
+// they are the elements of that member. Servers send both, for clients that know
+// one or the other. Cost: one pass over each.
 func (r *result) repeats(structured json.RawMessage) bool {
-	for _, d := range r.docs {
-		if d.blob != "" {
-			continue
-		}
-		if sameJSON(d.text, structured) {
+	var member json.RawMessage
+	n := 0
+	if structured[0] == '{' {
+		_ = wire.Members(structured, func(_ string, value json.RawMessage) error {
+			n++
+			member = value
+			return nil
+		})
+	}
+	forms := []form{newForm(structured)}
+	if n == 1 {
+		forms = append(forms, newForm(member))
+		if member[0] == '[' && r.areElements(member) {
 			return true
 		}
-		n, same := 0, false
-		if structured[0] == '{' {
-			_ = wire.Members(structured, func(_ string, value json.RawMessage) error {
-				n++
-				var s string
-				if value[0] == '"' && len(value) >= len(d.text) && json.Unmarshal(value, &s) == nil && s == string(d.text) {
-					same = true
-				} else if value[0] != '"' && sameJSON(d.text, value) {
-					same = true
-				}
-				return nil
-			})
-		}
-		if n == 1 && same {
-			return true
+	}
+	for _, f := range forms {
+		for _, d := range r.docs {
+			if d.blob == "" && f.is(d.text) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// sameJSON reports whether a and b are equal but for white space.
-func sameJSON(a, b []byte) bool {
-	a = bytes.TrimSpace(a)
-	if len(a) == 0 || len(b) == 0 || a[0] != b[0] || !json.Valid(a) {
+// areElements reports whether the documents are the elements of array, in order.
+func (r *result) areElements(array json.RawMessage) bool {
+	n, same := 0, true
+	_ = wire.Elements(array, func(value json.RawMessage) error {
+		same = same && n < len(r.docs) && r.docs[n].blob == "" && newForm(value).is(r.docs[n].text)
+		n++
+		return nil
+	})
+	return same && n == len(r.docs) && n > 0
+}
+
+// A form is a JSON value in the way that texts are compared with it.
+type form struct {
+	text []byte // of a string what it holds, else the value without white space
+	json bool
+}
+
+func newForm(value json.RawMessage) form {
+	var s string
+	if value[0] == '"' && json.Unmarshal(value, &s) == nil {
+		return form{text: []byte(s)}
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, value) != nil {
+		return form{text: value, json: true}
+	}
+	return form{text: b.Bytes(), json: true}
+}
+
+// is reports whether text is the value. A text that is shorter than the value
+// without white space cannot be.
+func (f form) is(text []byte) bool {
+	if len(text) < len(f.text) {
 		return false
 	}
-	var x, y bytes.Buffer
-	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+	if !f.json {
+		return bytes.Equal(text, f.text)
+	}
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 || len(f.text) == 0 || text[0] != f.text[0] {
+		return false
+	}
+	var b bytes.Buffer
+	return json.Compact(&b, text) == nil && bytes.Equal(b.Bytes(), f.text)
 }
+
+// manyDocs is where documents are counted together, by samples, instead of one
+// by one.
+const manyDocs = 64
 
 // tokens counts what an agent reads of the result; exact is false for an
 // estimate.
 func (r *result) tokens() (n int, exact bool) {
-	exact = true
+	if exact = true; len(r.docs) > manyDocs {
+		var all []byte
+		for _, d := range r.docs {
+			all = append(append(all, d.text...), '\n')
+		}
+		return tokens.Count(all)
+	}
 	for _, d := range r.docs {
 		c, ok := tokens.Count(d.text)
 		n += c
@@ -192,10 +252,9 @@ func (r *result) chars() int {
 
 // doc returns the document of a block.
 func (r *result) doc(block int) (document, bool) {
-	for _, d := range r.docs {
-		if d.block == block {
-			return d, true
-		}
+	i := sort.Search(len(r.docs), func(i int) bool { return r.docs[i].block >= block })
+	if i < len(r.docs) && r.docs[i].block == block {
+		return r.docs[i], true
 	}
 	return document{}, false
 }

@@ -114,8 +114,32 @@ func (s *Server) cut(agent string, origin cache.Origin, r *result, total int, li
 			return reply{text: text, others: r.others(), meta: r.meta, key: metaResult, facts: f, isError: r.isError}.encode()
 		}
 	}
-	return r.raw, nil
+	// The limit has no room for a preview. The first line alone tells the truth,
+	// if it is shorter than the result.
+	first := firstLine(id, 0, total, "")
+	n, _ := tokens.Count(first)
+	if n >= total {
+		return r.raw, nil
+	}
+	return reply{text: first, others: r.others(), meta: r.meta, key: metaResult, isError: r.isError,
+		facts: facts{CacheID: id, Tokens: total, ShownTokens: n}}.encode()
 }
+
+// firstLine is the line that no cut goes without. Items may be empty.
+func firstLine(id cache.ID, shown, total int, items string) []byte {
+	b := fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown%s", pipeline.Comma(shown), pipeline.Comma(total), items)
+	if id == "" {
+		return append(b, " · too large to keep: call the tool again with narrower arguments]\n"...)
+	}
+	return fmt.Appendf(b, " · cache_id=%s]\n", id)
+}
+
+// Of many blocks a preview lists as many as get blockTokens each, headTokens of
+// them for the line that names the block.
+const (
+	blockTokens = 80
+	headTokens  = 20
+)
 
 // preview renders the first line, the next calls and a preview of each
 // document, in about budget tokens.
@@ -123,7 +147,7 @@ func (s *Server) preview(agent string, id cache.ID, r *result, total, budget int
 	f := facts{CacheID: id, Tokens: total}
 	values := make([]pipeline.Value, len(r.docs))
 	for i, d := range r.docs {
-		values[i] = pipeline.Recognise(d.text, s.memo(agent, id, d.block))
+		values[i] = s.recognise(agent, id, d)
 	}
 	calls := s.nextCalls(values, r, id)
 	reserve := 48
@@ -135,9 +159,13 @@ func (s *Server) preview(agent string, id cache.ID, r *result, total, budget int
 		calls, reserve = nil, min(48, budget/2)
 	}
 	var body bytes.Buffer
-	each := (budget - reserve) / len(r.docs)
+	listed := min(len(r.docs), max((budget-reserve)/blockTokens, 1))
+	each := (budget - reserve) / listed
+	if len(r.docs) > 1 {
+		each -= headTokens
+	}
 	unit := ""
-	for i, d := range r.docs {
+	for i, d := range r.docs[:listed] {
 		if len(r.docs) > 1 {
 			n, _ := tokens.Count(d.text)
 			fmt.Fprintf(&body, "--- block %d of this result: ~%s tokens\n", d.block, pipeline.Comma(n))
@@ -148,7 +176,7 @@ func (s *Server) preview(agent string, id cache.ID, r *result, total, budget int
 		}
 		text, part := pipeline.Preview(values[i], each)
 		body.Write(text)
-		if i < len(r.docs)-1 {
+		if i < listed-1 {
 			body.WriteByte('\n')
 		}
 		f.ShownItems += part.Shown
@@ -156,22 +184,18 @@ func (s *Server) preview(agent string, id cache.ID, r *result, total, budget int
 		unit = part.Unit
 	}
 	if len(r.docs) > 1 {
-		unit = "items and lines"
+		unit, f.ShownItems, f.Items = "blocks", listed, len(r.docs)
 	}
 	shown, _ := tokens.Count(body.Bytes())
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "[cut: ~%s of ~%s tokens shown", pipeline.Comma(shown), pipeline.Comma(total))
+	items := ""
 	if unit != "" {
-		fmt.Fprintf(&out, " · %s of %s %s", pipeline.Comma(f.ShownItems), pipeline.Comma(f.Items), unit)
+		items = fmt.Sprintf(" · %s of %s %s", pipeline.Comma(f.ShownItems), pipeline.Comma(f.Items), unit)
 		if f.ShownItems == f.Items {
-			out.WriteString(", abridged") // or it would look whole
+			items += ", abridged" // or it would look whole
 		}
 	}
-	if id == "" {
-		out.WriteString(" · too large to keep: call the tool again with narrower arguments]\n")
-	} else {
-		fmt.Fprintf(&out, " · cache_id=%s]\n", id)
-	}
+	var out bytes.Buffer
+	out.Write(firstLine(id, shown, total, items))
 	for _, c := range calls {
 		fmt.Fprintf(&out, "next: %s\n", c)
 	}

@@ -96,7 +96,7 @@ func nestsBeyond(source string, limit int) int {
 
 var (
 	writers  = setOf("del delpaths map_values walk truncate_stream _modify _assign")
-	builders = setOf("repeat until while setpath getpath fromstream pick")
+	builders = setOf("repeat until while setpath getpath del delpaths fromstream pick")
 )
 
 func setOf(words string) map[string]bool {

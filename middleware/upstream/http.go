@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -84,9 +83,14 @@ func (l *httpLink) Call(ctx context.Context, method string, params json.RawMessa
 		raw, err = l.answer(resp, id)
 		resp.Body.Close()
 	}
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		l.cancelled(id)
 		err = context.Cause(ctx)
+	case resp == nil:
+		// The server is gone; the supervisor connects again.
+		l.end(err.Error())
+		err = fmt.Errorf("%w: %w", wire.ErrClosed, err)
 	}
 	return raw, err
 }
@@ -129,13 +133,13 @@ func (l *httpLink) answer(resp *http.Response, id string) (json.RawMessage, erro
 		l.end("the server no longer knows the session")
 		return nil, wire.ErrClosed
 	case resp.StatusCode/100 != 2:
-		return nil, fmt.Errorf("HTTP status %s", resp.Status)
+		return nil, fmt.Errorf("%w: HTTP status %s", wire.ErrBadAnswer, resp.Status)
 	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
 		events := newEventReader(resp.Body, maxBytes)
 		for {
 			data, err := events.next()
 			if err != nil {
-				return nil, fmt.Errorf("the stream ended without an answer: %w", err)
+				return nil, fmt.Errorf("%w: the stream ended without one: %w", wire.ErrBadAnswer, err)
 			}
 			if raw, done, err := l.message(data, id); done {
 				return raw, err
@@ -148,7 +152,7 @@ func (l *httpLink) answer(resp *http.Response, id string) (json.RawMessage, erro
 	}
 	raw, done, err := l.message(data, id)
 	if !done {
-		err = errors.New("the response holds no answer to the call")
+		err = fmt.Errorf("%w: the response holds none to the call", wire.ErrBadAnswer)
 	}
 	return raw, err
 }

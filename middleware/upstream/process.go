@@ -19,6 +19,7 @@ import (
 const (
 	closeGrace = time.Second
 	termGrace  = 1500 * time.Millisecond
+	drainTime  = 500 * time.Millisecond
 )
 
 // Command says how to start a server that speaks over its stdin and stdout.
@@ -86,6 +87,9 @@ func (c Command) start(logger *slog.Logger) (*process, error) {
 		// goes with the server, or the reader would wait for it for ever.
 		p.endGroup()
 		errR.Close()
+		// One that left the group may hold stdout open; what was written before
+		// the end is read by then.
+		time.AfterFunc(drainTime, func() { outR.Close() })
 	}()
 	return p, nil
 }

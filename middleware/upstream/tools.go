@@ -17,9 +17,11 @@ const (
 	maxPages = 200
 )
 
-// listTools reads the whole list, page by page.
-func listTools(ctx context.Context, l link) ([]Tool, error) {
+// listTools reads the whole list, page by page. A definition that would make
+// clients refuse the list of all servers is logged and left out.
+func (u *Upstream) listTools(ctx context.Context, l link) ([]Tool, error) {
 	var tools []Tool
+	seen := map[string]bool{}
 	cursor := ""
 	for range maxPages {
 		params := map[string]json.RawMessage{}
@@ -41,14 +43,29 @@ func listTools(ctx context.Context, l link) ([]Tool, error) {
 		err = wire.Members(result, func(key string, value json.RawMessage) error {
 			switch key {
 			case "nextCursor":
-				return json.Unmarshal(value, &cursor)
+				if json.Unmarshal(value, &cursor) != nil {
+					u.logger.Warn("tools/list: nextCursor is no string")
+				}
 			case "tools":
+				if value[0] != '[' {
+					u.logger.Warn("tools/list: tools is no array")
+					return nil
+				}
 				return wire.Elements(value, func(raw json.RawMessage) error {
-					name, err := toolName(raw)
-					if err == nil && len(tools) < maxTools {
-						tools = append(tools, Tool{name, raw})
+					name, err := checkTool(raw)
+					switch {
+					case err == nil && seen[name]:
+						err = errors.New("a second tool of this name")
+					case err == nil && len(tools) == maxTools:
+						err = fmt.Errorf("more than %d tools", maxTools)
 					}
-					return err
+					if err != nil {
+						u.logger.Warn("tool left out", "tool", name, "error", err)
+						return nil
+					}
+					seen[name] = true
+					tools = append(tools, Tool{name, raw})
+					return nil
 				})
 			}
 			return nil
@@ -63,18 +80,29 @@ func listTools(ctx context.Context, l link) ([]Tool, error) {
 	return nil, fmt.Errorf("tools/list: more than %d pages", maxPages)
 }
 
-func toolName(raw json.RawMessage) (string, error) {
-	var name string
-	err := wire.Members(raw, func(key string, value json.RawMessage) error {
-		if key == "name" {
-			return json.Unmarshal(value, &name)
-		}
-		return nil
-	})
-	if err == nil && name == "" {
-		err = errors.New("a tool without a name")
+// checkTool returns a definition's name, and an error for what the schema of the
+// MCP specification does not allow and strict clients refuse.
+func checkTool(raw json.RawMessage) (name string, err error) {
+	var t struct {
+		Name        string
+		Title       string
+		Description string
+		InputSchema *struct{ Type string }
+		Annotations map[string]any
 	}
-	return name, err
+	if len(raw) == 0 || raw[0] != '{' {
+		return "", errors.New("no object")
+	}
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return t.Name, err
+	}
+	switch {
+	case t.Name == "":
+		err = errors.New("no name")
+	case t.InputSchema == nil || t.InputSchema.Type != "object":
+		err = errors.New(`inputSchema is not of "type":"object"`)
+	}
+	return t.Name, err
 }
 
 // A ToolCall is one tools/call.

@@ -8,11 +8,13 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,7 +81,6 @@ type Upstream struct {
 	changed  chan struct{} // closed and replaced at each change of state
 	link     link          // nil unless Ready
 	tools    []Tool        // last good list
-	nextTry  time.Time
 	seq      int64
 	progress map[string]chan json.RawMessage // running calls by progress token
 }
@@ -93,6 +94,9 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string {
+	if errors.Is(e.Err, wire.ErrBadAnswer) {
+		return fmt.Sprintf("server %q sent a %v", e.Server, e.Err)
+	}
 	if e.Lost {
 		return fmt.Sprintf("server %q ended while the call ran: %v", e.Server, e.Err)
 	}
@@ -168,9 +172,9 @@ func (u *Upstream) Settled(ctx context.Context) {
 	}
 }
 
-func (u *Upstream) set(state State, l link, err error, nextTry time.Time) {
+func (u *Upstream) set(state State, l link, err error) {
 	u.mu.Lock()
-	u.state, u.link, u.err, u.nextTry = state, l, err, nextTry
+	u.state, u.link, u.err = state, l, err
 	close(u.changed)
 	u.changed = make(chan struct{})
 	u.mu.Unlock()
@@ -179,12 +183,12 @@ func (u *Upstream) set(state State, l link, err error, nextTry time.Time) {
 // supervise connects, waits for the end, and connects again, until ctx ends.
 func (u *Upstream) supervise(ctx context.Context) {
 	defer close(u.ended)
-	defer u.set(Closed, nil, errors.New("the proxy is closing"), time.Time{})
+	defer u.set(Closed, nil, errors.New("the proxy is closing"))
 	backoff := u.opts.MinBackoff
 	for ctx.Err() == nil {
-		begun := time.Now()
 		l, err := u.connect(ctx)
 		if err == nil {
+			begun := time.Now()
 			err = u.serve(ctx, l)
 			if time.Since(begun) > maxBackoff {
 				backoff = u.opts.MinBackoff
@@ -201,7 +205,7 @@ func (u *Upstream) supervise(ctx context.Context) {
 			return
 		}
 		u.logger.Error("not connected", "error", err, "next_try", backoff)
-		u.set(Failed, nil, err, time.Now().Add(backoff))
+		u.set(Failed, nil, err)
 		select {
 		case <-time.After(backoff):
 		case <-ctx.Done():
@@ -223,7 +227,7 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 	})
 	if err == nil {
 		var tools []Tool
-		if tools, err = listTools(ctx, l); err == nil {
+		if tools, err = u.listTools(ctx, l); err == nil {
 			u.mu.Lock()
 			u.tools = tools
 			u.mu.Unlock()
@@ -239,13 +243,13 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 
 // serve keeps l until it ends or ctx does, and says why it ended.
 func (u *Upstream) serve(ctx context.Context, l link) error {
-	u.set(Ready, l, nil, time.Time{})
+	u.set(Ready, l, nil)
 	u.logger.Info("connected", "tools", len(u.Tools()), "protocol", l.Init().ProtocolVersion)
 	u.notify()
 	for {
 		select {
 		case <-ctx.Done():
-			u.set(Closed, nil, errors.New("the proxy is closing"), time.Time{})
+			u.set(Closed, nil, errors.New("the proxy is closing"))
 			l.Close()
 			return ctx.Err()
 		case <-l.Done():
@@ -253,7 +257,7 @@ func (u *Upstream) serve(ctx context.Context, l link) error {
 			if how := l.Exit(); how != "" {
 				err = errors.New(how)
 			}
-			u.set(Connecting, nil, err, time.Time{})
+			u.set(Connecting, nil, err)
 			l.Close()
 			return err
 		case <-u.stale:
@@ -265,15 +269,18 @@ func (u *Upstream) serve(ctx context.Context, l link) error {
 func (u *Upstream) relist(ctx context.Context, l link) {
 	ctx, cancel := context.WithTimeout(ctx, u.opts.ConnectTimeout)
 	defer cancel()
-	tools, err := listTools(ctx, l)
+	tools, err := u.listTools(ctx, l)
 	if err != nil {
 		u.logger.Warn("tools/list", "error", err)
 		return
 	}
 	u.mu.Lock()
+	same := slices.EqualFunc(u.tools, tools, func(a, b Tool) bool { return bytes.Equal(a.Raw, b.Raw) })
 	u.tools = tools
 	u.mu.Unlock()
-	u.notify()
+	if !same {
+		u.notify()
+	}
 }
 
 func (u *Upstream) notify() {
@@ -305,6 +312,12 @@ func (u *Upstream) Call(ctx context.Context, method string, params json.RawMessa
 
 func (u *Upstream) call(ctx context.Context, l link, method string, params json.RawMessage) (json.RawMessage, error) {
 	result, err := l.Call(ctx, method, params)
+	if err == nil && result[0] != '{' {
+		err = fmt.Errorf("%w: its result is no object", wire.ErrBadAnswer)
+	}
+	if errors.Is(err, wire.ErrBadAnswer) {
+		return nil, &UnavailableError{Server: u.opts.Name, Lost: true, Err: err}
+	}
 	if errors.Is(err, wire.ErrClosed) {
 		if how := l.Exit(); how != "" {
 			err = errors.New(how)
@@ -318,7 +331,7 @@ func (u *Upstream) call(ctx context.Context, l link, method string, params json.
 func (u *Upstream) ready(ctx context.Context) (link, error) {
 	for {
 		u.mu.Lock()
-		state, l, err, changed, next := u.state, u.link, u.err, u.changed, u.nextTry
+		state, l, err, changed := u.state, u.link, u.err, u.changed
 		u.mu.Unlock()
 		switch state {
 		case Ready:
@@ -328,7 +341,7 @@ func (u *Upstream) ready(ctx context.Context) (link, error) {
 				return l, nil
 			}
 		case Failed:
-			return nil, &UnavailableError{Server: u.opts.Name, Err: fmt.Errorf("%w (next attempt in %v)", err, max(time.Until(next), 0).Round(time.Second))}
+			return nil, &UnavailableError{Server: u.opts.Name, Err: err}
 		case Closed:
 			return nil, &UnavailableError{Server: u.opts.Name, Err: err}
 		}

@@ -77,11 +77,11 @@ func misbehave(how string) {
 			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"m","version":"1"}}`)
 		case "tools/list":
 			if grown {
-				answer(`{"tools":[{"name":"new"}]}`)
+				answer(`{"tools":[{"name":"new","inputSchema":{"type":"object"}}]}`)
 			} else if m.Params.Cursor == "" {
-				answer(`{"tools":[{"name":"one","x":1.0}],"nextCursor":"2"}`)
+				answer(`{"tools":[{"name":"one","x":1.0,"inputSchema":{"type":"object"}},{"name":"one","inputSchema":{"type":"object"}},{"name":"none"},{"name":7},null],"nextCursor":"2"}`)
 			} else {
-				answer(`{"tools":[{"x":9007199254740993,"name":"two"}]}`)
+				answer(`{"tools":[{"inputSchema":{"type":"object"},"x":9007199254740993,"name":"two"}]}`)
 			}
 		case "tools/call":
 			switch m.Params.Name {
@@ -104,6 +104,20 @@ func misbehave(how string) {
 				answer(`{"content":%s%s}`, strings.Repeat("[", 100_000), strings.Repeat("]", 100_000))
 			case "latin1":
 				answer("{\"content\":\"caf\xe9\"}")
+			case "number":
+				out(`{"jsonrpc":"2.0","id":%s,"result":5}`, m.ID)
+			case "leave":
+				// A child in a session of its own keeps stdout open.
+				cmd := exec.Command("setsid", "sleep", "5")
+				cmd.Stdout = os.Stdout
+				if err := cmd.Start(); err != nil {
+					panic(err)
+				}
+				os.Exit(5)
+			case "deaf":
+				os.Stdin.Close()
+				answer(`{"content":[]}`)
+				select {}
 			case "junk":
 				out("debug: about to answer")
 				answer(`{"content":[]}`)
@@ -152,7 +166,7 @@ func TestToolsAreRaw(t *testing.T) {
 	for _, tool := range u.Tools() {
 		got = append(got, tool.Name+" "+string(tool.Raw))
 	}
-	if want := `one {"name":"one","x":1.0};two {"x":9007199254740993,"name":"two"}`; strings.Join(got, ";") != want {
+	if want := `one {"name":"one","x":1.0,"inputSchema":{"type":"object"}};two {"inputSchema":{"type":"object"},"x":9007199254740993,"name":"two"}`; strings.Join(got, ";") != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	args := `{ "b":1.0, "a":9007199254740993, "s":"é<&>" }`
@@ -170,6 +184,7 @@ func TestOneCallFails(t *testing.T) {
 		{"latin1", "{\"content\":\"caf\xe9\"}", ""},
 		{"junk", `{"content":[]}`, ""},
 		{"refuse", "", "no such thing"},
+		{"number", "", "malformed answer: its result is no object"},
 	}
 	for _, tt := range tests {
 		got, err := call(t, u, tt.tool, `{}`)
@@ -199,6 +214,25 @@ func TestRestart(t *testing.T) {
 	}
 	if got, err := call(t, u, "echo", `2`); err != nil || got != `{"content":[],"z":2}` {
 		t.Errorf("the next call: %s, %v", got, err)
+	}
+}
+
+// TestLostWithoutAnEnd: a server whose pipes do not tell that it is lost is
+// replaced all the same.
+func TestLostWithoutAnEnd(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs setsid")
+	}
+	for _, how := range []string{"leave", "deaf"} {
+		u := run(t, "well", Options{MinBackoff: time.Nanosecond})
+		_, _ = call(t, u, how, `{}`)
+		if how == "deaf" {
+			_, _ = call(t, u, "echo", `1`) // finds out
+		}
+		if got, err := call(t, u, "echo", `2`); err != nil || got != `{"content":[],"z":2}` {
+			t.Errorf("%s: the next call: %s, %v", how, got, err)
+		}
+		u.Close()
 	}
 }
 

@@ -28,6 +28,9 @@ import (
 // DefaultMaxLineBytes caps a message when [Options] does not.
 const DefaultMaxLineBytes = 64 << 20
 
+// ErrBadAnswer reports an answer that is none: a fault of the peer.
+var ErrBadAnswer = errors.New("malformed answer")
+
 // ErrClosed reports a call on a connection that has ended, or that ended before
 // its answer came.
 var ErrClosed = errors.New("connection closed")
@@ -67,6 +70,7 @@ type Conn struct {
 	seq     int64
 	pending map[string]chan Message // our calls by id, as written
 	splices map[string][]byte
+	open    int   // requests of the peer that are not answered
 	err     error // why reading ended
 	closed  bool
 }
@@ -77,6 +81,7 @@ var (
 )
 
 type outgoing struct {
+	ctx   context.Context // not written once it has ended
 	parts [][]byte
 	sent  chan<- error // capacity 1
 }
@@ -116,27 +121,24 @@ func (c *Conn) SessionID() string { return "" }
 func (c *Conn) Done() <-chan struct{} { return c.readEnd }
 
 func (c *Conn) readLoop() {
-	defer close(c.readEnd)
 	for {
 		line, err := c.lines.next()
 		var over *OversizeError
 		switch {
 		case errors.As(err, &over):
 			c.lost(over.Head, over.Tail, over, true)
-			if !c.junk(over.Head, err) {
-				return
-			}
+			c.junk(over.Head, err)
 		case err != nil:
 			c.end(err)
 			return
 		case line[0] == '[':
 			// A batch, of revision 2025-03-26 and before.
-			if err := Elements(line, func(v json.RawMessage) error { return c.message(v) }); err != nil && !c.junk(line, err) {
-				return
+			if err := Elements(line, func(v json.RawMessage) error { return c.message(v) }); err != nil {
+				c.junk(line, err)
 			}
 		default:
-			if err := c.message(line); err != nil && !c.junk(line, err) {
-				return
+			if err := c.message(line); err != nil {
+				c.junk(line, err)
 			}
 		}
 		select {
@@ -160,6 +162,11 @@ func (c *Conn) message(line []byte) error {
 	if m.Method != "" && m.ID == nil && c.opts.Notify != nil && c.opts.Notify(m.Method, m.Params) {
 		return nil
 	}
+	if m.Method != "" && m.ID != nil {
+		if err := c.admit(m.ID); err != nil {
+			return err
+		}
+	}
 	msg, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
 		return err
@@ -168,6 +175,28 @@ func (c *Conn) message(line []byte) error {
 	case c.incoming <- msg:
 	case <-c.done:
 	}
+	return nil
+}
+
+// maxOpen bounds the peer's requests that are not answered yet. The SDK starts a
+// goroutine for each, and a peer that reads no answers would pile them up.
+const maxOpen = 1024
+
+// admit checks a request's id and counts it as open. An id that is neither a
+// string nor an integer that JavaScript can hold would come back altered.
+func (c *Conn) admit(id json.RawMessage) error {
+	if id[0] != '"' {
+		n, err := strconv.ParseInt(string(id), 10, 64)
+		if err != nil || n > 1<<53 || n < -1<<53 {
+			return errors.New("the id is neither a string nor an integer within 53 bits")
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open >= maxOpen {
+		return fmt.Errorf("more than %d requests wait for their answers", maxOpen)
+	}
+	c.open++
 	return nil
 }
 
@@ -201,9 +230,8 @@ func (c *Conn) lost(head, tail []byte, why error, all bool) {
 	}
 }
 
-// junk deals with a line that is no message. It returns false when the
-// connection has ended meanwhile.
-func (c *Conn) junk(line []byte, err error) bool {
+// junk deals with a line that is no message.
+func (c *Conn) junk(line []byte, err error) {
 	if line[0] == '{' {
 		c.lost(line[:min(len(line), endBytes)], line[max(0, len(line)-endBytes):], err, errors.Is(err, ErrTooDeep))
 	}
@@ -211,7 +239,7 @@ func (c *Conn) junk(line []byte, err error) bool {
 		c.opts.Junk(line[:min(len(line), 200)], err)
 	}
 	if !c.opts.Refuse {
-		return true
+		return
 	}
 	id := json.RawMessage("null")
 	code := jsonrpc.CodeParseError
@@ -225,19 +253,20 @@ func (c *Conn) junk(line []byte, err error) bool {
 		"jsonrpc": "2.0", "id": id,
 		"error": jsonrpc.Error{Code: int64(code), Message: err.Error()},
 	})
-	if merr != nil {
-		return true
+	if merr == nil {
+		_ = c.send(context.Background(), append(answer, '\n')) // fails only if the connection has ended
 	}
-	return c.send(context.Background(), append(answer, '\n')) == nil
 }
 
-// end records why reading ended and fails the calls that wait.
+// end records why reading ended and fails the calls that wait. Done is closed
+// first: who learns of a failed call can rely on it.
 func (c *Conn) end(err error) {
 	c.mu.Lock()
 	c.err = err
 	pending := c.pending
 	c.pending = nil
 	c.mu.Unlock()
+	close(c.readEnd)
 	for _, wait := range pending {
 		close(wait)
 	}
@@ -261,7 +290,11 @@ func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // Write implements [mcp.Connection]. It returns when msg has been written.
 func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
-	if resp, ok := msg.(*jsonrpc.Response); ok {
+	resp, isResponse := msg.(*jsonrpc.Response)
+	if isResponse {
+		c.mu.Lock()
+		c.open = max(c.open-1, 0)
+		c.mu.Unlock()
 		if raw, ok := c.redeem(resp.Result); ok {
 			id, err := json.Marshal(resp.ID.Raw())
 			if err != nil {
@@ -271,6 +304,11 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		}
 	}
 	b, err := jsonrpc.EncodeMessage(msg)
+	if err != nil && isResponse {
+		// An error here would make the SDK end the connection.
+		b, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
+			Code: jsonrpc.CodeInternalError, Message: "the answer could not be encoded"}})
+	}
 	if err != nil {
 		return err
 	}
@@ -334,11 +372,11 @@ func Answer(m Message) (json.RawMessage, error) {
 	case m.Error != nil && m.Error[0] == '{':
 		var e jsonrpc.Error
 		if err := json.Unmarshal(m.Error, &e); err != nil {
-			return nil, fmt.Errorf("malformed error object: %w", err)
+			return nil, fmt.Errorf("%w: its error object: %w", ErrBadAnswer, err)
 		}
 		return nil, &e
 	case m.Result == nil:
-		return nil, errors.New("an answer with neither result nor error")
+		return nil, fmt.Errorf("%w: neither result nor error", ErrBadAnswer)
 	}
 	return m.Result, nil
 }
@@ -362,7 +400,7 @@ func request(id, method string, params json.RawMessage) []byte {
 func (c *Conn) send(ctx context.Context, parts ...[]byte) error {
 	sent := make(chan error, 1)
 	select {
-	case c.outgoing <- outgoing{parts, sent}:
+	case c.outgoing <- outgoing{ctx, parts, sent}:
 	case <-c.done:
 		return ErrClosed
 	case <-ctx.Done():
@@ -381,26 +419,30 @@ func (c *Conn) send(ctx context.Context, parts ...[]byte) error {
 // trySend queues a line without waiting; a peer that reads nothing loses it.
 func (c *Conn) trySend(line []byte) {
 	select {
-	case c.outgoing <- outgoing{[][]byte{line}, make(chan error, 1)}:
+	case c.outgoing <- outgoing{context.Background(), [][]byte{line}, make(chan error, 1)}:
 	default:
 	}
 }
 
 // writeLoop writes whole lines, so that a caller who gives up never leaves half
-// of one behind.
+// of one behind. A stream that cannot be written to ends the connection.
 func (c *Conn) writeLoop() {
 	for {
 		select {
 		case <-c.done:
 			return
 		case out := <-c.outgoing:
-			var err error
-			for _, part := range out.parts {
-				if _, err = c.w.Write(part); err != nil {
-					break
+			err := out.ctx.Err()
+			for i := 0; i < len(out.parts) && err == nil; i++ {
+				if _, err = c.w.Write(out.parts[i]); err != nil {
+					err = fmt.Errorf("%w: %w", ErrClosed, err)
+					defer c.Close()
 				}
 			}
 			out.sent <- err
+			if errors.Is(err, ErrClosed) {
+				return
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 )
 
 // endBytes is how much of an oversized line is kept from each end: enough to
@@ -78,6 +79,9 @@ func (l *lineReader) line() ([]byte, error) {
 		}
 		if int64(len(line)+len(part)) > l.max {
 			return nil, l.discard(line, part, err)
+		}
+		if len(line)+len(part) > cap(line) {
+			line = slices.Grow(line, max(len(line), len(part))) // doubling: append grows by a quarter only
 		}
 		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {

@@ -243,6 +243,9 @@ func TestRefuse(t *testing.T) {
 	tests := []struct{ line, want string }{
 		{`hello`, `{"error":{"code":-32700,"message":"not JSON: want an object at byte 0"},"id":null,"jsonrpc":"2.0"}`},
 		{`{"jsonrpc":"1.0","id":5,"method":"x"}`, `"id":5`},
+		{`{"jsonrpc":"2.0","id":1.5,"method":"x"}`, `"id":1.5`},
+		{`{"jsonrpc":"2.0","id":99999999999999999999,"method":"x"}`, `"id":99999999999999999999`},
+		{`{"jsonrpc":"2.0","id":{},"method":"x"}`, `"id":{}`},
 		{`{"jsonrpc":"2.0","id":6,"method":"` + strings.Repeat("x", 3000) + `"}`, `"id":6`},
 	}
 	for _, tt := range tests {
