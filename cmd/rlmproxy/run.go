@@ -49,6 +49,7 @@ func (e *usageError) Unwrap() error { return e.err }
 type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	log            *logWriter // to stderr
 	configPath     string
 }
 
@@ -57,13 +58,14 @@ type cli struct {
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr}
+	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr, log: newLogWriter(stderr)}
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	c.log.Close()
 	if err == nil {
 		return exitOK
 	}

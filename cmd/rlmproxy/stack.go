@@ -49,13 +49,13 @@ func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
 	return cfg, nil
 }
 
-// logger logs to stderr at the configured level.
+// logger logs at the configured level.
 func (c *cli) logger(level string) *slog.Logger {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		l = slog.LevelInfo
 	}
-	return slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: l}))
+	return slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: l}))
 }
 
 // start starts the servers of cfg and a proxy before them. extra are servers
