@@ -159,13 +159,25 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 	case <-ended:
 		return nil
 	case <-ctx.Done():
-		// The connection first: the SDK waits for calls that still run.
-		conn.Close()
-		session.Close()
-		<-ended
-		return ctx.Err()
+	case <-conn.Done():
+		// Nothing more is asked. What runs is cancelled, but its answers may wait
+		// for a client that does not read.
+		select {
+		case <-ended:
+			return nil
+		case <-ctx.Done():
+		case <-time.After(drainTime):
+		}
 	}
+	// The connection first: the SDK waits for calls that still run.
+	conn.Close()
+	session.Close()
+	<-ended
+	return ctx.Err()
 }
+
+// drainTime is how long answers may take once the client has closed its end.
+const drainTime = 2 * time.Second
 
 func (s *Server) register(session *mcp.ServerSession, conn *wire.Conn) *client {
 	s.mu.Lock()

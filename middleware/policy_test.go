@@ -1,11 +1,13 @@
 package middleware
 
 import (
+	"bufio"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -122,6 +124,37 @@ func TestGoneIDs(t *testing.T) {
 		}
 		if again := decode(t, call(t, conn, "a", `{"q":"x"}`)).Meta.Result.CacheID; again != a {
 			t.Errorf("the same result has id %s, had %s", again, a)
+		}
+	})
+}
+
+// TestClientReadsNothing: a client that closes its end and leaves answers unread
+// once kept the proxy and its servers alive.
+func TestClientReadsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := cache.New(cache.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		s, err := New(Options{Store: store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r1, w1 := io.Pipe()
+		r2, w2 := io.Pipe()
+		served := make(chan error, 1)
+		begun := time.Now()
+		go func() { served <- s.Serve(context.Background(), r1, w2) }()
+		io.WriteString(w1, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n")
+		if line, err := bufio.NewReader(r2).ReadString('\n'); err != nil || !strings.Contains(line, "serverInfo") {
+			t.Fatal(line, err)
+		}
+		io.WriteString(w1, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n")
+		synctest.Wait() // the answer is being written
+		w1.Close()
+		if err := <-served; err != nil || time.Since(begun) != drainTime {
+			t.Errorf("Serve: %v after %v", err, time.Since(begun))
 		}
 	})
 }
