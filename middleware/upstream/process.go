@@ -86,10 +86,12 @@ func (c Command) start(logger *slog.Logger) (*process, error) {
 		// Whatever the server started holds its ends of the pipes open. It
 		// goes with the server, or the reader would wait for it for ever.
 		p.endGroup()
-		errR.Close()
-		// One that left the group may hold stdout open; what was written before
-		// the end is read by then.
-		time.AfterFunc(drainTime, func() { outR.Close() })
+		// One that left the group may hold the pipes open; what was written
+		// before the end is read by then.
+		time.AfterFunc(drainTime, func() {
+			outR.Close()
+			errR.Close()
+		})
 	}()
 	return p, nil
 }

@@ -39,7 +39,7 @@ func misbehave(how string) {
 	out := func(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }
 	switch how {
 	case "silent":
-		select {}
+		time.Sleep(time.Hour)
 	case "dead":
 		fmt.Fprintln(os.Stderr, "cannot open database")
 		os.Exit(3)
@@ -117,7 +117,7 @@ func misbehave(how string) {
 			case "deaf":
 				os.Stdin.Close()
 				answer(`{"content":[]}`)
-				select {}
+				time.Sleep(time.Hour)
 			case "junk":
 				out("debug: about to answer")
 				answer(`{"content":[]}`)
