@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
 )
@@ -92,10 +94,5 @@ func (s *Server) awaitUpstreams(ctx context.Context) {
 
 // readOnly reports whether the tool declares that it changes nothing.
 func readOnly(raw json.RawMessage) bool {
-	var t struct {
-		Annotations struct {
-			ReadOnlyHint bool `json:"readOnlyHint"`
-		} `json:"annotations"`
-	}
-	return json.Unmarshal(raw, &t) == nil && t.Annotations.ReadOnlyHint
+	return gjson.GetBytes(raw, "annotations.readOnlyHint").Type == gjson.True
 }

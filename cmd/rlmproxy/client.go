@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/tidwall/gjson"
 
 	"rlmproxy/config"
 	"rlmproxy/middleware/wire"
@@ -96,35 +97,24 @@ func (c *cli) toolsCommand() *cobra.Command {
 }
 
 func (c *cli) printTools(raw json.RawMessage) error {
-	var list struct {
-		Tools []json.RawMessage `json:"tools"`
-	}
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return err
-	}
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TOOL\tTOKENS\tDESCRIPTION")
 	all, ours := 0, 0
-	for _, raw := range list.Tools {
-		var t struct {
-			Name        string `json:"name"`
-			Description string `json:"description"`
-		}
-		if err := json.Unmarshal(raw, &t); err != nil {
-			return err
-		}
-		n, _ := tokens.Count(raw)
+	tools := gjson.GetBytes(raw, "tools").Array()
+	for _, t := range tools {
+		name := t.Get("name").String()
+		n, _ := tokens.Count([]byte(t.Raw))
 		all += n
-		if strings.HasPrefix(t.Name, "proxy_") {
+		if strings.HasPrefix(name, "proxy_") {
 			ours += n
 		}
-		line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+		line, _, _ := strings.Cut(strings.TrimSpace(t.Get("description").String()), "\n")
 		if r := []rune(line); len(r) > 60 {
 			line = string(r[:59]) + "…"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\n", t.Name, n, line)
+		fmt.Fprintf(w, "%s\t%d\t%s\n", name, n, line)
 	}
-	fmt.Fprintf(w, "%d tools\t%d\tof these the proxy's own: %d\n", len(list.Tools), all, ours)
+	fmt.Fprintf(w, "%d tools\t%d\tof these the proxy's own: %d\n", len(tools), all, ours)
 	return w.Flush()
 }
 
@@ -235,31 +225,18 @@ func invoke(ctx context.Context, conn *wire.Conn, call toolCall) (answer, error)
 	if err != nil {
 		return answer{}, fmt.Errorf("%s: %w", call.Name, err)
 	}
-	var r struct {
-		Content []struct {
-			Type, Text, MIMEType, URI string
-		} `json:"content"`
-		IsError bool `json:"isError"`
-		Meta    struct {
-			Result struct {
-				CacheID string `json:"cache_id"`
-			} `json:"rlmproxy/result"`
-		} `json:"_meta"`
-	}
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return answer{}, fmt.Errorf("%s: %w", call.Name, err)
-	}
-	a := answer{raw: raw, cacheID: r.Meta.Result.CacheID, isError: r.IsError}
+	r := gjson.ParseBytes(raw)
+	a := answer{raw: raw, cacheID: r.Get("_meta.rlmproxy/result.cache_id").String(), isError: r.Get("isError").Bool()}
 	var b strings.Builder
-	for i, block := range r.Content {
+	for i, block := range r.Get("content").Array() {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		switch block.Type {
+		switch kind := block.Get("type").String(); kind {
 		case "text":
-			b.WriteString(block.Text)
+			b.WriteString(block.Get("text").String())
 		default:
-			fmt.Fprintf(&b, "(%s %s%s)", block.Type, block.MIMEType, block.URI)
+			fmt.Fprintf(&b, "(%s %s%s)", kind, block.Get("mimeType"), block.Get("uri"))
 		}
 	}
 	a.text = b.String()

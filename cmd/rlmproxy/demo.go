@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
+	"github.com/tidwall/gjson"
 
 	"rlmproxy/bench/corpus"
 	"rlmproxy/config"
@@ -80,15 +80,11 @@ func (c *cli) demo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cost, err := toolCost(list)
-	if err != nil {
-		return err
-	}
 	got, err := play(ctx, c.stdout, conn)
 	if err != nil {
 		return err
 	}
-	got.without, got.tools = sent.without, cost
+	got.without, got.tools = sent.without, toolCost(list)
 	return got.print(c.stdout)
 }
 
@@ -139,19 +135,15 @@ func (t tally) print(w io.Writer) error {
 }
 
 // toolCost counts our own part of a tools/list, and the instructions.
-func toolCost(list json.RawMessage) (int, error) {
-	var l struct{ Tools []json.RawMessage }
-	if err := json.Unmarshal(list, &l); err != nil {
-		return 0, err
-	}
+func toolCost(list json.RawMessage) int {
 	n, _ := tokens.Count([]byte(middleware.Instructions))
-	for _, raw := range l.Tools {
-		if bytes.HasPrefix(raw, []byte(`{"name":"proxy_`)) {
-			c, _ := tokens.Count(raw)
+	for _, t := range gjson.GetBytes(list, "tools").Array() {
+		if strings.HasPrefix(t.Get("name").String(), "proxy_") {
+			c, _ := tokens.Count([]byte(t.Raw))
 			n += c
 		}
 	}
-	return n, nil
+	return n
 }
 
 // demoServer serves files of the corpus and counts what it sends.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/tidwall/gjson"
+
 	"rlmproxy/middleware/wire"
 )
 
@@ -81,28 +83,22 @@ func (u *Upstream) listTools(ctx context.Context, l link) ([]Tool, error) {
 }
 
 // checkTool returns a definition's name, and an error for what the schema of the
-// MCP specification does not allow and strict clients refuse.
+// MCP specification does not allow and strict clients refuse. raw is valid JSON
+// no deeper than [wire.MaxDepth].
 func checkTool(raw json.RawMessage) (name string, err error) {
-	var t struct {
-		Name        string
-		Title       string
-		Description string
-		InputSchema *struct{ Type string }
-		Annotations map[string]any
-	}
-	if len(raw) == 0 || raw[0] != '{' {
-		return "", errors.New("no object")
-	}
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return t.Name, err
-	}
+	t := gjson.GetManyBytes(raw, "name", "inputSchema.type", "title", "description", "annotations")
+	name = t[0].String()
 	switch {
-	case t.Name == "":
+	case t[0].Type != gjson.String || name == "":
 		err = errors.New("no name")
-	case t.InputSchema == nil || t.InputSchema.Type != "object":
+	case t[1].String() != "object":
 		err = errors.New(`inputSchema is not of "type":"object"`)
+	case t[2].Exists() && t[2].Type != gjson.String, t[3].Exists() && t[3].Type != gjson.String:
+		err = errors.New("title or description is no string")
+	case t[4].Exists() && !t[4].IsObject():
+		err = errors.New("annotations are no object")
 	}
-	return t.Name, err
+	return name, err
 }
 
 // A ToolCall is one tools/call.
