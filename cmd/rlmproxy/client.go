@@ -47,11 +47,12 @@ func (c *cli) open(cmd *cobra.Command, command []string) (conn *wire.Conn, done 
 	if f := cmd.Flags().Lookup("log-level"); f == nil || !f.Changed {
 		cfg.Proxy.LogLevel = "warn" // somebody reads along
 	}
-	s, err := start(cfg, c.logger(cfg.Proxy.LogLevel), nil)
+	logger := c.logger(cfg.Proxy.LogLevel)
+	s, err := start(cfg, logger, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.settle(cmd.Context())
+	s.settle(cmd.Context(), logger)
 	if err := s.anyReady(); err != nil {
 		s.close()
 		return nil, nil, err

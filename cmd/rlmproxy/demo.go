@@ -63,14 +63,14 @@ func (c *cli) demo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg.Proxy.LogLevel = "warn"
 	var sent tally
-	s, err := start(cfg, c.logger("warn"), map[string]*mcp.Server{"data": demoServer(&sent)})
+	logger := c.logger("warn")
+	s, err := start(cfg, logger, map[string]*mcp.Server{"data": demoServer(&sent)})
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	s.settle(ctx)
+	s.settle(ctx, logger)
 	conn, hangUp, err := s.dial(ctx)
 	if err != nil {
 		return err

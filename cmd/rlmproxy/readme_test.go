@@ -354,7 +354,7 @@ func TestReadmeAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.close()
-	s.settle(t.Context())
+	s.settle(t.Context(), slog.New(slog.DiscardHandler))
 	conn, hangUp, err := s.dial(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ type stack struct {
 	server *middleware.Server
 	store  *cache.Store
 	ups    []*upstream.Upstream
+	names  []string // of ups
 }
 
 // load reads the configuration that the command's flags name.
@@ -120,7 +122,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			Changed:      notify,
 			Logger:       logger,
 		})
-		s.ups = append(s.ups, up)
+		s.ups, s.names = append(s.ups, up), append(s.names, sc.Name)
 		opts.Upstreams = append(opts.Upstreams, served(sc, up))
 	}
 	s.server, err = middleware.New(opts)
@@ -184,26 +186,39 @@ func (s *stack) close() {
 	s.store.Close()
 }
 
-// settle waits until every server has connected or failed to.
-func (s *stack) settle(ctx context.Context) {
-	for _, up := range s.ups {
+// settleTime is what somebody at a terminal waits for the slowest server.
+const settleTime = time.Minute
+
+// settle waits until every server has connected or failed to, or settleTime, and
+// logs which are late.
+func (s *stack) settle(ctx context.Context, logger *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	for i, up := range s.ups {
 		up.Settled(ctx)
+		if state, _ := up.State(); state == upstream.Connecting {
+			logger.Warn("still connecting, its tools are missing", "server", s.names[i])
+		}
 	}
 }
 
 // anyReady is an error when there are servers and none is connected. Each has
 // logged why.
 func (s *stack) anyReady() error {
+	why := fmt.Errorf("no answer within %v", settleTime)
 	for _, up := range s.ups {
-		if state, _ := up.State(); state == upstream.Ready {
+		state, err := up.State()
+		if state == upstream.Ready {
 			return nil
+		}
+		if err != nil {
+			why = err
 		}
 	}
 	if len(s.ups) == 0 {
 		return nil
 	}
-	_, err := s.ups[0].State()
-	return fmt.Errorf("no server is connected: %w", err)
+	return fmt.Errorf("no server is connected: %w", why)
 }
 
 // dial connects a client to the proxy inside our own process.

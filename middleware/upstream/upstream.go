@@ -30,7 +30,7 @@ type Options struct {
 	Dial Dialer
 	// Impl is how we introduce ourselves. Nil means rlmproxy.
 	Impl *mcp.Implementation
-	// ConnectTimeout bounds one attempt to connect. Zero means 60 seconds: the
+	// ConnectTimeout bounds one attempt to connect. Zero means 2 minutes: the
 	// first start of an npx server downloads it.
 	ConnectTimeout time.Duration
 	// MinBackoff is the first pause between attempts to connect; it doubles up
@@ -108,7 +108,7 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 // New returns an upstream that has begun to connect. Close ends it.
 func New(opts Options) *Upstream {
 	if opts.ConnectTimeout <= 0 {
-		opts.ConnectTimeout = time.Minute
+		opts.ConnectTimeout = 2 * time.Minute
 	}
 	if opts.MinBackoff <= 0 {
 		opts.MinBackoff = time.Second
