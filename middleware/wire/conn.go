@@ -162,14 +162,14 @@ func (c *Conn) message(line []byte) error {
 	if m.Method != "" && m.ID == nil && c.opts.Notify != nil && c.opts.Notify(m.Method, m.Params) {
 		return nil
 	}
+	msg, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		return err
+	}
 	if m.Method != "" && m.ID != nil {
 		if err := c.admit(m.ID); err != nil {
 			return err
 		}
-	}
-	msg, err := jsonrpc.DecodeMessage(line)
-	if err != nil {
-		return err
 	}
 	select {
 	case c.incoming <- msg:
@@ -198,6 +198,13 @@ func (c *Conn) admit(id json.RawMessage) error {
 	}
 	c.open++
 	return nil
+}
+
+// answered ends what admit began, once the answer is written.
+func (c *Conn) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = max(c.open-1, 0)
 }
 
 // deliver hands an answer to the call that waits for it. An answer with one of
@@ -292,9 +299,7 @@ func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	resp, isResponse := msg.(*jsonrpc.Response)
 	if isResponse {
-		c.mu.Lock()
-		c.open = max(c.open-1, 0)
-		c.mu.Unlock()
+		defer c.answered()
 		if raw, ok := c.redeem(resp.Result); ok {
 			id, err := json.Marshal(resp.ID.Raw())
 			if err != nil {

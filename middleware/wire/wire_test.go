@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -253,6 +254,32 @@ func TestRefuse(t *testing.T) {
 		if got := p.hear(t); !strings.Contains(got, tt.want) || !strings.Contains(got, `"error"`) {
 			t.Errorf("answer to %.40s: %s, want %s", tt.line, got, tt.want)
 		}
+	}
+}
+
+// TestPeerReadsNothing: requests of a peer that reads no answers once piled up
+// without bound, a goroutine each.
+func TestPeerReadsNothing(t *testing.T) {
+	refused := make(chan error, 10)
+	c, p := connect(t, Options{Junk: func(_ []byte, err error) { refused <- err }})
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	if _, err := server.Connect(t.Context(), c, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxOpen + 3 {
+		p.say(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i))
+	}
+	for range 3 {
+		if err := <-refused; !strings.Contains(err.Error(), "wait for their answers") {
+			t.Error(err)
+		}
+	}
+	for range maxOpen {
+		p.hear(t)
+	}
+	p.say(t, `{"jsonrpc":"2.0","id":"again","method":"ping"}`)
+	if got := p.hear(t); !strings.Contains(got, `"again"`) {
+		t.Errorf("after the answers were read: %s", got)
 	}
 }
 
