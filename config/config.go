@@ -13,10 +13,6 @@ package config
 
 import "time"
 
-// DefaultCallTimeout is how long an upstream may take over one call when
-// nothing else is configured: the TypeScript SDK's clients wait as long.
-const DefaultCallTimeout = 60 * time.Second
-
 // A Config is everything that an operator can decide.
 type Config struct {
 	// Path is the file as an absolute path, or "" when there was none.

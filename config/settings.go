@@ -63,6 +63,7 @@ func Settings() []Setting {
 		{"freshCalls", "readonly", "readonly|all|none", "upstream tools that proxy_* tools may call anew", oneOf("readonly", "all", "none")},
 		// 64 MiB is forty times the largest result met in practice (1.5 MB).
 		{"maxLineBytes", "64MiB", "bytes", "longest message accepted, from a server or the client", size(64<<10, 1<<30)},
+		// As long as clients of the TypeScript SDK wait.
 		{"callTimeout", "60s", "seconds", "how long an upstream may take over one call", duration},
 		{"jqTimeout", "5s", "seconds", "how long one jq program may run", duration},
 		{"searchTimeout", "5s", "seconds", "how long one search may run", duration},

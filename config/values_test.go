@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -57,7 +58,7 @@ func TestServerValues(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tt.want.Name, tt.want.Timeout = "a", DefaultCallTimeout
+			tt.want.Name, tt.want.Timeout = "a", time.Minute
 			if diff := cmp.Diff(tt.want, c.Servers[0]); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

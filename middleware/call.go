@@ -141,19 +141,13 @@ func (s *Server) progress(ctx context.Context, session *mcp.ServerSession, token
 	if err != nil {
 		return
 	}
-	out := []byte{'{'}
-	err = wire.Members(params, func(key string, value json.RawMessage) error {
+	out, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
 		if key == "progressToken" {
-			value = own
+			return own
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		k, err := json.Marshal(key)
-		out = append(append(append(out, k...), ':'), value...)
-		return err
+		return value
 	})
 	if conn := s.clientOf(session).conn; err == nil && conn != nil {
-		_ = conn.Notify(ctx, "notifications/progress", append(out, '}')) // the call itself will tell of a lost client
+		_ = conn.Notify(ctx, "notifications/progress", out) // the call itself will tell of a lost client
 	}
 }

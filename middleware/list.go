@@ -42,24 +42,19 @@ func (s *Server) listTools(ctx context.Context) (json.RawMessage, error) {
 // off unless results are passed on whole, since strict clients hold a shaped
 // result against it. Everything else keeps its bytes.
 func exposed(raw json.RawMessage, name string, keepOutput bool) ([]byte, error) {
-	out := []byte{'{'}
-	err := wire.Members(raw, func(key string, value json.RawMessage) error {
-		switch key {
-		case "name":
-			value, _ = json.Marshal(name)
-		case "outputSchema":
-			if !keepOutput {
-				return nil
-			}
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
+		switch {
+		case key == "name":
+			return quoted
+		case key == "outputSchema" && !keepOutput:
+			return nil
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		k, err := json.Marshal(key)
-		out = append(append(append(out, k...), ':'), value...)
-		return err
+		return value
 	})
-	return append(out, '}'), err
 }
 
 // awaitUpstreams gives upstreams a moment to connect before the first list,

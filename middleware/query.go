@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/tidwall/gjson"
 
 	"rlmproxy/cache"
 	"rlmproxy/pipeline"
@@ -90,8 +91,7 @@ func (s *Server) open(ctx context.Context, agent, self string, src *source, req 
 }
 
 func isError(raw json.RawMessage) bool {
-	r, err := parseResult(raw)
-	return err == nil && r.isError
+	return gjson.GetBytes(raw, "isError").Type == gjson.True
 }
 
 // freshCall calls an upstream's tool, if the operator lets us.
@@ -113,12 +113,11 @@ func (s *Server) freshCall(ctx context.Context, src *source, req *mcp.CallToolRe
 	return raw, cache.Origin{Tool: t.exposed, Arguments: src.arguments}, err
 }
 
-// document returns one document of a cached result. Without a block number it
-// is the only one, or all of them joined.
-func (s *Server) document(agent, self string, id cache.ID, block int) (found, error) {
+// cached returns the result that the cache holds, parsed once.
+func (s *Server) cached(agent string, id cache.ID) (*result, error) {
 	entry, err := s.opts.Store.Get(agent, id)
 	if err != nil {
-		return found{}, err
+		return nil, err
 	}
 	parsed, err := s.memo(agent, id, -1)("result", func() (any, int64, error) {
 		r, err := parseResult(entry.Data)
@@ -132,9 +131,18 @@ func (s *Server) document(agent, self string, id cache.ID, block int) (found, er
 		return r, size, nil
 	})
 	if err != nil {
+		return nil, err
+	}
+	return parsed.(*result), nil
+}
+
+// document returns one document of a cached result. Without a block number it
+// is the only one, or all of them joined.
+func (s *Server) document(agent, self string, id cache.ID, block int) (found, error) {
+	r, err := s.cached(agent, id)
+	if err != nil {
 		return found{}, err
 	}
-	r := parsed.(*result)
 	f := found{id: id}
 	if block >= 0 {
 		d, ok := r.doc(block)

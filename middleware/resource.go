@@ -24,13 +24,9 @@ func (s *Server) readResource(agent, uri string) (json.RawMessage, error) {
 	if !ok {
 		return nil, notFound(uri)
 	}
-	entry, err := s.opts.Store.Get(agent, id)
+	r, err := s.cached(agent, id)
 	if err != nil {
 		return nil, notFound(uri)
-	}
-	r, err := parseResult(entry.Data)
-	if err != nil {
-		return nil, err
 	}
 	d, ok := r.doc(block)
 	if !ok {

@@ -105,10 +105,11 @@ func (s *Server) cut(agent string, origin cache.Origin, r *result, total int, li
 	if err != nil && !errors.Is(err, cache.ErrTooLarge) {
 		return nil, err
 	}
+	calls := s.nextCalls(agent, id, r)
 	// Half the limit: a preview is there to choose the next call by, and
 	// whoever needs all that fits asks for it.
 	for budget := lim.tokens / 2; budget > 4; budget = budget * 2 / 3 {
-		text, f := s.preview(agent, id, r, total, budget)
+		text, f := s.preview(agent, id, r, calls, total, budget)
 		if n, _ := tokens.Count(text); lim.fits(text) && n < total {
 			f.ShownTokens = n
 			return reply{text: text, others: r.others(), meta: r.meta, key: metaResult, facts: f, isError: r.isError}.encode()
@@ -143,13 +144,8 @@ const (
 
 // preview renders the first line, the next calls and a preview of each
 // document, in about budget tokens.
-func (s *Server) preview(agent string, id cache.ID, r *result, total, budget int) ([]byte, facts) {
+func (s *Server) preview(agent string, id cache.ID, r *result, calls []string, total, budget int) ([]byte, facts) {
 	f := facts{CacheID: id, Tokens: total}
-	values := make([]pipeline.Value, len(r.docs))
-	for i, d := range r.docs {
-		values[i] = s.recognise(agent, id, d)
-	}
-	calls := s.nextCalls(values, r, id)
 	reserve := 48
 	for _, c := range calls {
 		n, _ := tokens.Count([]byte(c))
@@ -174,7 +170,7 @@ func (s *Server) preview(agent string, id cache.ID, r *result, total, budget int
 			fmt.Fprintf(&body, "%s, %s characters of base64: read the resource %s\n", d.blob, pipeline.Comma(len(d.text)), blobURI(id, d.block))
 			continue
 		}
-		text, part := pipeline.Preview(values[i], each)
+		text, part := pipeline.Preview(s.recognise(agent, id, d), each)
 		body.Write(text)
 		if i < listed-1 {
 			body.WriteByte('\n')
@@ -204,7 +200,7 @@ func (s *Server) preview(agent string, id cache.ID, r *result, total, budget int
 }
 
 // nextCalls returns calls made for the largest document.
-func (s *Server) nextCalls(values []pipeline.Value, r *result, id cache.ID) []string {
+func (s *Server) nextCalls(agent string, id cache.ID, r *result) []string {
 	if id == "" {
 		return nil
 	}
@@ -217,7 +213,7 @@ func (s *Server) nextCalls(values []pipeline.Value, r *result, id cache.ID) []st
 	if largest < 0 {
 		return nil
 	}
-	calls := pipeline.NextCalls(values[largest], string(id))
+	calls := pipeline.NextCalls(s.recognise(agent, id, r.docs[largest]), string(id))
 	if len(r.docs) == 1 {
 		return calls
 	}
@@ -261,20 +257,19 @@ func (s *Server) project(agent string, origin cache.Origin, r *result, p Policy,
 	if err != nil {
 		return nil, false
 	}
-	var stages pipeline.Pipeline
-	if p.JQ != "" {
-		stages = append(stages, &pipeline.JQ{Program: p.JQ})
-	} else {
-		stages = append(stages, &pipeline.Project{Fields: p.Fields, Exclude: p.Exclude})
+	standing := narrowing{p.Fields, p.Exclude, p.JQ}
+	stages, err := standing.stages(origin.Tool)
+	var v pipeline.Value
+	if err == nil {
+		v, err = stages.Run(ctx, s.recognise(agent, id, r.docs[0]))
 	}
-	v, err := stages.Run(ctx, pipeline.Recognise(r.docs[0].text, s.memo(agent, id, r.docs[0].block)))
 	if err != nil {
 		s.logger.Warn("the tool's standing projection does not apply", "tool", origin.Tool, "error", err)
 		return nil, false
 	}
 	total, _ := r.tokens()
 	n, _ := tokens.Count(v.Data)
-	text := append(fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown · fields chosen by the operator · cache_id=%s]\n", pipeline.Comma(n), pipeline.Comma(total), id), v.Data...)
+	text := append(firstLine(id, n, total, " · fields chosen by the operator"), v.Data...)
 	if shown, _ := tokens.Count(text); shown >= total || !lim.fits(text) {
 		return nil, false
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -86,14 +87,11 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		return nil, err
 	}
 	s := &stack{store: store}
-	changed := func() {} // set before any upstream can call it
-	var mu sync.Mutex
-	mu.Lock()
-	notify := func() {
-		mu.Lock()
-		f := changed
-		mu.Unlock()
-		f()
+	var server atomic.Pointer[middleware.Server]
+	changed := func() {
+		if s := server.Load(); s != nil { // before that there is no client to tell
+			s.ToolsChanged()
+		}
 	}
 	opts := middleware.Options{
 		Store:         store,
@@ -119,21 +117,18 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			Dial:         dialer(sc, extra[sc.Name]),
 			Impl:         &mcp.Implementation{Name: "rlmproxy", Version: version()},
 			MaxLineBytes: int64(p.MaxLineBytes),
-			Changed:      notify,
+			Changed:      changed,
 			Logger:       logger,
 		})
 		s.ups, s.names = append(s.ups, up), append(s.names, sc.Name)
 		opts.Upstreams = append(opts.Upstreams, served(sc, up))
 	}
 	s.server, err = middleware.New(opts)
-	if err == nil {
-		changed = s.server.ToolsChanged
-	}
-	mu.Unlock()
 	if err != nil {
 		s.close()
 		return nil, err
 	}
+	server.Store(s.server)
 	return s, nil
 }
 

@@ -111,8 +111,12 @@ type ToolCall struct {
 	Progress func(params json.RawMessage)
 }
 
-// CallTool calls one of the server's tools and returns the raw result. Errors
-// are those of [Upstream.Call].
+// CallTool calls one of the server's tools and returns the raw result, an object.
+// While the server connects for the first time or is being restarted the call
+// waits; while it has failed the call fails at once.
+//
+// Errors: *[jsonrpc.Error] as the server sent it, *[UnavailableError], or ctx's
+// cause.
 func (u *Upstream) CallTool(ctx context.Context, call ToolCall) (json.RawMessage, error) {
 	l, err := u.ready(ctx)
 	if err != nil {
@@ -148,15 +152,9 @@ func (u *Upstream) CallTool(ctx context.Context, call ToolCall) (json.RawMessage
 // would escape and compact the client's arguments.
 func encodeParams(params, meta map[string]json.RawMessage) (json.RawMessage, error) {
 	out := []byte{'{'}
-	member := func(key string, value []byte) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(append(out, '"'), key...), '"', ':'), value...)
-	}
 	for _, key := range []string{"name", "arguments", "cursor"} {
 		if v, ok := params[key]; ok {
-			member(key, v)
+			out = wire.AppendMember(out, key, v)
 		}
 	}
 	if len(meta) > 0 {
@@ -164,7 +162,7 @@ func encodeParams(params, meta map[string]json.RawMessage) (json.RawMessage, err
 		if err != nil {
 			return nil, err
 		}
-		member("_meta", b)
+		out = wire.AppendMember(out, "_meta", b)
 	}
 	return append(out, '}'), nil
 }

@@ -1,6 +1,6 @@
 // Package upstream keeps one MCP server connected and calls it.
 //
-//	config.Server → Dialer → Upstream.Call → raw result
+//	config.Server → Dialer → Upstream.CallTool → raw result
 //
 // An upstream connects in the background, is restarted with backoff when it
 // ends, and goes on offering its last tool list meanwhile. Results are the
@@ -296,20 +296,7 @@ func (u *Upstream) markStale() {
 	}
 }
 
-// Call sends a request once the server is connected and returns the raw result.
-// While the server connects for the first time or is being restarted the call
-// waits; while it has failed the call fails at once.
-//
-// Errors: *[jsonrpc.Error] as the server sent it, *[UnavailableError], or ctx's
-// cause.
-func (u *Upstream) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	l, err := u.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return u.call(ctx, l, method, params)
-}
-
+// call sends a request and returns the raw result, an object.
 func (u *Upstream) call(ctx context.Context, l link, method string, params json.RawMessage) (json.RawMessage, error) {
 	result, err := l.Call(ctx, method, params)
 	if err == nil && result[0] != '{' {

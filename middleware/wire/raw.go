@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,51 +41,31 @@ func (r *RawResult) MarshalJSON() ([]byte, error) {
 // annotate adds resultType and the members of meta to a result, each where it
 // has none yet. Values keep their bytes.
 func annotate(b []byte, meta map[string]any) ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteByte('{')
-	member := func(key string, value []byte) error {
-		if out.Len() > 1 {
-			out.WriteByte(',')
-		}
-		name, err := json.Marshal(key)
-		if err != nil {
-			return err
-		}
-		out.Write(append(name, ':'))
-		out.Write(value)
-		return nil
-	}
 	var typed, merged bool
-	err := Members(b, func(key string, value json.RawMessage) error {
+	var failed error
+	out, err := Rewrite(b, func(key string, value json.RawMessage) json.RawMessage {
 		typed = typed || key == "resultType"
 		if key == "_meta" && value[0] == '{' {
 			merged = true
-			var err error
-			if value, err = withMembers(value, meta); err != nil {
-				return err
-			}
+			value, failed = withMembers(value, meta)
 		}
-		return member(key, value)
+		return value
 	})
-	if err != nil {
+	if err = errors.Join(err, failed); err != nil {
 		return nil, err
 	}
+	out = out[:len(out)-1]
 	if !merged {
 		value, err := json.Marshal(meta)
 		if err != nil {
 			return nil, err
 		}
-		if err := member("_meta", value); err != nil {
-			return nil, err
-		}
+		out = AppendMember(out, "_meta", value)
 	}
 	if !typed {
-		if err := member("resultType", []byte(`"complete"`)); err != nil {
-			return nil, err
-		}
+		out = AppendMember(out, "resultType", []byte(`"complete"`))
 	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
+	return append(out, '}'), nil
 }
 
 // withMembers returns the object in b with those of meta that it lacks in front.

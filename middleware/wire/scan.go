@@ -112,6 +112,28 @@ func Members(b []byte, f func(key string, value json.RawMessage) error) error {
 	}
 }
 
+// AppendMember appends a member to dst, an object that is still open.
+func AppendMember(dst []byte, key string, value []byte) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	name, _ := json.Marshal(key) // any string encodes
+	return append(append(append(dst, name...), ':'), value...)
+}
+
+// Rewrite returns the object in b with the value of each member as f returns it;
+// nil leaves the member out. What f does not touch keeps its bytes.
+func Rewrite(b []byte, f func(key string, value json.RawMessage) json.RawMessage) (json.RawMessage, error) {
+	out := append(make([]byte, 0, len(b)+64), '{')
+	err := Members(b, func(key string, value json.RawMessage) error {
+		if value = f(key, value); value != nil {
+			out = AppendMember(out, key, value)
+		}
+		return nil
+	})
+	return append(out, '}'), err
+}
+
 // Elements calls f for each element of the JSON array in b, in order.
 func Elements(b []byte, f func(value json.RawMessage) error) error {
 	i := space(b, 0)
