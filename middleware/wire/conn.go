@@ -126,8 +126,7 @@ func (c *Conn) readLoop() {
 		var over *OversizeError
 		switch {
 		case errors.As(err, &over):
-			c.lost(over.Head, over.Tail, over, true)
-			c.junk(over.Head, err)
+			c.junk(over.Head, over)
 		case err != nil:
 			c.end(err)
 			return
@@ -237,10 +236,16 @@ func (c *Conn) lost(head, tail []byte, why error, all bool) {
 	}
 }
 
-// junk deals with a line that is no message.
+// junk deals with a line that is no message; of one over the cap, line is its
+// begin.
 func (c *Conn) junk(line []byte, err error) {
-	if line[0] == '{' {
-		c.lost(line[:min(len(line), endBytes)], line[max(0, len(line)-endBytes):], err, errors.Is(err, ErrTooDeep))
+	head, tail := line[:min(len(line), endBytes)], line[max(0, len(line)-endBytes):]
+	var over *OversizeError
+	if errors.As(err, &over) {
+		tail = over.Tail
+	}
+	if over != nil || line[0] == '{' {
+		c.lost(head, tail, err, over != nil || errors.Is(err, ErrTooDeep))
 	}
 	if c.opts.Junk != nil {
 		c.opts.Junk(line[:min(len(line), 200)], err)
@@ -250,7 +255,6 @@ func (c *Conn) junk(line []byte, err error) {
 	}
 	id := json.RawMessage("null")
 	code := jsonrpc.CodeParseError
-	tail := line[max(0, len(line)-endBytes):]
 	if m, _ := Split(line); m.ID != nil {
 		id, code = m.ID, jsonrpc.CodeInvalidRequest
 	} else if guess := guessID(line, tail); guess != nil {

@@ -247,6 +247,7 @@ func TestRefuse(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1.5,"method":"x"}`, `"id":1.5`},
 		{`{"jsonrpc":"2.0","id":99999999999999999999,"method":"x"}`, `"id":99999999999999999999`},
 		{`{"jsonrpc":"2.0","id":{},"method":"x"}`, `"id":{}`},
+		{`{"jsonrpc":"2.0","method":"` + strings.Repeat("x", 9000) + `","id":"last"}`, `"id":"last"`},
 		{`{"jsonrpc":"2.0","id":6,"method":"` + strings.Repeat("x", 3000) + `"}`, `"id":6`},
 	}
 	for _, tt := range tests {
