@@ -80,6 +80,8 @@ type Proxy struct {
 	MaxResponseSize   int `koanf:"maxResponseSize"`
 
 	EnableAutoTruncation bool `koanf:"enableAutoTruncation"`
+	EnableLossless       bool `koanf:"enableLossless"`
+	MaxPreviewTokens     int  `koanf:"maxPreviewTokens"` // zero: half the limit
 
 	CacheTTL time.Duration `koanf:"cacheTTLSeconds"`
 	// CacheMaxEntries, when set, has replaced MaxEntriesPerAgent if agents

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // defaultProxy is what an empty configuration gives.
 func defaultProxy() Proxy {
 	return Proxy{
-		MaxResponseTokens: 2000, EnableAutoTruncation: true, CacheTTL: 5 * time.Minute, EnableAgentIsolation: true,
+		MaxResponseTokens: 2000, EnableAutoTruncation: true, EnableLossless: true, CacheTTL: 5 * time.Minute, EnableAgentIsolation: true,
 		MaxEntriesPerAgent: 20, MaxMemoryPerAgent: 100 << 20, MaxMemory: 512 << 20, MaxTotalAgents: 1000,
 		FreshCalls: "readonly", MaxLineBytes: 64 << 20, CallTimeout: time.Minute, JQTimeout: 5 * time.Second,
 		SearchTimeout: 5 * time.Second, LogLevel: "info",

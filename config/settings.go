@@ -53,6 +53,8 @@ func Settings() []Setting {
 		{"maxResponseTokens", "2000", "tokens", "largest result handed on whole; a larger one is cached and previewed", whole(1, maxInt)},
 		{"maxResponseSize", "", "characters", "older spelling of maxResponseTokens, used when that is not set", whole(0, maxInt)},
 		{"enableAutoTruncation", "true", boolean, "cut and cache results over the limit", truth},
+		{"maxPreviewTokens", "", "tokens", "most that the preview of a cut result takes; without it, half the limit", whole(1, maxInt)},
+		{"enableLossless", "true", boolean, "send a result over the limit whole if it fits as minified JSON or as a table", truth},
 		{"cacheTTLSeconds", "300", "seconds", "how long a cached result is kept after it was last read", duration},
 		{"cacheMaxEntries", "", "results", "older spelling of maxEntriesPerAgent, used when agents are not isolated", whole(0, maxInt)},
 		{"enableAgentIsolation", "true", boolean, "keep each agent's results to itself", truth},

@@ -44,6 +44,12 @@ type Options struct {
 	MaxTokens int
 	// MaxChars, if not zero, is the limit instead, in characters.
 	MaxChars int
+	// PreviewTokens is the most that a preview takes of the limit. Zero means half
+	// of it.
+	PreviewTokens int
+	// NoLossless cuts what is over the limit without trying whether a form that
+	// loses nothing fits.
+	NoLossless bool
 	// PassThrough turns shaping off: results of any size reach the client.
 	PassThrough bool
 	// SharedCache puts all connections on one agent's shelf.

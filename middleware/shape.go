@@ -70,7 +70,7 @@ func (s *Server) shape(agent string, origin cache.Origin, raw json.RawMessage, p
 	if lim.chars > 0 && r.chars() <= lim.chars || lim.chars == 0 && total <= lim.tokens {
 		return raw, nil
 	}
-	if len(r.docs) == 1 && r.docs[0].blob == "" {
+	if len(r.docs) == 1 && r.docs[0].blob == "" && !s.opts.NoLossless {
 		if out, ok, err := s.lossless(r, total, lim); ok || err != nil {
 			return out, err
 		}
@@ -108,7 +108,11 @@ func (s *Server) cut(agent string, origin cache.Origin, r *result, total int, li
 	calls := s.nextCalls(agent, id, r)
 	// Half the limit: a preview is there to choose the next call by, and
 	// whoever needs all that fits asks for it.
-	for budget := lim.tokens / 2; budget > 4; budget = budget * 2 / 3 {
+	most := lim.tokens / 2
+	if n := s.opts.PreviewTokens; n > 0 {
+		most = min(n, lim.tokens)
+	}
+	for budget := most; budget > 4; budget = budget * 2 / 3 {
 		text, f := s.preview(agent, id, r, calls, total, budget)
 		if n, _ := tokens.Count(text); lim.fits(text) && n < total {
 			f.ShownTokens = n

@@ -97,6 +97,8 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		Store:         store,
 		MaxTokens:     p.MaxResponseTokens,
 		MaxChars:      p.MaxResponseSize,
+		PreviewTokens: p.MaxPreviewTokens,
+		NoLossless:    !p.EnableLossless,
 		PassThrough:   !p.EnableAutoTruncation,
 		SharedCache:   !p.EnableAgentIsolation,
 		FreshCalls:    middleware.FreshCalls(p.FreshCalls),
