@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -25,14 +24,16 @@ func Preview(v Value, budget int) (text []byte, part Part) {
 			return text, Part{v.Items, v.Total, v.Unit}
 		}
 	}
-	s := &sheet{budget: budget, left: budget}
+	s := newSheet(budget, v.Total)
+	unit := v.Unit
 	if v.Kind == Text {
-		part.Unit = "lines"
-		part.Shown, part.Total = s.text(v)
+		s.total, unit = countLines(v.Data), "lines"
+		s.text(v)
 	} else {
-		part = s.json(v)
+		unit = s.json(v)
 	}
-	return s.bytes(), part
+	text = s.bytes()
+	return text, Part{s.items(), s.total, unit}
 }
 
 // A Part says what a preview shows, long items cut in place. For an object that
@@ -42,53 +43,11 @@ type Part struct {
 	Unit         string // what they count, as in [Value]
 }
 
-// A sheet collects lines while they fit.
-type sheet struct {
-	lines  []string
-	budget int
-	left   int
-}
-
-// add appends a line if it fits and leaves reserve tokens.
-func (s *sheet) add(line string, reserve int) bool {
-	n, _ := tokens.Count([]byte(line + "\n"))
-	if n > s.left-reserve {
-		return false
-	}
-	s.left -= n
-	s.lines = append(s.lines, line)
-	return true
-}
-
-// bytes joins the lines. Counts of lines need not add up to the count of the
-// text, so the sum is checked, and lines go from the middle if it is over.
-func (s *sheet) bytes() []byte {
-	for {
-		b := []byte(strings.Join(s.lines, "\n"))
-		if tokens.AtMost(b, s.budget) {
-			return b
-		}
-		if len(s.lines) == 1 {
-			return b[:tokens.Prefix(b, s.budget)]
-		}
-		i := len(s.lines) / 2
-		s.lines = append(s.lines[:i], s.lines[i+1:]...)
-	}
-}
-
-// first adds the line that must be there, cut if need be.
-func (s *sheet) first(line string) {
-	if !s.add(line, 0) {
-		b := []byte(line)
-		b = b[:tokens.Prefix(b, s.left)]
-		s.lines, s.left = append(s.lines, string(b)), 0
-	}
-}
-
-func (s *sheet) json(v Value) Part {
+// json fills s and says what its items are.
+func (s *sheet) json(v Value) (unit string) {
 	root, err := survey(context.Background(), v, 3)
 	if err != nil { // cannot be: nothing ends this context
-		return Part{0, v.Total, v.Unit}
+		return v.Unit
 	}
 	s.first(describeRoot(v, root) + ", " + Comma(len(v.Data)) + " bytes")
 	list, base := v, Path(nil)
@@ -96,12 +55,12 @@ func (s *sheet) json(v Value) Part {
 	if v.Kind == JSON && kindOf(v.Data) == '{' {
 		data, at := largestArray(v.Data, nil, 6)
 		if 2*len(data) < len(v.Data) {
-			shown, total := s.object(v, root)
-			return Part{shown, total, v.Unit}
+			s.object(v, root)
+			return v.Unit
 		}
 		list, base = counted(JSON, data, nil), at
 		sh = shapeAt(root, at)
-		s.add(fmt.Sprintf("%s: array of %s", base, plural(list.Total, "items")), 0)
+		s.note(fmt.Sprintf("%s: array of %s", base, plural(list.Total, "items")), 0)
 	}
 	if sh != nil && sh.items != nil {
 		s.shape(base, sh.items)
@@ -109,7 +68,9 @@ func (s *sheet) json(v Value) Part {
 	if len(base) > 0 {
 		s.rest(v, base)
 	}
-	return Part{s.records(list, base), list.Total, list.Unit}
+	s.total = list.Total
+	s.records(list, base)
+	return list.Unit
 }
 
 // shapeAt follows keys.
@@ -140,7 +101,7 @@ func (s *sheet) shape(base Path, sh *shape) {
 		if n < len(parts) {
 			line += fmt.Sprintf("; …+%d", len(parts)-n)
 		}
-		if s.add(line, s.budget*2/3) {
+		if s.note(line, s.budget*2/3) {
 			return
 		}
 	}
@@ -153,14 +114,14 @@ func (s *sheet) rest(v Value, base Path) {
 		if name == base[0].Key {
 			continue
 		}
-		if !s.add(Path{{Key: name}}.String()+": "+printable([]byte(elide(value, 80))), s.budget/2) {
+		if !s.note(Path{{Key: name}}.String()+": "+printable([]byte(elide(value, 80))), s.budget/2) {
 			return
 		}
 	}
 }
 
-// records shows items from the first on, and the last.
-func (s *sheet) records(list Value, base Path) (shown int) {
+// records shows the first item, the last, and more from the first on.
+func (s *sheet) records(list Value, base Path) {
 	limit := max(s.budget*3/4, 60) // bytes, about a quarter of the budget
 	line := func(n int, value []byte) string {
 		at := base.with(Step{Kind: StepIndex, Index: n}).String()
@@ -172,36 +133,26 @@ func (s *sheet) records(list Value, base Path) (shown int) {
 		return at + " " + printable(value)
 	}
 	var last []byte
-	for _, value := range items(list) {
+	for n, value := range items(list) {
+		if n == 0 && !s.item(0, line(0, value), 0) {
+			return
+		}
 		last = value
 	}
-	if last == nil {
-		return 0
+	if last == nil || !s.item(list.Total-1, line(list.Total-1, last), 0) {
+		return
 	}
-	end := line(list.Total-1, last)
-	reserve, _ := tokens.Count([]byte(end))
-	reserve = min(reserve+12, s.left/2)
 	for n, value := range items(list) {
-		if !s.add(line(n, value), reserve) {
-			break
-		}
-		shown++
-	}
-	if shown < list.Total && s.left > 12 {
-		gap := fmt.Sprintf("… %s left out …", plural(list.Total-shown-1, "items"))
-		if mark := len(s.lines); s.add(gap, 0) && s.add(end, 0) {
-			return shown + 1
-		} else if len(s.lines) > mark {
-			s.lines[mark] = fmt.Sprintf("… %s left out …", plural(list.Total-shown, "items"))
+		if !s.item(n, line(n, value), 0) {
+			return
 		}
 	}
-	return shown
 }
 
 // object shows the members, big ones cut.
-func (s *sheet) object(v Value, root *shape) (shown, total int) {
-	total = root.members
-	limit := max(s.budget*3/max(min(total, 12), 1), 40)
+func (s *sheet) object(v Value, root *shape) {
+	limit := max(s.budget*3/max(min(root.members, 12), 1), 40)
+	n := 0
 	for key, value := range members(v.Data) {
 		line := Path{{Key: unquote(key)}}.String() + ": "
 		if len(value) <= limit {
@@ -209,80 +160,9 @@ func (s *sheet) object(v Value, root *shape) (shown, total int) {
 		} else {
 			line += printable([]byte(elide(value, limit)))
 		}
-		if !s.add(clip(line, 4*limit), 10) {
-			break
+		if !s.item(n, clip(line, 4*limit), 0) {
+			return
 		}
-		shown++
+		n++
 	}
-	if shown < total {
-		s.add(fmt.Sprintf("… %s left out …", plural(total-shown, "fields")), 0)
-	}
-	return shown, total
-}
-
-func (s *sheet) text(v Value) (shown, total int) {
-	f := guessFormat(v.Data)
-	total = countLines(v.Data)
-	s.first(fmt.Sprintf("%s, %s, %s bytes", f.name, plural(total, "lines"), Comma(len(v.Data))))
-	if f.heading != nil {
-		var b strings.Builder
-		if headings(context.Background(), &b, v.Data, f.heading) == nil {
-			for line := range strings.Lines(b.String()) {
-				if !s.add(strings.TrimSuffix(line, "\n"), s.budget*3/4) {
-					break
-				}
-			}
-		}
-	}
-	if total <= 1 {
-		return s.longLine(v.Data), total
-	}
-	// More lines than this never fit: a line has a token or more.
-	head, tail := ends(v.Data, s.left, s.left/2)
-	reserve := s.left * 2 / 5
-	for _, line := range head {
-		if !s.add(showLine(line), reserve) {
-			break
-		}
-		shown++
-	}
-	mark := len(s.lines)
-	if shown == total || !s.add(fmt.Sprintf("… %s lines left out …", Comma(total)), 0) {
-		return shown, total
-	}
-	var last []string
-	for i := len(tail) - 1; i >= 0 && shown < total; i-- {
-		line := showLine(tail[i])
-		n, _ := tokens.Count([]byte(line + "\n"))
-		if n > s.left {
-			break
-		}
-		s.left -= n
-		last = append(last, line)
-		shown++
-	}
-	s.lines[mark] = fmt.Sprintf("… %s left out …", plural(total-shown, "lines"))
-	for i := len(last) - 1; i >= 0; i-- {
-		s.lines = append(s.lines, last[i])
-	}
-	return shown, total
-}
-
-// longLine shows both ends of a text that is one line.
-func (s *sheet) longLine(data []byte) (shown int) {
-	if s.left < 20 || len(data) == 0 {
-		return 0
-	}
-	// The parts are counted again after what is invalid was replaced, which
-	// can be longer than it was.
-	part := (s.left - 12) / 2
-	data = bytes.TrimRight(data, "\r\n")
-	head := printable(data[:tokens.Prefix(data, part)])
-	n := tokens.Suffix(data, part)
-	tail := printable(data[len(data)-n:])
-	if s.add(head, 0) {
-		s.add(fmt.Sprintf("… %s bytes left out …", Comma(len(data)-len(head)-n)), 0)
-		s.add(tail, 0)
-	}
-	return 1
 }

@@ -34,7 +34,7 @@ func TestPreviewJSON(t *testing.T) {
 	if total != 1204 || shown < 3 || shown > 1000 {
 		t.Errorf("%d of %d", shown, total)
 	}
-	for _, want := range []string{"JSON object of 2 fields", "items: array of 1,204 items", "total: 1204", "id: number, 0..1203", `items[0] {"id":0`, "items left out …", `items[1203] {"id":1203`, `state: string, "open" ×1,204`} {
+	for _, want := range []string{"JSON object of 2 fields", "items: array of 1,204 items", "total: 1204", "id: number, 0..1203", `items[0] {"id":0`, "left out …", `items[1203] {"id":1203`, `state: string, "open" ×1,204`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -55,7 +55,7 @@ func TestPreviewText(t *testing.T) {
 	if total != 5000 || shown < 10 {
 		t.Errorf("%d of %d", shown, total)
 	}
-	for _, want := range []string{"log, 5,000 lines", "line 1\n", fmt.Sprintf("… %s lines left out …", Comma(5000-shown)), "line 5000"} {
+	for _, want := range []string{"log, 5,000 lines", "1: 2024-01-02T03:04:05Z line 1\n", fmt.Sprintf("… %s left out …", Comma(5000-shown)), "line 5000"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
