@@ -6,6 +6,20 @@ import (
 	"rlmproxy/pipeline/tokens"
 )
 
+// minified is v without the white space of JSON, if that is within budget.
+func minified(v Value, budget int) (Value, bool) {
+	if tokens.AtMost(v.Data, budget) {
+		return v, true
+	}
+	// A token is 128 bytes at most, and white space is most of what minifying
+	// saves, so what is far longer is not tried.
+	if v.Kind == Text || len(v.Data)/512 > budget {
+		return v, false
+	}
+	compact, err := (&Format{As: "json"}).Apply(context.Background(), v)
+	return compact, err == nil && tokens.AtMost(compact.Data, budget)
+}
+
 // Lossless returns a form of v that says everything v does in at most budget
 // tokens, and false if there is none: v itself, minified JSON, or else the
 // table of [Format]. A Note tells when it is not v itself.
@@ -13,8 +27,6 @@ func Lossless(v Value, budget int) (Value, bool) {
 	if tokens.AtMost(v.Data, budget) {
 		return v, true
 	}
-	// A token is 128 bytes at most, and white space is most of what minifying
-	// saves, so what is far longer is not tried.
 	if v.Kind == Text || len(v.Data)/512 > budget {
 		return v, false
 	}

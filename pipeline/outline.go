@@ -89,7 +89,7 @@ func outlineJSON(ctx context.Context, b *strings.Builder, v place, depth int) er
 	if hidden > 0 {
 		fmt.Fprintf(b, "… %s paths more: give path or a smaller max_depth\n", Comma(hidden))
 	}
-	sample(b, v.Value)
+	sample(b, v)
 	return nil
 }
 
@@ -105,7 +105,8 @@ func describeRoot(v Value, root *shape) string {
 	return "JSON " + root.types()
 }
 
-// types names the types of sh, most frequent first.
+// types names the types of sh, most frequent first, the others with their
+// share.
 func (sh *shape) types() string {
 	var names []string
 	used := [numKinds]bool{}
@@ -120,20 +121,26 @@ func (sh *shape) types() string {
 			return strings.Join(names, " or ")
 		}
 		used[best] = true
-		names = append(names, kindNames[best])
+		name := kindNames[best]
+		if len(names) > 0 {
+			name += " (" + percent(sh.kinds[best], sh.count) + ")"
+		}
+		names = append(names, name)
 	}
 }
 
-// describe is the line for one path, without the path.
+// describe is the line for one path, without the path. Of a scalar that is
+// there once it is the value.
 func describe(at Path, sh, parent *shape) string {
-	parts := []string{sh.types()}
-	if last := at[len(at)-1]; last.Kind == StepKey && parent.kinds[isObject] > 0 {
-		if p := percent(sh.count, parent.kinds[isObject]); p != "" {
-			parts[0] += " " + p
-		}
-	}
+	types := sh.types()
 	if parent.rest == sh {
-		parts[0] = mapKeys(parent) + " → " + parts[0]
+		types = mapKeys(parent) + " → " + types
+	} else if sh.count == 1 && !isOpen(sh.first) && parent.count == 1 {
+		return printable([]byte(elide(sh.first, 120)))
+	}
+	parts := []string{types}
+	if last := at[len(at)-1]; last.Kind == StepKey && sh.count < parent.kinds[isObject] {
+		parts = append(parts, "in "+percent(sh.count, parent.kinds[isObject]))
 	}
 	if sh.kinds[isArray] > 0 && sh.items != nil {
 		if sh.minItems == sh.maxLen {
@@ -141,38 +148,19 @@ func describe(at Path, sh, parent *shape) string {
 		} else {
 			parts = append(parts, fmt.Sprintf("%s–%s", Comma(sh.minItems), plural(sh.maxLen, "items")))
 		}
-		if sh.items.count == 0 {
-			parts = append(parts, "empty")
-		}
 	}
-	if values := sh.values(); values != "" {
+	if values := sh.values.tell(sh.kinds[isNumber] + sh.kinds[isString] + sh.kinds[isBool]); values != "" {
 		parts = append(parts, values)
-	} else if sh.minRaw != nil {
-		parts = append(parts, clip(string(sh.minRaw), 24)+".."+clip(string(sh.maxRaw), 24))
+	} else if dates := sh.dates; dates.n > 0 && dates.n == sh.kinds[isString] {
+		parts = append(parts, string(dates.min)+".."+string(dates.max))
 	}
-	if mean := sh.bytes / sh.count; mean > 100 || sh.count == 1 && mean > 60 {
+	if sh.numbers.n > 0 && (sh.values.many || len(sh.values.list) > fewDistinct || sh.values.tell(sh.kinds[isNumber]) == "") {
+		parts = append(parts, sh.numbers.String())
+	}
+	if mean := sh.bytes / sh.count; mean > 100 {
 		parts = append(parts, "~"+Comma(mean)+" bytes")
 	}
-	if sh.nested {
-		parts = append(parts, "holds JSON: jq "+clip(at.JQ(), 80)+" | fromjson")
-	}
 	return strings.Join(parts, ", ")
-}
-
-// values lists the distinct values if that says more than their range.
-func (sh *shape) values() string {
-	if sh.overflow || len(sh.distinct) == 0 || sh.count > 1 && len(sh.distinct)*2 > sh.count {
-		return ""
-	}
-	var parts []string
-	for _, d := range sh.distinct {
-		s := clip(strings.ToValidUTF8(string(d.raw), "�"), maxDistinctBytes)
-		if d.count > 1 {
-			s += " ×" + Comma(d.count)
-		}
-		parts = append(parts, s)
-	}
-	return strings.Join(parts, " ")
 }
 
 // mapKeys is {1,204 keys like "a1b2"}.
@@ -183,27 +171,31 @@ func mapKeys(sh *shape) string {
 		plus = "+"
 	}
 	like := ""
-	if len(sh.fields) > 0 {
-		like = " like " + quotePreview(sh.fields[0].name, 30)
+	for i, f := range sh.fields[:min(len(sh.fields), 3)] {
+		like += []string{" like ", ", ", ", "}[i] + quotePreview(f.name, 30)
 	}
 	return fmt.Sprintf("{%s%s keys%s}", Comma(n), plus, like)
 }
 
-// percent of the records have a field: "" for all of them, and neither 0%
-// nor 100% for what is only nearly so.
+// percent of a total, and neither 0% nor 100% for what is only nearly so.
 func percent(n, of int) string {
 	if n >= of {
-		return ""
+		return "100%"
 	}
-	return fmt.Sprintf("%d%%", min(max(n*100/of, 1), 99))
+	return fmt.Sprintf("%d%%", min(max((n*200+of)/(2*of), 1), 99))
 }
 
 // sample shows the first record, or nothing if it is the document.
-func sample(b *strings.Builder, v Value) {
-	for _, value := range items(v) {
-		if typeOf(value[0]) == isObject || typeOf(value[0]) == isArray {
-			fmt.Fprintf(b, "sample [0]: %s\n", elide(value, 400))
+func sample(b *strings.Builder, v place) {
+	for _, value := range items(v.Value) {
+		if !isOpen(value) {
+			return
 		}
+		label := "sample"
+		if !v.many {
+			label = v.at.with(Step{Kind: StepIndex}).String()
+		}
+		fmt.Fprintf(b, "%s %s\n", label, printable([]byte(elide(value, 400))))
 		return
 	}
 }

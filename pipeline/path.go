@@ -26,6 +26,7 @@ type Step struct {
 	Key   string
 	Index int // used if Kind is StepIndex
 	Kind  StepKind
+	Try   bool // jq's ?: what is of another type is passed over
 }
 
 // A StepKind says which part of a [Step] counts.
@@ -35,6 +36,7 @@ const (
 	StepKey   StepKind = iota
 	StepIndex          // an element of an array
 	StepEach           // every element of an array, every value of an object
+	StepJSON           // what a string holds
 )
 
 // ParsePath reads what [Path.String] writes, and what people write instead:
@@ -132,6 +134,8 @@ func (p Path) String() string {
 	var b []byte
 	for _, s := range p {
 		switch {
+		case s.Kind == StepJSON:
+			b = append(b, "|fromjson"...)
 		case s.Kind == StepEach:
 			b = append(b, "[]"...)
 		case s.Kind == StepIndex:

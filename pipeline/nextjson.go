@@ -1,0 +1,98 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// jsonCalls suggests a program made of the fields and values that are there,
+// and the structure.
+func jsonCalls(v Value, id string) []string {
+	explore := call("proxy_explore", id)
+	root, err := survey(context.Background(), v, surveyDepth)
+	if err != nil { // cannot be: nothing ends this context
+		return []string{explore}
+	}
+	if list, ok := mainListing(v, root); ok {
+		if program := listProgram(list); program != "" && compiles(program) {
+			return []string{call("proxy_filter", id, "jq", quoted(program)), explore}
+		}
+		return []string{explore}
+	}
+	if _, at, ok := mainText(v); ok && isWordy(at) {
+		return []string{call("proxy_filter", id, "jq", quoted(at.JQ()), "format", quoted("text"))}
+	}
+	if path := largestMember(v.Data); path != nil && isWordy(path) {
+		explore = call("proxy_explore", id, "path", quoted(path.String()))
+	}
+	return []string{explore}
+}
+
+// listProgram selects records by a value that is there, or those with the
+// largest number, and of them up to four short fields. It is "" if the records
+// have none.
+func listProgram(l listing) string {
+	if l.elem == nil || l.elem.kinds[isObject] == 0 || !isWordy(l.at) {
+		return ""
+	}
+	var names []string
+	var category, number *field
+	for _, f := range l.elem.fields {
+		sh := f.shape
+		scalar := sh.kinds[isObject]+sh.kinds[isArray] == 0
+		if !scalar || len(f.name) > 60 || sh.bytes/sh.count > 60 || 2*sh.count < l.elem.kinds[isObject] {
+			continue
+		}
+		if len(names) < 4 {
+			names = append(names, jqKey(f.name))
+		}
+		everywhere := sh.count == l.elem.count
+		if sh.values.tell(sh.count) != "" && len(sh.values.list) > 1 && (category == nil || len(sh.values.list) < len(category.shape.values.list)) {
+			category = f
+		}
+		if everywhere && sh.numbers.n == sh.count && !sh.numbers.rising && number == nil {
+			number = f
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	each := l.at.with(Step{Kind: StepEach}).JQ()
+	if l.elem.kinds[isObject] < l.elem.count { // what is no object would stop the program
+		each += " | objects"
+	}
+	pick := "{" + strings.Join(names, ", ") + "}"
+	switch {
+	case category != nil:
+		at := Path{{Key: category.name}}.JQ()
+		value := category.shape.values.sorted()[0].raw
+		return fmt.Sprintf("[%s | select(%s == %s) | %s]", each, at, value, pick)
+	case number != nil:
+		at := Path{{Key: number.name}}.JQ()
+		return fmt.Sprintf("[%s] | sort_by(-%s)[:10] | map(%s)", each, at, pick)
+	}
+	return each + " | " + pick
+}
+
+// jqKey is a key as it stands in {…}.
+func jqKey(name string) string {
+	if isWord(name) {
+		return name
+	}
+	return quoted(name)
+}
+
+// largestMember is the path of the biggest container in an object.
+func largestMember(data []byte) (path Path) {
+	size := 0
+	for key, value := range members(data) {
+		if isOpen(value) && len(value) > size {
+			size, path = len(value), Path{{Key: unquote(key)}}
+		}
+	}
+	return path
+}
+
+// isWordy reports that a path is short enough to suggest.
+func isWordy(p Path) bool { return len(p.String()) <= 100 }

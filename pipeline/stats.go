@@ -1,0 +1,192 @@
+package pipeline
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxDistinct values of a field are told apart, of maxDistinctBytes each at
+	// most, and maxDistinctAll of all fields together.
+	maxDistinct      = 256
+	maxDistinctBytes = 60
+	maxDistinctAll   = 100_000
+
+	// fewDistinct values are all listed; of more only topDistinct, the most
+	// frequent.
+	fewDistinct = 8
+	topDistinct = 3
+)
+
+// A numberStats sums up numbers in one pass. Numbers beyond float64 have no
+// place in a range and are left out.
+type numberStats struct {
+	n              int
+	min, max       float64
+	minRaw, maxRaw []byte // as spelt
+	mean, m2       float64
+
+	first, last float64
+	rising      bool // each is greater than the one before: an id, or a time
+}
+
+func (s *numberStats) add(raw []byte) {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		return
+	}
+	if s.n == 0 || f < s.min {
+		s.min, s.minRaw = f, raw
+	}
+	if s.n == 0 || f > s.max {
+		s.max, s.maxRaw = f, raw
+	}
+	if s.n == 0 {
+		s.first = f
+	}
+	s.rising = s.n == 0 || s.rising && f > s.last
+	s.last = f
+	// Welford, "Note on a method for calculating corrected sums of squares and
+	// products", 1962: one pass, and no difference of large sums.
+	s.n++
+	d := f - s.mean
+	s.mean += d / float64(s.n)
+	s.m2 += d * (f - s.mean)
+}
+
+// deviation is the standard deviation.
+func (s *numberStats) deviation() float64 {
+	if s.n < 2 {
+		return 0
+	}
+	return math.Sqrt(s.m2 / float64(s.n))
+}
+
+// String is a range, with the mean where that may say something.
+func (s *numberStats) String() string {
+	if s.n == 0 {
+		return ""
+	}
+	lo, hi := clip(string(s.minRaw), 24), clip(string(s.maxRaw), 24)
+	if lo == hi {
+		return lo
+	}
+	out := lo + ".." + hi
+	if s.n >= 10 && !s.rising {
+		out += ", mean " + shortNumber(s.mean)
+	}
+	return out
+}
+
+// shortNumber has four significant digits, or all before the point.
+func shortNumber(f float64) string {
+	if math.Abs(f) >= 1000 && math.Abs(f) < 1e15 {
+		return strconv.FormatFloat(f, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(f, 'g', 4, 64)
+}
+
+// A dateRange is the first and the last of strings that begin with a date,
+// the year first: then the order of bytes is that of time.
+type dateRange struct {
+	n        int
+	min, max []byte // as spelt
+}
+
+func (d *dateRange) add(raw []byte) {
+	if !isDate(raw) {
+		return
+	}
+	if d.n == 0 || bytes.Compare(raw, d.min) < 0 {
+		d.min = raw
+	}
+	if d.n == 0 || bytes.Compare(raw, d.max) > 0 {
+		d.max = raw
+	}
+	d.n++
+}
+
+// isDate reports whether a JSON string begins as 2024-01-31 or 2024/01/31 does.
+func isDate(raw []byte) bool {
+	if len(raw) < 12 || len(raw) > 42 || raw[5] != '-' && raw[5] != '/' || raw[8] != raw[5] {
+		return false
+	}
+	for i, c := range raw[1:11] {
+		if i != 4 && i != 7 && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return raw[11] == '"' || raw[11] == 'T' || raw[11] == ' '
+}
+
+// A distinct counts the different values of a field while they are few.
+type distinct struct {
+	list []valueCount // in the order of first appearance
+	at   map[string]int
+	many bool // more than could be told apart; list is empty
+}
+
+type valueCount struct {
+	raw   []byte
+	count int
+}
+
+// add counts raw; held is how many values all fields hold.
+func (d *distinct) add(raw []byte, held *int) {
+	if d.many {
+		return
+	}
+	if i, ok := d.at[string(raw)]; ok {
+		d.list[i].count++
+		return
+	}
+	if len(d.list) == maxDistinct || len(raw) > maxDistinctBytes || *held >= maxDistinctAll {
+		*held -= len(d.list)
+		*d = distinct{many: true}
+		return
+	}
+	if d.at == nil {
+		d.at = map[string]int{}
+	}
+	*held++
+	d.at[string(raw)] = len(d.list)
+	d.list = append(d.list, valueCount{raw, 1})
+}
+
+// sorted is most frequent first, equals in document order.
+func (d *distinct) sorted() []valueCount {
+	list := slices.Clone(d.list)
+	slices.SortStableFunc(list, func(a, b valueCount) int { return cmp.Compare(b.count, a.count) })
+	return list
+}
+
+// tell lists the values of a field that has count of them: all if they are
+// few, the most frequent if there are some, nothing where hardly any repeats.
+func (d *distinct) tell(count int) string {
+	if d.many || len(d.list) == 0 || count > 1 && 2*len(d.list) > count {
+		return ""
+	}
+	list := d.sorted()
+	prefix := ""
+	if len(list) > fewDistinct {
+		prefix = strconv.Itoa(len(list)) + " distinct: "
+		list = list[:topDistinct]
+	}
+	var parts []string
+	for _, v := range list {
+		s := clip(strings.ToValidUTF8(string(v.raw), "�"), maxDistinctBytes)
+		if v.count > 1 {
+			s += " ×" + Comma(v.count)
+		}
+		parts = append(parts, s)
+	}
+	sep := " "
+	if prefix != "" {
+		parts = append(parts, "…")
+	}
+	return prefix + strings.Join(parts, sep)
+}
