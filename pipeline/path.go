@@ -16,17 +16,21 @@ import (
 //	items[].user.name     each is []; it may be left out
 //	items[3].name         an index; negative ones are not known
 //	items["a.b"].c        a key that is not a plain word
+//	items[].user?.name    what has no such step, as jq sees it, is passed over
+//	payload|fromjson|.id  a string that holds JSON is entered
 //
 // So "." and what [Path.String] returns are a jq program, as long as every
-// array is spelt out, which it is in what this package prints.
+// array and every string to enter is spelt out, which they are in what this
+// package prints. Elsewhere both are implied, and ? is: fields and the path
+// of an outline mean the same without.
 type Path []Step
 
-// A Step is one key, one index, or each member.
+// A Step is one key, one index, each member, or the way into a string.
 type Step struct {
 	Key   string
 	Index int // used if Kind is StepIndex
 	Kind  StepKind
-	Try   bool // jq's ?: what is of another type is passed over
+	Try   bool // jq's ?: values of another type are passed over
 }
 
 // A StepKind says which part of a [Step] counts.
@@ -36,12 +40,13 @@ const (
 	StepKey   StepKind = iota
 	StepIndex          // an element of an array
 	StepEach           // every element of an array, every value of an object
-	StepJSON           // what a string holds
+	StepJSON           // what a string holds, read as JSON
 )
 
 // ParsePath reads what [Path.String] writes, and what people write instead:
 // a leading "." or "$.", a trailing ".", [*] for [], ."quoted key",
-// ['single quotes'], and bare keys with any character but . [ and ".
+// ['single quotes'], spaces around the | of |fromjson, and bare keys with any
+// character but . [ and ", ? at the end excepted.
 func ParsePath(s string) (Path, error) {
 	fail := func(at int, what string) (Path, error) {
 		return nil, badArguments(`write paths like items.user.name, and odd keys like items["a.b"].c`,
@@ -56,39 +61,87 @@ func ParsePath(s string) (Path, error) {
 		i = 1
 	}
 	for i < len(s) {
+		if step, n := fromJSON(s[i:]); n > 0 {
+			p = append(p, step)
+			i += n
+			continue
+		}
+		var step Step
+		n := 0
 		switch c := s[i]; c {
 		case '.':
 			if i++; i < len(s) && s[i] == '.' {
 				return fail(i, "empty key")
 			}
+			continue
 		case '"':
-			key, n := leadingString(s[i:])
-			if n == 0 {
+			if step.Key, n = leadingString(s[i:]); n == 0 {
 				return fail(i, "string without end")
 			}
-			p = append(p, Step{Key: key})
-			i += n
 		case '[':
-			step, n := bracket(s[i:])
-			if n == 0 {
+			if step, n = bracket(s[i:]); n == 0 {
 				return fail(i, "brackets hold nothing that is an index or a quoted key")
 			}
-			p = append(p, step)
-			i += n
 		default:
-			n := strings.IndexAny(s[i:], `.["`)
-			if n < 0 {
-				n = len(s) - i
-			}
-			step := Step{Key: s[i : i+n]}
-			if step.Key == "*" {
+			n = bareKey(s[i:])
+			if step.Key = s[i : i+n]; step.Key == "*" {
 				step = Step{Kind: StepEach}
 			}
-			p = append(p, step)
-			i += n
 		}
+		i += n
+		for i < len(s) && s[i] == '?' {
+			step.Try = true
+			i++
+		}
+		p = append(p, step)
 	}
 	return p, nil
+}
+
+// fromJSON reads |fromjson or |fromjson? with the | behind it, and returns
+// its length, 0 if s starts with something else.
+func fromJSON(s string) (Step, int) {
+	rest, ok := strings.CutPrefix(strings.TrimLeft(s, " "), "|")
+	if !ok {
+		return Step{}, 0
+	}
+	if rest, ok = strings.CutPrefix(strings.TrimLeft(rest, " "), "fromjson"); !ok {
+		return Step{}, 0
+	}
+	step := Step{Kind: StepJSON, Try: strings.HasPrefix(rest, "?")}
+	rest = strings.TrimLeft(strings.TrimLeft(rest, "?"), " ")
+	if rest != "" && !strings.ContainsRune("|.[", rune(rest[0])) {
+		return Step{}, 0 // |fromjsonp, say, is part of a key
+	}
+	if next, ok := strings.CutPrefix(rest, "|"); ok {
+		// The | of another |fromjson belongs to that.
+		if next = strings.TrimLeft(next, " "); !strings.HasPrefix(next, "fromjson") {
+			rest = next
+		}
+	}
+	return step, len(s) - len(rest)
+}
+
+// bareKey is the length of the key without quotes that s starts with.
+func bareKey(s string) int {
+	n := strings.IndexAny(s, `.["`)
+	if n < 0 {
+		n = len(s)
+	}
+	for i := range n {
+		if s[i] != '|' {
+			continue
+		}
+		// i is not the start: what is |fromjson there was read before.
+		if _, ok := fromJSON(s[i:]); ok > 0 {
+			n = len(strings.TrimRight(s[:i], " "))
+			break
+		}
+	}
+	if key := strings.TrimRight(s[:n], "?"); key != "" {
+		n = len(key)
+	}
+	return n
 }
 
 // bracket reads [], [*], [3], ["key"] or ['key'] and returns its length, 0 if
@@ -132,7 +185,10 @@ func leadingString(s string) (string, int) {
 // String writes p so that [ParsePath] reads it back; "" is the whole document.
 func (p Path) String() string {
 	var b []byte
-	for _, s := range p {
+	for i, s := range p {
+		if i > 0 && p[i-1].Kind == StepJSON && s.Kind != StepJSON {
+			b = append(b, "|."...)
+		}
 		switch {
 		case s.Kind == StepJSON:
 			b = append(b, "|fromjson"...)
@@ -141,12 +197,15 @@ func (p Path) String() string {
 		case s.Kind == StepIndex:
 			b = append(strconv.AppendInt(append(b, '['), int64(s.Index), 10), ']')
 		case isWord(s.Key):
-			if len(b) > 0 {
+			if n := len(b); n > 0 && b[n-1] != '.' {
 				b = append(b, '.')
 			}
 			b = append(b, s.Key...)
 		default:
 			b = append(appendQuoted(append(b, '['), s.Key), ']')
+		}
+		if s.Try {
+			b = append(b, '?')
 		}
 	}
 	return string(b)

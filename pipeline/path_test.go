@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/itchyny/gojq"
 	"pgregory.net/rapid"
 )
 
 func TestParsePath(t *testing.T) {
 	key := func(s string) Step { return Step{Key: s} }
+	try := func(s Step) Step { s.Try = true; return s }
+	inner := Step{Kind: StepJSON}
 	each, third := Step{Kind: StepEach}, Step{Kind: StepIndex, Index: 3}
 	for _, tt := range []struct {
 		in    string
@@ -34,6 +35,30 @@ func TestParsePath(t *testing.T) {
 		{"größe", Path{key("größe")}, `["größe"]`},
 		{`["*"]`, Path{key("*")}, `["*"]`},
 		{`[""]`, Path{key("")}, `[""]`},
+		{"items[].user?.name", Path{key("items"), each, try(key("user")), key("name")}, "items[].user?.name"},
+		{"tags[]?", Path{key("tags"), try(each)}, "tags[]?"},
+		{`["a b"]?[3]?`, Path{try(key("a b")), try(third)}, `["a b"]?[3]?`},
+		{`."a b"?.*??.x`, Path{try(key("a b")), try(each), key("x")}, `["a b"]?[]?.x`},
+		{"a?b", Path{key("a?b")}, `["a?b"]`},
+		{"?", Path{key("?")}, `["?"]`},
+		{`["ok?"]`, Path{key("ok?")}, `["ok?"]`},
+		{"payload|fromjson", Path{key("payload"), inner}, "payload|fromjson"},
+		{"payload|fromjson|.user.name", Path{key("payload"), inner, key("user"), key("name")}, "payload|fromjson|.user.name"},
+		{".payload | fromjson | .[3].x", Path{key("payload"), inner, third, key("x")}, "payload|fromjson|.[3].x"},
+		{"payload? |fromjson?|.[].x?", Path{try(key("payload")), try(inner), each, try(key("x"))}, "payload?|fromjson?|.[].x?"},
+		{`a[]|fromjson|.["a b"]`, Path{key("a"), each, inner, key("a b")}, `a[]|fromjson|.["a b"]`},
+		{"|fromjson", Path{inner}, "|fromjson"},
+		{". | fromjson | .a", Path{inner, key("a")}, "|fromjson|.a"},
+		{"a|fromjson|fromjson?|.b", Path{key("a"), inner, try(inner), key("b")}, "a|fromjson|fromjson?|.b"},
+		{"a|fromjson.b", Path{key("a"), inner, key("b")}, "a|fromjson|.b"},
+		{"a|fromjson|b", Path{key("a"), inner, key("b")}, "a|fromjson|.b"},
+		{"a|fromjson|.", Path{key("a"), inner}, "a|fromjson"},
+		{"a b | fromjson", Path{key("a b"), inner}, `["a b"]|fromjson`},
+		{"a|b", Path{key("a|b")}, `["a|b"]`},
+		{"a|fromjsonp", Path{key("a|fromjsonp")}, `["a|fromjsonp"]`},
+		{"a|fromjson b", Path{key("a|fromjson b")}, `["a|fromjson b"]`},
+		{`["a|fromjson"]`, Path{key("a|fromjson")}, `["a|fromjson"]`},
+		{"fromjson", Path{key("fromjson")}, "fromjson"},
 	} {
 		got, err := ParsePath(tt.in)
 		if err != nil {
@@ -58,13 +83,17 @@ func TestParsePathErrors(t *testing.T) {
 
 func genPath() *rapid.Generator[Path] {
 	step := rapid.Custom(func(t *rapid.T) Step {
-		switch rapid.IntRange(0, 3).Draw(t, "kind") {
+		try := rapid.Bool().Draw(t, "try")
+		switch rapid.IntRange(0, 4).Draw(t, "kind") {
 		case 0:
-			return Step{Kind: StepEach}
+			return Step{Kind: StepEach, Try: try}
 		case 1:
-			return Step{Kind: StepIndex, Index: rapid.IntRange(0, 1<<20).Draw(t, "index")}
+			return Step{Kind: StepIndex, Index: rapid.IntRange(0, 1<<20).Draw(t, "index"), Try: try}
+		case 2:
+			return Step{Kind: StepJSON, Try: try}
 		}
-		return Step{Key: rapid.String().Draw(t, "key")}
+		key := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"a", "if", "and", "fromjson", "?", "a?", "|fromjson", "a | fromjson", "a.b", `"`, "]", "*", "$"}))
+		return Step{Key: key.Draw(t, "key"), Try: try}
 	})
 	return rapid.Custom(func(t *rapid.T) Path { return rapid.SliceOfN(step, 1, 6).Draw(t, "steps") })
 }
@@ -79,8 +108,8 @@ func TestPathReadsBack(t *testing.T) {
 		if d := cmp.Diff(p, got); d != "" {
 			t.Fatal(d)
 		}
-		if _, err := gojq.Parse(p.JQ()); err != nil {
-			t.Fatalf("jq %s: %v", p.JQ(), err)
+		if !compiles(p.JQ()) {
+			t.Fatalf("jq does not take %s", p.JQ())
 		}
 	})
 }
