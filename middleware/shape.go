@@ -80,14 +80,18 @@ func (s *Server) shape(agent string, origin cache.Origin, raw json.RawMessage, p
 
 // lossless tries a form of the only document that loses nothing and fits.
 func (s *Server) lossless(r *result, total int, lim limit) (json.RawMessage, bool, error) {
-	const head = 40 // tokens of the first line, at most
+	const head = 30 // tokens of the first line, if the note is short
 	v := pipeline.Recognise(r.docs[0].text, nil)
 	v, ok := pipeline.Lossless(v, lim.tokens-head)
 	if !ok {
 		return nil, false, nil
 	}
 	n, _ := tokens.Count(v.Data)
-	text := append(fmt.Appendf(nil, "[complete: nothing left out · ~%s instead of ~%s tokens]\n", pipeline.Comma(n), pipeline.Comma(total)), v.Data...)
+	how := ""
+	if v.Note != "" {
+		how = " · " + v.Note
+	}
+	text := append(fmt.Appendf(nil, "[complete: nothing left out%s · ~%s instead of ~%s tokens]\n", how, pipeline.Comma(n), pipeline.Comma(total)), v.Data...)
 	if !lim.fits(text) {
 		return nil, false, nil
 	}

@@ -46,6 +46,15 @@ func genDoc() *rapid.Generator[[]byte] {
 	})
 }
 
+// genRows draws an array of flat objects.
+func genRows() *rapid.Generator[[]byte] {
+	keys := rapid.SampledFrom([]string{"a", "b", "a.b", "", "ü", "a|b", "1"})
+	return rapid.Map(rapid.SliceOfN(rapid.MapOfN(keys, genTree(0), 0, 4), 2, 5), func(rows []map[string]any) []byte {
+		b, _ := json.Marshal(rows)
+		return b
+	})
+}
+
 func decode(t interface{ Fatal(...any) }, data []byte) any {
 	tree, err := decodeTree(data)
 	if err != nil {

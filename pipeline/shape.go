@@ -252,25 +252,31 @@ func (sh *shape) keys() (n int, more bool) {
 // walk calls visit for every path below sh, in document order. The paths are
 // programs that jq runs over the whole document without an error.
 func (sh *shape) walk(at Path, visit func(at Path, sh, parent *shape)) {
-	down := func(step Step, child *shape) {
+	sh.walkFrom(at, false, visit)
+}
+
+// walkFrom is walk for a shape that jq may find null at, where it is missing.
+func (sh *shape) walkFrom(at Path, missing bool, visit func(at Path, sh, parent *shape)) {
+	down := func(step Step, child *shape, missing bool) {
 		at := at.with(step)
 		visit(at, child, sh)
-		child.walk(at, visit)
+		child.walkFrom(at, missing, visit)
 	}
 	if sh.inner != nil {
-		down(Step{Kind: StepJSON, Try: sh.innerMany < sh.count}, sh.inner)
+		down(Step{Kind: StepJSON, Try: missing || sh.innerMany < sh.count}, sh.inner, false)
 	}
-	each := Step{Kind: StepEach, Try: sh.kinds[isArray]+sh.kinds[isObject] < sh.count}
+	each := Step{Kind: StepEach, Try: missing || sh.kinds[isArray]+sh.kinds[isObject] < sh.count}
 	if sh.items != nil && sh.items.count > 0 {
-		down(each, sh.items)
+		down(each, sh.items, false)
 	}
 	if sh.rest != nil {
-		down(each, sh.rest)
+		down(each, sh.rest, false)
 		return
 	}
 	try := sh.kinds[isObject]+sh.kinds[isNull] < sh.count
+	missing = missing || sh.kinds[isNull] > 0
 	for _, f := range sh.fields {
-		down(Step{Key: f.name, Try: try}, f.shape)
+		down(Step{Key: f.name, Try: try}, f.shape, missing || f.shape.count < sh.kinds[isObject])
 	}
 }
 
