@@ -34,7 +34,7 @@ items[]["a.b"][]  number, 1..2
 		{Outline{Path: "items[2]"}, doc, "at items[2]: JSON object of 3 fields, 28 bytes\npaths, for fields; jq: put a dot in front\nitems[2].id  number, 3\nitems[2].s  string, \"b\"\nitems[2][\"a.b\"]  array, 2 items\nitems[2][\"a.b\"][]  number, 1..2\n"},
 		{Outline{}, "{\"a\":1}\n{\"a\":1}\n{\"b\":true}\n", "JSON Lines, the array of 3 lines, 27 bytes\npaths, for fields; jq: put a dot in front\n[]  object\n[].a  number 66%, 1 ×2\n[].b  boolean 33%, true\nsample [0]: {\"a\":1}\n"},
 		{Outline{}, "[]", "JSON array of 0 items, 2 bytes\n"},
-		{Outline{Path: "s"}, `{"s":"{\"x\":1}"}`, "at s: JSON object of 1 field, 7 bytes\npaths, for fields; jq: put a dot in front\ns.x  number, 1\n"},
+		{Outline{Path: "s"}, `{"s":"{\"x\":1}"}`, "at s|fromjson: JSON object of 1 field, 7 bytes\npaths, for fields; jq: put a dot in front\ns|fromjson|.x  number, 1\n"},
 	} {
 		got := apply(t, &tt.o, tt.in)
 		if d := cmp.Diff(tt.want, string(got.Data)); d != "" {
