@@ -10,7 +10,7 @@ import (
 var _ Stage = (*Format)(nil)
 
 // Format writes a document another way. It is a [Stage]; the zero Format
-// is "json".
+// is "json", and leaves text as it is.
 //
 //	json   minified JSON; JSON Lines stay lines
 //	table  a line of field names, a line per record, cells between |
@@ -20,13 +20,16 @@ var _ Stage = (*Format)(nil)
 // A table loses nothing but the order of keys: a cell is a plain string, or
 // JSON where that could be mistaken; an empty cell is a field that the
 // record lacks.
+//
+// Of CSV and TSV, json, table and lines are those of the records. Other text
+// stays as it is with lines and text.
 type Format struct {
 	As string // "json", "table", "lines" or "text"; empty means "json"
 }
 
 func (f *Format) String() string { return "format " + f.As }
 
-// Apply is an [*Error] for an unknown form, for text as anything but text,
+// Apply is an [*Error] for an unknown form, for text as json or a table,
 // and for a table of what are no records.
 func (f *Format) Apply(ctx context.Context, in Value) (Value, error) {
 	t := ticker{ctx: ctx}
@@ -36,11 +39,23 @@ func (f *Format) Apply(ctx context.Context, in Value) (Value, error) {
 		return Value{}, badArguments(`"format" is json, table, lines or text`, "unknown format %s", quotePreview(f.As, 40))
 	}
 	if in.Kind == Text {
-		switch f.As {
-		case "", "text", "lines":
+		if f.As == "" || f.As == "text" {
 			return in, nil
 		}
-		return Value{}, badArguments(`leave "format" out`, "format %s needs JSON; this is text", f.As)
+		records, ok, err := csvRecords(ctx, in)
+		switch {
+		case err != nil:
+			return Value{}, err
+		case ok:
+			in = records
+		case f.As == "lines":
+			return in, nil
+		case in.Items != in.Total:
+			return Value{}, badArguments(`leave "format" out, or select records of CSV with "jq":".[20:40]" instead of offset and limit`,
+				"format %s needs JSON; this is a part of a text", f.As)
+		default:
+			return Value{}, badArguments(`leave "format" out`, "format %s needs JSON, CSV or TSV; this is text", f.As)
+		}
 	}
 	var (
 		out  []byte

@@ -29,7 +29,7 @@ func TestFormat(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ as, in string }{
-		{"xml", "[]"}, {"json", "text"}, {"table", "[1]"}, {"table", `{"a":1}`}, {"table", "[]"}, {"table", `[{"a":1,"a":2}]`},
+		{"xml", "[]"}, {"json", "text"}, {"table", "text"}, {"table", "[1]"}, {"table", `{"a":1}`}, {"table", "[]"}, {"table", `[{"a":1,"a":2}]`},
 	} {
 		applyError(t, &Format{tt.as}, tt.in)
 	}

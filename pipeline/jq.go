@@ -14,7 +14,8 @@ var _ Stage = (*JQ)(nil)
 
 // JQ runs a jq program. It is a [Stage].
 //
-// JSON Lines count as one array of their lines. One output is that JSON,
+// JSON Lines count as one array of their lines, CSV and TSV as one of their
+// records, and other text is one string, as with jq -Rs. One output is that JSON,
 // several are JSON Lines, none is an empty Value; strings stay quoted.
 // Integers of any size and numbers that the program does not compute with
 // keep their spelling. The keys of objects come out sorted, as gojq has no
@@ -54,9 +55,6 @@ func (q *JQ) Check() error {
 // Apply is an [*Error] with code bad_jq for a program that does not parse or
 // fails on this data, and limit_time or limit_memory for one that is stopped.
 func (q *JQ) Apply(ctx context.Context, in Value) (Value, error) {
-	if in.Kind == Text {
-		return Value{}, badArguments("use proxy_search, or offset and limit for lines", "jq needs JSON; this is text")
-	}
 	if stray.Load() >= maxStray {
 		return Value{}, &Error{Code: LimitTime, Text: "jq is busy with programs that do not end", Hint: "use fields, or try again later"}
 	}
@@ -139,7 +137,7 @@ func (p *jqProgram) run(ctx context.Context, in Value) (Value, error) {
 			if halt := (*gojq.HaltError)(nil); errors.As(err, &halt) && halt.Value() == nil {
 				break
 			}
-			return Value{}, runtimeError(err, in)
+			return Value{}, runtimeError(err, tree)
 		}
 		if n++; n > maxOutputs {
 			return Value{}, &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: more than %s outputs", Comma(maxOutputs)),
@@ -163,7 +161,12 @@ func (p *jqProgram) run(ctx context.Context, in Value) (Value, error) {
 
 // input is the document as a tree: shared if the program only reads it.
 func (p *jqProgram) input(ctx context.Context, in Value) (any, error) {
-	tree, err := memoised(in, "jq-tree", func() (any, int64, error) { return parseTree(ctx, in) })
+	tree, err := memoised(in, "jq-tree", func() (any, int64, error) {
+		if in.Kind == Text {
+			return textTree(ctx, in)
+		}
+		return parseTree(ctx, in)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -77,11 +77,14 @@ func slipHint(source string) string {
 }
 
 // runtimeError explains a program that failed on this data.
-func runtimeError(err error, in Value) *Error {
+func runtimeError(err error, tree any) *Error {
 	msg := clip(strings.ToValidUTF8(err.Error(), "�"), 300)
 	e := &Error{Code: BadJQ, Text: "jq: " + msg, Err: err}
-	list := in.Kind == JSONLines || kindOf(in.Data) == '['
+	_, list := tree.([]any)
+	_, text := tree.(string)
 	switch {
+	case text && strings.Contains(msg, "but got: string"), text && strings.Contains(msg, "cannot iterate over: string"):
+		e.Hint = `the document is text, one string: split("\n") | map(select(test("error")))`
 	case list && strings.Contains(msg, "expected an object but got: array"):
 		e.Hint = "an array needs [] before a field; the document is one: .[] | …"
 	case strings.Contains(msg, "cannot iterate over: null"):

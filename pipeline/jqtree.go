@@ -35,6 +35,20 @@ func parseTree(ctx context.Context, in Value) (any, int64, error) {
 	return list, size, nil
 }
 
+// textTree is the records of CSV and TSV, and any other text as a string. It
+// is built behind a memo, so it does not ask for the records there.
+func textTree(ctx context.Context, in Value) (any, int64, error) {
+	if sep := csvSeparator(in); sep != 0 {
+		records, err := readCSV(ctx, in.Data, sep)
+		if err != nil {
+			return nil, 0, err
+		}
+		return parseTree(ctx, records)
+	}
+	s := utf8Text(in.Data)
+	return s, int64(len(s)), nil
+}
+
 func decodeTree(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -96,7 +110,7 @@ func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 		}
 		return strconv.AppendFloat(dst, v, 'f', -1, 64), nil
 	case string:
-		return appendQuoted(dst, v), nil
+		return appendString(dst, v), nil
 	case []any:
 		dst = append(dst, '[')
 		for i, e := range v {
@@ -114,7 +128,7 @@ func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendQuoted(dst, k), ':')
+			dst = append(appendString(dst, k), ':')
 			if dst, err = appendTree(dst, v[k], depth+1); err != nil {
 				return nil, err
 			}

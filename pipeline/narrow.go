@@ -3,25 +3,41 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"iter"
+	"slices"
 )
 
 // A place is what [narrow] found.
 type place struct {
 	Value
-	at   Path // with every array spelt out
+	at   Path // of the first find, as jq takes it: see [tried]
 	many bool // at goes through arrays, so the Value is a list made of the finds
 }
 
 // narrow returns what is at path: one value as itself, several as an array.
-// Strings that hold JSON are entered. An [*Error] names what is there if
-// nothing is at path.
+// CSV and TSV count as their records. Strings that hold JSON are entered, the
+// one that is found included; a step that says so changes nothing, except
+// that each of several strings is entered too. An [*Error] names what is
+// there if nothing is at path.
 func narrow(ctx context.Context, v Value, path Path) (place, error) {
-	if len(path) == 0 {
-		return place{Value: v}, nil
+	if v.Kind == Text && len(path) > 0 {
+		records, ok, err := csvRecords(ctx, v)
+		if err != nil {
+			return place{}, err
+		}
+		if !ok {
+			return place{}, badArguments("leave path out", "path needs JSON, CSV or TSV; this is text")
+		}
+		v = records
 	}
-	if v.Kind == Text {
-		return place{}, badArguments("leave path out", "path needs JSON; this is text")
+	if v.Kind == JSONLines {
+		for len(path) > 0 && path[0].Kind == StepJSON { // the list is no string
+			path = path[1:]
+		}
+	}
+	if len(path) == 0 && (v.Kind != JSON || kindOf(v.Data) != '"') {
+		return place{Value: v}, nil
 	}
 	n := &narrower{tick: ticker{ctx: ctx}}
 	if v.Kind == JSON {
@@ -45,11 +61,15 @@ func narrow(ctx context.Context, v Value, path Path) (place, error) {
 		data = append(append(append(data, '['), bytes.Join(n.found, []byte{','})...), ']')
 	} else {
 		data = n.found[0]
+		if inner, ok := enterString(data); ok {
+			data, n.at = inner, n.at.with(Step{Kind: StepJSON})
+		}
 	}
-	if inner, ok := enterString(data); ok {
-		data = inner
+	at, err := tried(ctx, v, n.at)
+	if err != nil {
+		return place{}, err
 	}
-	return place{derive(v, JSON, data), n.at, n.many}, nil
+	return place{derive(v, JSON, data), at, n.many}, nil
 }
 
 type narrower struct {
@@ -76,7 +96,11 @@ func (n *narrower) walk(value []byte, at, path Path) {
 		return
 	}
 	if inner, ok := enterString(value); ok {
-		value = inner
+		value, at = inner, n.step(at, Step{Kind: StepJSON})
+	}
+	if path[0].Kind == StepJSON {
+		n.walk(value, at, path[1:])
+		return
 	}
 	switch s := path[0]; kindOf(value) {
 	case '[':
@@ -85,7 +109,7 @@ func (n *narrower) walk(value []byte, at, path Path) {
 		n.many = n.many || s.Kind == StepEach
 		for key, e := range members(value) {
 			if s.Kind == StepEach || s.Kind == StepKey && unquote(key) == s.Key {
-				n.walk(e, n.step(at, s), path[1:])
+				n.walk(e, n.step(at, s.strict()), path[1:])
 			}
 		}
 	}
@@ -100,7 +124,7 @@ func (n *narrower) array(elements iter.Seq2[int, []byte], at, path Path) {
 		case s.Kind == StepKey:
 			n.walk(e, n.step(at, Step{Kind: StepEach}), path)
 		case s.Kind == StepEach || s.Index == i:
-			n.walk(e, n.step(at, s), path[1:])
+			n.walk(e, n.step(at, s.strict()), path[1:])
 		}
 	}
 }
@@ -111,4 +135,77 @@ func (n *narrower) step(at Path, s Step) Path {
 		return nil
 	}
 	return at.with(s)
+}
+
+// tried is at with a ? behind each step on which jq, run over v, would stop.
+// What jq passes on as null, as for a missing key, may stop it later.
+func tried(ctx context.Context, v Value, at Path) (Path, error) {
+	t := &trier{tick: ticker{ctx: ctx}, path: slices.Clone(at)}
+	if v.Kind == JSON {
+		t.walk(bytes.TrimSpace(v.Data), 0)
+	} else if len(at) > 0 {
+		for i, e := range items(v) {
+			if at[0].Kind == StepEach || at[0].Index == i {
+				t.walk(e, 1)
+			}
+		}
+	}
+	return t.path, t.err
+}
+
+// A trier goes along a path as jq does: no array and no string is implied.
+type trier struct {
+	tick ticker
+	path Path
+	err  error
+}
+
+// walk applies the steps from i on to value.
+func (t *trier) walk(value []byte, i int) {
+	if t.err == nil {
+		t.err = t.tick.err()
+	}
+	if t.err != nil || i == len(t.path) {
+		return
+	}
+	kind := kindOf(value)
+	switch s := &t.path[i]; {
+	case s.Kind == StepEach && kind == '[':
+		for _, e := range elements(value) {
+			t.walk(e, i+1)
+		}
+	case s.Kind == StepEach && kind == '{':
+		for _, e := range members(value) {
+			t.walk(e, i+1)
+		}
+	case s.Kind == StepIndex && (kind == '[' || kind == 'n'):
+		t.walk(elementAt(value, s.Index), i+1)
+	case s.Kind == StepKey && (kind == '{' || kind == 'n'):
+		found := []byte("null")
+		for key, e := range members(value) {
+			if unquote(key) == s.Key {
+				found = e // the last of several, as in jq
+			}
+		}
+		t.walk(found, i+1)
+	case s.Kind == StepJSON && kind == '"':
+		// fromjson takes scalars too, which is more than [enterString] does.
+		if inner := []byte(unquote(bytes.TrimSpace(value))); json.Valid(inner) {
+			t.walk(bytes.TrimSpace(inner), i+1)
+			return
+		}
+		s.Try = true
+	default:
+		s.Try = true
+	}
+}
+
+// elementAt is null where jq says so: beyond the end, and of null.
+func elementAt(value []byte, index int) []byte {
+	for i, e := range elements(value) {
+		if i == index {
+			return e
+		}
+	}
+	return []byte("null")
 }

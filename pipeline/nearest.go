@@ -34,10 +34,11 @@ func missing(ctx context.Context, in Value, m *mask) error {
 
 // noSuchPath names the paths that path may have meant.
 func noSuchPath(path Path, known []Path) *Error {
-	near := nearest(path, known, 5)
-	names := make([]string, len(near))
-	for i, p := range near {
-		names[i] = clip(p.String(), 80)
+	var names []string
+	for _, p := range nearest(path, known, 5) {
+		if name := p.String(); len(name) <= 120 { // a part of a path leads nowhere
+			names = append(names, name)
+		}
 	}
 	hint := "proxy_explore shows which fields exist"
 	if len(names) > 0 {

@@ -34,7 +34,7 @@ items[]["a.b"][]?  number, 1..2
 		{Outline{Path: "items[2]"}, doc, "at items[2]: JSON object of 3 fields, 28 bytes\npaths, for fields; jq: put a dot in front\nitems[2].id  3\nitems[2].s  \"b\"\nitems[2][\"a.b\"]  array, 2 items\nitems[2][\"a.b\"][]  number, 1..2\n"},
 		{Outline{}, "{\"a\":1}\n{\"a\":1}\n{\"b\":true}\n", "JSON Lines, the array of 3 lines, 27 bytes\npaths, for fields; jq: put a dot in front\n[]  object\n[].a  number, in 67%, 1 ×2\n[].b  boolean, in 33%, true\n[0] {\"a\":1}\n"},
 		{Outline{}, "[]", "JSON array of 0 items, 2 bytes\n"},
-		{Outline{Path: "s"}, `{"s":"{\"x\":1}"}`, "at s: JSON object of 1 field, 7 bytes\npaths, for fields; jq: put a dot in front\ns.x  1\n"},
+		{Outline{Path: "s"}, `{"s":"{\"x\":1}"}`, "at s|fromjson: JSON object of 1 field, 7 bytes\npaths, for fields; jq: put a dot in front\ns|fromjson|.x  1\n"},
 	} {
 		got := apply(t, &tt.o, tt.in)
 		if d := cmp.Diff(tt.want, string(got.Data)); d != "" {
@@ -72,8 +72,8 @@ func outlinePaths(text []byte) []string {
 	_, list, _ := strings.Cut(string(text), "jq: put a dot in front\n")
 	var paths []string
 	for line := range strings.Lines(list) {
-		if path, _, ok := strings.Cut(line, "  "); ok && !strings.HasPrefix(line, "sample ") && !strings.HasPrefix(line, "…") {
-			paths = append(paths, path)
+		if !strings.HasPrefix(line, "sample ") && !strings.HasPrefix(line, "…") {
+			paths = append(paths, previewPath(line))
 		}
 	}
 	return paths

@@ -13,8 +13,12 @@ var _ Stage = (*Project)(nil)
 //
 // The output is minified and else spelt as the input. Objects stay, even if
 // empty, so records keep their number and order; what is no container and
-// stands where a path goes deeper is left out. With both lists, Exclude
-// applies to what Fields kept. The zero Project minifies.
+// stands where a path goes deeper is left out. A string that holds JSON is
+// the container that it holds where a path of Fields goes deeper, and where
+// one of Exclude ends inside; else it stays a string. With both lists,
+// Exclude applies to what Fields kept. The zero Project minifies.
+//
+// Of CSV and TSV the records are projected, to JSON Lines.
 type Project struct {
 	Fields  []string // paths to keep; none keeps all
 	Exclude []string // paths to leave out
@@ -29,7 +33,15 @@ func (p *Project) String() string {
 // told in the Note.
 func (p *Project) Apply(ctx context.Context, in Value) (Value, error) {
 	if in.Kind == Text {
-		return Value{}, badArguments("use proxy_search, or offset and limit for lines", "fields and exclude need JSON; this is text")
+		records, ok, err := csvRecords(ctx, in)
+		if err != nil {
+			return Value{}, err
+		}
+		if !ok {
+			return Value{}, badArguments(`use proxy_search, "offset" and "limit" for lines, or "jq":"split(\"\\n\") | map(select(test(\"error\")))"`,
+				"fields and exclude need JSON, CSV or TSV; this is text")
+		}
+		in = records
 	}
 	keep, err := newMask(p.Fields)
 	if err != nil {
@@ -91,12 +103,18 @@ func (w *projector) lines(dst, data []byte, keep, drop *mask) ([]byte, error) {
 func (w *projector) both(dst, data []byte, keep, drop []*mask) ([]byte, error) {
 	var err error
 	if len(keep) > 0 {
+		if inner, ok := enterString(data); ok && !anyLeaf(keep) {
+			data = inner
+		}
 		start := len(dst)
 		if dst, err = w.include(dst, data, keep); err != nil || len(drop) == 0 {
 			return dst, err
 		}
 		data = append([]byte(nil), dst[start:]...)
 		dst = dst[:start]
+	}
+	if len(drop) == 0 {
+		return appendMinified(dst, data), nil
 	}
 	return w.exclude(dst, data, drop)
 }
@@ -127,6 +145,8 @@ func newMask(fields []string) (*mask, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Strings that hold JSON are entered anyway.
+		path = slices.DeleteFunc(path, func(s Step) bool { return s.Kind == StepJSON })
 		root.paths = append(root.paths, path)
 		node := root
 		for _, s := range path {
@@ -179,9 +199,10 @@ func (m *mask) implied() *mask {
 // A projector walks a document along masks. Several are active at once,
 // where items.name and items[3].id meet.
 type projector struct {
-	tick ticker
-	bufs [][]*mask // scratch, one a level
-	deep int
+	tick    ticker
+	bufs    [][]*mask // scratch, one a level
+	deep    int
+	dropped int // values that exclude left out
 }
 
 // next collects into scratch the masks that apply to a member or element.
@@ -249,7 +270,11 @@ func (w *projector) include(dst, data []byte, active []*mask) ([]byte, error) {
 		if w.plain(active) {
 			return appendMinified(dst, data), nil
 		}
-		if _, err := w.includeParts(nil, data, active); err != nil {
+		inside := data
+		if inner, ok := enterString(data); ok {
+			inside = inner
+		}
+		if _, err := w.includeParts(nil, inside, active); err != nil {
 			return dst, err
 		}
 		return appendMinified(dst, data), nil
@@ -272,8 +297,15 @@ func (w *projector) includeParts(dst, data []byte, active []*mask) ([]byte, erro
 	w.deep++
 	defer func() { w.deep-- }()
 	add := func(next []*mask, value []byte, prefix []byte) (err error) {
-		if len(next) == 0 || !isOpen(value) && !anyLeaf(next) {
+		if len(next) == 0 {
 			return w.tick.err()
+		}
+		if !isOpen(value) && !anyLeaf(next) {
+			inner, ok := enterString(value)
+			if !ok {
+				return w.tick.err()
+			}
+			value = inner
 		}
 		if c := dst[len(dst)-1]; c != '{' && c != '[' {
 			dst = append(dst, ',')
@@ -317,23 +349,40 @@ func (w *projector) parts(dst *[]byte, data []byte, active []*mask, add func(nex
 	return false, nil
 }
 
-// exclude appends data without the parts that active names.
+// exclude appends data without the parts that active names. A string that
+// holds none of them stays as it is.
 func (w *projector) exclude(dst, data []byte, active []*mask) ([]byte, error) {
+	inner, ok := enterString(data)
+	if !ok {
+		return w.excludeParts(dst, data, active)
+	}
+	start, before := len(dst), w.dropped
+	dst, err := w.excludeParts(dst, inner, active)
+	if err == nil && w.dropped == before {
+		dst = appendMinified(dst[:start], data)
+	}
+	return dst, err
+}
+
+func (w *projector) excludeParts(dst, data []byte, active []*mask) ([]byte, error) {
 	w.deep++
 	defer func() { w.deep-- }()
 	add := func(next []*mask, value []byte, prefix []byte) (err error) {
 		if anyLeaf(next) {
+			w.dropped++
 			return w.tick.err()
 		}
 		if c := dst[len(dst)-1]; c != '{' && c != '[' {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, prefix...)
-		if len(next) == 0 || !isOpen(value) {
+		if len(next) == 0 {
 			dst = appendMinified(dst, value)
 			return w.tick.err()
 		}
-		dst, err = w.exclude(dst, value, next)
+		if dst, err = w.exclude(dst, value, next); err == nil {
+			err = w.tick.err()
+		}
 		return err
 	}
 	if container, err := w.parts(&dst, data, active, add); container {

@@ -252,31 +252,37 @@ func (sh *shape) keys() (n int, more bool) {
 // walk calls visit for every path below sh, in document order. The paths are
 // programs that jq runs over the whole document without an error.
 func (sh *shape) walk(at Path, visit func(at Path, sh, parent *shape)) {
-	sh.walkFrom(at, false, visit)
+	sh.walkFrom(at, false, false, visit)
 }
 
-// walkFrom is walk for a shape that jq may find null at, where it is missing.
-func (sh *shape) walkFrom(at Path, missing bool, visit func(at Path, sh, parent *shape)) {
-	down := func(step Step, child *shape, missing bool) {
+// walkFrom is walk for a shape that jq may find null at, where it is missing,
+// or that the path leads to among other things: [] takes the values of objects
+// also where it is meant for arrays.
+func (sh *shape) walkFrom(at Path, missing, astray bool, visit func(at Path, sh, parent *shape)) {
+	down := func(step Step, child *shape, missing, astray bool) {
+		step.Try = step.Try || astray
 		at := at.with(step)
 		visit(at, child, sh)
-		child.walkFrom(at, missing, visit)
+		child.walkFrom(at, missing, astray, visit)
 	}
 	if sh.inner != nil {
-		down(Step{Kind: StepJSON, Try: missing || sh.innerMany < sh.count}, sh.inner, false)
+		// Other strings may be JSON too, as "42" is.
+		others := sh.innerMany < sh.count
+		down(Step{Kind: StepJSON, Try: missing || others}, sh.inner, false, astray || others)
 	}
 	each := Step{Kind: StepEach, Try: missing || sh.kinds[isArray]+sh.kinds[isObject] < sh.count}
+	mixed := astray || sh.kinds[isArray] > 0 && sh.kinds[isObject] > 0
 	if sh.items != nil && sh.items.count > 0 {
-		down(each, sh.items, false)
+		down(each, sh.items, false, mixed)
 	}
 	if sh.rest != nil {
-		down(each, sh.rest, false)
+		down(each, sh.rest, false, mixed)
 		return
 	}
 	try := sh.kinds[isObject]+sh.kinds[isNull] < sh.count
 	missing = missing || sh.kinds[isNull] > 0
 	for _, f := range sh.fields {
-		down(Step{Key: f.name, Try: try}, f.shape, missing || f.shape.count < sh.kinds[isObject])
+		down(Step{Key: f.name, Try: try}, f.shape, missing || f.shape.count < sh.kinds[isObject], astray)
 	}
 }
 

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"unicode/utf8"
+
+	"rlmproxy/pipeline/tokens"
 )
 
 var _ Stage = (*Slice)(nil)
 
-// Slice keeps a page: elements of an array, lines of text or of JSON Lines,
-// members of an object. It is a [Stage].
+// Slice keeps a page: elements of an array, members of an object, lines of
+// text or of JSON Lines; of a text whose lines are too long to be pages,
+// pieces. It is a [Stage].
 //
 // Pages put together give back the items of the original, each spelt as it
 // was. A page beyond the end is empty, with a note that says where the end
@@ -19,99 +23,197 @@ type Slice struct {
 	Limit  int // items to keep; 0 keeps the rest
 }
 
+const (
+	// longLine bytes, on the average, are more than a page of a few lines
+	// should have; pieceSize is what a piece has at most.
+	longLine  = 2000
+	pieceSize = 1000
+)
+
 func (s *Slice) String() string { return fmt.Sprintf("slice offset=%d limit=%d", s.Offset, s.Limit) }
 
 // Apply is an [*Error] if a setting is negative.
 func (s *Slice) Apply(ctx context.Context, in Value) (Value, error) {
-	if s.Offset < 0 || s.Limit < 0 {
-		return Value{}, badArguments(`count from 0, e.g. "offset":0,"limit":20`,
-			"offset %d and limit %d: neither may be negative", s.Offset, s.Limit)
-	}
-	if s.Offset == 0 && s.Limit == 0 {
-		return in, nil
-	}
-	p := pager{Slice: *s, tick: ticker{ctx: ctx}}
-	data, err := p.page(in)
-	if err != nil {
+	if err := s.check(); err != nil {
 		return Value{}, err
 	}
-	out := Value{Kind: in.Kind, Data: data, Unit: counted(in.Kind, nil, nil).Unit, Items: p.kept, Total: p.seen, Note: in.Note}
-	switch {
-	case in.Kind == JSON && kindOf(in.Data) == '[':
-		out.Unit = "items"
-	case in.Kind == JSON && kindOf(in.Data) == '{':
-		out.Unit = "fields"
-	case in.Kind == JSON:
-		return in, nil // a scalar has no pages
+	if s.Offset == 0 && s.Limit == 0 || isScalar(in) {
+		return in, nil
 	}
-	if s.Offset >= p.seen && s.Offset > 0 {
-		out.addNote(fmt.Sprintf("offset %s is beyond the end: %s in all", Comma(s.Offset), plural(p.seen, out.Unit)))
+	p := pager{Slice: *s, tick: ticker{ctx: ctx}, left: -1}
+	return p.apply(in)
+}
+
+// Fill is Apply for a page that costs at most budget tokens: of the items
+// that Apply keeps, the first ones that fit, but one at least. next is the
+// Offset of the page behind, 0 if this is the last. A document without items
+// is returned whole.
+func (s *Slice) Fill(ctx context.Context, in Value, budget int) (page Value, next int, err error) {
+	if err := s.check(); err != nil {
+		return Value{}, 0, err
 	}
-	return out, nil
+	if isScalar(in) {
+		return in, 0, nil
+	}
+	p := pager{Slice: *s, tick: ticker{ctx: ctx}, left: max(budget, 0)}
+	page, err = p.apply(in)
+	if err != nil {
+		return Value{}, 0, err
+	}
+	// The items were counted one by one; together, with what stands around
+	// them, they may be a little more.
+	for page.Items > 1 && !tokens.AtMost(page.Data, budget) {
+		if err := ctx.Err(); err != nil {
+			return Value{}, 0, err
+		}
+		page.Items--
+		page.Data = p.until(page.Items)
+	}
+	if next = s.Offset + page.Items; next >= page.Total {
+		next = 0
+	}
+	return page, next, nil
+}
+
+func (s *Slice) check() error {
+	if s.Offset < 0 || s.Limit < 0 {
+		return badArguments(`count from 0, e.g. "offset":0,"limit":20`,
+			"offset %d and limit %d: neither may be negative", s.Offset, s.Limit)
+	}
+	return nil
+}
+
+// isScalar reports that v is one value, which has no pages.
+func isScalar(v Value) bool {
+	k := kindOf(v.Data)
+	return v.Kind == JSON && k != '[' && k != '{'
+}
+
+// pieces reports whether v is paged in pieces, as its lines are too long: one
+// line of 40 KB, say.
+func pieces(v Value) bool {
+	return v.Kind == Text && len(v.Data) > longLine && len(v.Data) > longLine*countLines(v.Data)
 }
 
 // A pager counts every item and keeps those of the page.
 type pager struct {
 	Slice
 	tick       ticker
+	left       int // tokens; negative is no limit
 	seen, kept int
+	full       bool // what comes is not on the page any more
+	out        []byte
+	ends       []int // of the items in out, if tokens count
+	end        byte  // the bracket behind the last, or 0
 }
 
-// take reports whether the next item is on the page.
-func (p *pager) take() bool {
+// apply returns the page of in, which is no scalar.
+func (p *pager) apply(in Value) (Value, error) {
+	unit, err := p.page(in)
+	if err != nil {
+		return Value{}, err
+	}
+	out := Value{Kind: in.Kind, Data: p.out, Unit: unit, Items: p.kept, Total: p.seen, Note: in.Note}
+	if p.Offset >= p.seen && p.Offset > 0 {
+		out.addNote(fmt.Sprintf("offset %s is beyond the end: %s in all", Comma(p.Offset), plural(p.seen, unit)))
+	}
+	return out, nil
+}
+
+// take appends the next item, made of parts, if it is on the page, with sep
+// before it unless it is the first.
+func (p *pager) take(sep string, parts ...[]byte) error {
 	n := p.seen
 	p.seen++
-	if n < p.Offset || p.Limit > 0 && n-p.Offset >= p.Limit {
-		return false
+	if p.full || n < p.Offset || p.Limit > 0 && n-p.Offset >= p.Limit {
+		return p.tick.err()
+	}
+	start := len(p.out)
+	if p.kept > 0 {
+		p.out = append(p.out, sep...)
+	}
+	for _, part := range parts {
+		p.out = append(p.out, part...)
+	}
+	if p.left >= 0 {
+		item := p.out[start:]
+		if fits := tokens.AtMost(item, p.left); fits {
+			cost, _ := tokens.Count(item)
+			p.left = max(p.left-cost, 0)
+		} else if p.full = true; p.kept > 0 {
+			p.out = p.out[:start]
+			return p.tick.err()
+		}
+		p.ends = append(p.ends, len(p.out))
 	}
 	p.kept++
-	return true
+	return p.tick.err()
 }
 
-func (p *pager) page(in Value) ([]byte, error) {
-	var out []byte
-	sep := func() {
-		if p.kept > 1 {
-			out = append(out, ',')
-		}
+// until is the page with its first n items only.
+func (p *pager) until(n int) []byte {
+	out := p.out[:p.ends[n-1]:p.ends[n-1]]
+	if p.end != 0 {
+		out = append(out, p.end)
 	}
+	return out
+}
+
+// page collects the page of in and returns what its items are.
+func (p *pager) page(in Value) (unit string, err error) {
 	switch {
+	case pieces(in):
+		for data := in.Data; len(data) > 0 && err == nil; {
+			n := pieceEnd(data)
+			err = p.take("", data[:n])
+			data = data[n:]
+		}
+		return "pieces", err
 	case in.Kind != JSON:
 		for line := range bytes.Lines(in.Data) {
 			if in.Kind == JSONLines && len(bytes.TrimSpace(line)) == 0 {
 				continue
 			}
-			if p.take() {
-				out = append(out, line...)
-			}
-			if err := p.tick.err(); err != nil {
-				return nil, err
+			if err = p.take("", line); err != nil {
+				break
 			}
 		}
+		return "lines", err
 	case kindOf(in.Data) == '[':
-		out = append(out, '[')
+		p.out, p.end = append(p.out, '['), ']'
 		for _, value := range elements(in.Data) {
-			if p.take() {
-				sep()
-				out = append(out, value...)
-			}
-			if err := p.tick.err(); err != nil {
-				return nil, err
+			if err = p.take(",", value); err != nil {
+				break
 			}
 		}
-		out = append(out, ']')
-	case kindOf(in.Data) == '{':
-		out = append(out, '{')
-		for key, value := range members(in.Data) {
-			if p.take() {
-				sep()
-				out = append(append(append(out, key...), ':'), value...)
-			}
-			if err := p.tick.err(); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, '}')
+		p.out = append(p.out, p.end)
+		return "items", err
 	}
-	return out, nil
+	p.out, p.end = append(p.out, '{'), '}'
+	for key, value := range members(in.Data) {
+		if err = p.take(",", key, []byte{':'}, value); err != nil {
+			break
+		}
+	}
+	p.out = append(p.out, p.end)
+	return "fields", err
+}
+
+// pieceEnd is the length of the piece that data starts with: pieceSize, or
+// up to three bytes less so that it ends between runes. Where no UTF-8 is,
+// it may end anywhere.
+func pieceEnd(data []byte) int {
+	if len(data) <= pieceSize {
+		return len(data)
+	}
+	for back := 1; back < utf8.UTFMax; back++ {
+		start := pieceSize - back
+		if utf8.RuneStart(data[start]) {
+			if _, size := utf8.DecodeRune(data[start:]); size > back {
+				return start
+			}
+			break
+		}
+	}
+	return pieceSize
 }

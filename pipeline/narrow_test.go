@@ -1,0 +1,353 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestNarrow(t *testing.T) {
+	const csv = "id,name,city\n1,ann,Oslo\n2,bob,Rome\n"
+	for _, tt := range []struct{ in, path, want, at string }{
+		{`{"a":{"b":1}}`, "a.b", `1`, "a.b"},
+		{`[{"a":1},{"a":2}]`, "a", `[1,2]`, "[].a"},
+		{`[{"a":1},null,{}]`, "a", `[1]`, "[].a"},
+		{`[{"a":1},3,{"a":2}]`, "a", `[1,2]`, "[].a?"},
+		{`[{"a":[{"b":1}]},{}]`, "a.b", `[1]`, "[].a[]?.b"},
+		{`[{"a":[{"b":1}]},{"a":{"b":2}}]`, "a.b", `[1,2]`, "[].a[].b?"},
+		{`{"a":[1,"x",null,[2]]}`, "a[][]", `[2]`, "a[][]?"},
+		{`{"a":[1]}`, "a?[0]?", `1`, "a[0]"},
+		{`[{"a":[1]},{"a":7},{}]`, "a[0]", `[1]`, "[].a[0]?"},
+		{`{"s":"{\"x\":1}"}`, "s", `{"x":1}`, "s|fromjson"},
+		{`{"s":"{\"x\":1}"}`, "s|fromjson", `{"x":1}`, "s|fromjson"},
+		{`{"s":"{\"x\":1}"}`, "s.x", `1`, "s|fromjson|.x"},
+		{`{"s":"{\"x\":1}"}`, "s | fromjson? | .x?", `1`, "s|fromjson|.x"},
+		{`{"s":{"x":1}}`, "s|fromjson|.x", `1`, "s.x"},
+		{`{"s":"x"}`, "s|fromjson", `"x"`, "s"},
+		{`[{"s":"{\"x\":1}"},{"s":{"x":2}},{"s":"z"}]`, "s.x", `[1,2]`, "[].s|fromjson?|.x"},
+		{`[{"s":"{\"x\":1}"},{"s":"7"}]`, "s.x", `[1]`, "[].s|fromjson|.x?"},
+		{`[{"s":"[1]"},{"s":"[2,3]"}]`, "s|fromjson", `[[1],[2,3]]`, "[].s|fromjson"},
+		{`[{"s":"[1]"},{"s":"[2,3]"}]`, "s", `["[1]","[2,3]"]`, "[].s"},
+		{`["{\"x\":\"{\\\"y\\\":[1]}\"}"]`, "x.y[]", `[1]`, "[]|fromjson|.x|fromjson|.y[]"},
+		{`{"a b":"[{\"c d\":1}]"}`, `["a b"]["c d"]`, `[1]`, `["a b"]|fromjson|.[]["c d"]`},
+		{"{\"a\":1}\n{\"a\":2}\n", "a", `[1,2]`, "[].a"},
+		{"{\"a\":1}\n{\"a\":2}\n", "|fromjson|.[1].a", `2`, "[1].a"},
+		{csv, "city", `["Oslo","Rome"]`, "[].city"},
+		{csv, "[1].id", `2`, "[1].id"},
+	} {
+		path, err := ParsePath(tt.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := Recognise([]byte(tt.in), memoMap())
+		got, err := narrow(context.Background(), v, path)
+		if err != nil {
+			t.Errorf("%s of %s: %v", tt.path, tt.in, err)
+			continue
+		}
+		if string(got.Data) != tt.want || got.at.String() != tt.at {
+			t.Errorf("%s of %s: %s at %s, want %s at %s", tt.path, tt.in, got.Data, got.at, tt.want, tt.at)
+		}
+		if _, err := (&JQ{got.at.JQ()}).Apply(context.Background(), v); err != nil {
+			t.Errorf("%s of %s: jq %s: %v", tt.path, tt.in, got.at.JQ(), err)
+		}
+	}
+}
+
+// TestNarrowString is about a document that is a string, which only another
+// stage can hand on.
+func TestNarrowString(t *testing.T) {
+	v := Value{Kind: JSON, Data: []byte(` "{\"x\":[1,2]}"`)}
+	for _, tt := range []struct{ path, want, at string }{
+		{"", `{"x":[1,2]}`, "|fromjson"},
+		{"|fromjson", `{"x":[1,2]}`, "|fromjson"},
+		{"x[1]", `2`, "|fromjson|.x[1]"},
+		{"|fromjson|.x", `[1,2]`, "|fromjson|.x"},
+	} {
+		path, err := ParsePath(tt.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := narrow(context.Background(), v, path)
+		if err != nil || string(got.Data) != tt.want || got.at.String() != tt.at {
+			t.Errorf("%q: %s at %q, %v; want %s at %q", tt.path, got.Data, got.at, err, tt.want, tt.at)
+		}
+		if out := runJQ(t, v, got.at.JQ()); out != tt.want {
+			t.Errorf("jq %s: %s, want %s", got.at.JQ(), out, tt.want)
+		}
+	}
+}
+
+// A mould is what all values at one place of a document are alike in.
+type mould struct {
+	kind   byte // '{', '[', '"' for a string with JSON, 0 for a scalar
+	keys   []string
+	inside []*mould
+}
+
+func drawMould(t *rapid.T, depth int, container bool) *mould {
+	m := &mould{}
+	if container {
+		m.kind = rapid.SampledFrom([]byte("{[")).Draw(t, "kind")
+	} else if depth > 0 {
+		m.kind = rapid.SampledFrom([]byte("{[\"\x00")).Draw(t, "kind")
+	}
+	switch m.kind {
+	case '{':
+		keys := rapid.SampledFrom([]string{"a", "b", "c", "a.b", "x y", `q"`, "", "ü", "a|b", "|fromjson", "b?", "if"})
+		m.keys = rapid.SliceOfNDistinct(keys, 1, 3, rapid.ID).Draw(t, "keys")
+		for range m.keys {
+			m.inside = append(m.inside, drawMould(t, depth-1, false))
+		}
+	case '[', '"':
+		m.inside = []*mould{drawMould(t, depth-1, m.kind == '"')}
+	}
+	return m
+}
+
+// draw is a document of this mould: arrays have an element at least.
+func (m *mould) draw(t *rapid.T) any {
+	switch m.kind {
+	case '{':
+		o := map[string]any{}
+		for i, k := range m.keys {
+			o[k] = m.inside[i].draw(t)
+		}
+		return o
+	case '[':
+		l := []any{}
+		for range rapid.IntRange(1, 3).Draw(t, "len") {
+			l = append(l, m.inside[0].draw(t))
+		}
+		return l
+	case '"':
+		b, err := json.Marshal(m.inside[0].draw(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	return rapid.SampledFrom([]any{nil, true, "x", "7", `"y"`, json.Number("1.50"), json.Number("9007199254740993")}).Draw(t, "scalar")
+}
+
+// path is one that leads somewhere in every document of this mould.
+func (m *mould) path(t *rapid.T) Path {
+	var p Path
+	for m.kind != 0 && (len(p) == 0 || rapid.IntRange(0, 4).Draw(t, "go on") > 0) {
+		n := 0
+		switch m.kind {
+		case '{':
+			n = rapid.IntRange(0, len(m.keys)-1).Draw(t, "key")
+			p = append(p, Step{Key: m.keys[n]})
+		case '[':
+			p = append(p, Step{Kind: rapid.SampledFrom([]StepKind{StepEach, StepEach, StepIndex}).Draw(t, "step")})
+		case '"':
+			p = append(p, Step{Kind: StepJSON})
+		}
+		m = m.inside[n]
+	}
+	return p
+}
+
+// entered is tree with what its strings hold for them.
+func entered(tree any) any {
+	switch v := tree.(type) {
+	case string:
+		var inner any
+		if !isContainer([]byte(v)) {
+			return v
+		}
+		inner, err := decodeTree([]byte(v))
+		if err != nil {
+			return v
+		}
+		return entered(inner)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = entered(e)
+		}
+		return out
+	case map[string]any:
+		out := map[string]any{}
+		for k, e := range v {
+			out[k] = entered(e)
+		}
+		return out
+	}
+	return tree
+}
+
+// reached are the values at p in an entered tree, in document order.
+func reached(tree any, p Path) []any {
+	if len(p) == 0 {
+		return []any{tree}
+	}
+	switch v := tree.(type) {
+	case []any:
+		if p[0].Kind == StepIndex {
+			return reached(v[p[0].Index], p[1:])
+		}
+		var out []any
+		for _, e := range v {
+			out = append(out, reached(e, p[1:])...)
+		}
+		return out
+	case map[string]any:
+		return reached(v[p[0].Key], p[1:])
+	}
+	return nil
+}
+
+func withoutJSON(p Path) Path {
+	var out Path
+	for _, s := range p {
+		if s.Kind != StepJSON {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// outputs are the values that a jq program gave, entered.
+func outputs(t *rapid.T, v Value) []any {
+	if v.Kind == JSON {
+		return []any{entered(decode(t, v.Data))}
+	}
+	var out []any
+	for line := range records(v.Data) {
+		out = append(out, entered(decode(t, line)))
+	}
+	return out
+}
+
+// TestPathsWorkEverywhere: a path as it is written means the same in fields,
+// in jq and as the path of an outline, whatever strings hold JSON.
+func TestPathsWorkEverywhere(t *testing.T) {
+	ctx := context.Background()
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawMould(t, 4, true)
+		if rapid.Bool().Draw(t, "in a string") {
+			m = &mould{kind: '"', inside: []*mould{m}}
+		}
+		doc, err := json.Marshal(m.draw(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := counted(JSON, doc, memoMap())
+		p := m.path(t)
+		text := p.String()
+		tree := entered(decode(t, doc))
+		want := reached(tree, withoutJSON(p))
+
+		out, err := (&JQ{"." + text}).Apply(ctx, v)
+		if err != nil {
+			t.Fatalf("jq .%s of %s: %v", text, doc, err)
+		}
+		if d := cmp.Diff(want, outputs(t, out)); d != "" {
+			t.Fatalf("jq .%s of %s:\n%s", text, doc, d)
+		}
+
+		read, err := ParsePath(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := narrow(ctx, v, read)
+		if err != nil {
+			t.Fatalf("path %s of %s: %v", text, doc, err)
+		}
+		found := []any{entered(decode(t, at.Data))}
+		if at.many {
+			found = found[0].([]any)
+		}
+		if d := cmp.Diff(want, found); d != "" {
+			t.Fatalf("path %s of %s:\n%s", text, doc, d)
+		}
+		// What is printed has the same value without any string entered by us.
+		out, err = (&JQ{at.at.JQ()}).Apply(ctx, v)
+		if err != nil {
+			t.Fatalf("path %s was said to be at %s of %s: %v", text, at.at, doc, err)
+		}
+		if d := cmp.Diff(want, outputs(t, out)); d != "" {
+			t.Fatalf("jq %s of %s:\n%s", at.at.JQ(), doc, d)
+		}
+		if !at.many && cmp.Diff(decode(t, at.Data), decode(t, out.Data)) != "" {
+			t.Fatalf("jq %s of %s: %s, not %s", at.at.JQ(), doc, out.Data, at.Data)
+		}
+
+		if out, err = (&Project{Fields: []string{text}}).Apply(ctx, v); err != nil {
+			t.Fatalf("fields %s of %s: %v", text, doc, err)
+		}
+		all := tree
+		if mask := withoutJSON(p); len(mask) > 0 {
+			all = naiveInclude(tree, []Path{mask})
+		}
+		if d := cmp.Diff(all, entered(decode(t, out.Data))); d != "" {
+			t.Fatalf("fields %s of %s:\n%s", text, doc, d)
+		}
+
+		if len(withoutJSON(p)) == 0 {
+			return
+		}
+		if out, err = (&Project{Exclude: []string{text}}).Apply(ctx, v); err != nil {
+			t.Fatalf("exclude %s of %s: %v", text, doc, err)
+		}
+		if d := cmp.Diff(naiveExclude(tree, []Path{withoutJSON(p)}), entered(decode(t, out.Data))); d != "" {
+			t.Fatalf("exclude %s of %s:\n%s", text, doc, d)
+		}
+	})
+}
+
+// TestTryNeverFails: with ? behind each step, jq passes over whatever does
+// not fit, and so does what narrow prints for a document of mixed types.
+func TestTryNeverFails(t *testing.T) {
+	ctx := context.Background()
+	rapid.Check(t, func(t *rapid.T) {
+		doc := genDoc().Draw(t, "doc")
+		steps := rapid.SampledFrom([]Step{{Key: "a"}, {Key: "b"}, {Key: "a.b"}, {Key: "j"}, {Kind: StepEach}, {Kind: StepIndex}, {Kind: StepIndex, Index: 1}, {Kind: StepJSON}})
+		p := Path(rapid.SliceOfN(steps, 1, 5).Draw(t, "path"))
+		v := Recognise(doc, nil)
+		all := append(Path(nil), p...)
+		for i := range all {
+			all[i].Try = true
+		}
+		if _, err := (&JQ{all.JQ()}).Apply(ctx, v); err != nil {
+			t.Fatalf("jq %s of %s: %v", all.JQ(), doc, err)
+		}
+		at, err := narrow(ctx, v, p)
+		if e := (*Error)(nil); errors.As(err, &e) {
+			return // it is nowhere
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (&JQ{at.at.JQ()}).Apply(ctx, v); err != nil {
+			t.Fatalf("path %s was said to be at %s of %s: %v", p, at.at, doc, err)
+		}
+		again, err := narrow(ctx, v, at.at)
+		if err != nil {
+			t.Fatalf("path %s was said to be at %s of %s: %v", p, at.at, doc, err)
+		}
+		if d := cmp.Diff(at.at, again.at); d != "" {
+			t.Fatalf("path %s and its own path in %s:\n%s", p, doc, d)
+		}
+	})
+}
+
+func TestNarrowErrors(t *testing.T) {
+	for _, tt := range []struct{ in, path, text, hint string }{
+		{"plain text", "a", "path needs JSON, CSV or TSV", "leave path out"},
+		{"id,name\n1,ann\n2,bob\n", "nmae", "no field nmae", "[].name"},
+		{`{"items":[{"name":1}]}`, "items.nmae", "no field items.nmae", "items[].name"},
+		{`{"` + strings.Repeat("k", 300) + `":{"a":1}}`, "b", "no field b", "proxy_explore"},
+	} {
+		e := applyError(t, &Outline{Path: tt.path}, tt.in)
+		if e.Code != BadArguments || !strings.Contains(e.Text, tt.text) || !strings.Contains(e.Hint, tt.hint) {
+			t.Errorf("%s of %.40s: %v", tt.path, tt.in, e)
+		}
+	}
+}
