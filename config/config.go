@@ -54,6 +54,8 @@ type Server struct {
 	// FreshCalls are globs over tools that a fresh call may reach although
 	// they do not declare themselves read-only.
 	FreshCalls []string
+	// Hide are fields that no agent sees, whatever tool returns them.
+	Hide []string
 	// Tools has settings by tool name or glob. An exact name wins over globs.
 	Tools map[string]Tool
 }
@@ -69,6 +71,8 @@ type Tool struct {
 	// proxy_filter's parameters do. JQ excludes the other two.
 	Fields, Exclude []string
 	JQ              string
+	// Hide are fields that no agent sees, on top of the server's.
+	Hide []string
 }
 
 // A Proxy is proxySettings over all layers. [Settings] describes each key.

@@ -21,7 +21,7 @@ const example = `write for example:
 // serverKeys are the keys of ours in a server's entry.
 var serverKeys = []string{
 	"command", "args", "env", "cwd", "url", "headers", "type", "timeout", "disabled", "prefix", "shape",
-	"maxResponseTokens", "allow", "deny", "freshCalls", "tools",
+	"maxResponseTokens", "allow", "deny", "freshCalls", "hide", "tools",
 }
 
 // otherSpellings are keys of other hosts that mean one of ours.
@@ -145,6 +145,8 @@ func (r *reader) field(key string, m member, s *Server) {
 		s.Allow = append(s.Allow, r.globs(v)...)
 	case "deny":
 		s.Deny = r.globs(v)
+	case "hide":
+		s.Hide = r.texts(v)
 	case "freshCalls":
 		s.FreshCalls = r.globs(v)
 	case "tools":

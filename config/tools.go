@@ -7,7 +7,7 @@ import (
 )
 
 // toolKeys are the keys below tools.
-var toolKeys = []string{"shape", "timeout", "maxResponseTokens", "fields", "exclude", "jq"}
+var toolKeys = []string{"shape", "timeout", "maxResponseTokens", "fields", "exclude", "jq", "hide"}
 
 // tools reads the settings of a server by tool name or glob. The section is
 // ours alone, so an unknown key in it is a mistake.
@@ -40,6 +40,8 @@ func (r *reader) tool(n node) Tool {
 			t.Fields = r.texts(v)
 		case "exclude":
 			t.Exclude = r.texts(v)
+		case "hide":
+			t.Hide = r.texts(v)
 		case "jq":
 			t.JQ = r.text(v)
 		default:

@@ -38,7 +38,7 @@ func (s *Server) callUpstream(ctx context.Context, agent string, req *mcp.CallTo
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.forward(ctx, t, req, req.Params.Arguments)
+	raw, err := s.result(ctx, t, req, req.Params.Arguments)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +102,15 @@ func (s *Server) unknownTool(name string) error {
 		e.Hint = "the nearest names are " + strings.Join(names, ", ")
 	}
 	return e
+}
+
+// result is what the tool answers, without what its operator hides.
+func (s *Server) result(ctx context.Context, t target, req *mcp.CallToolRequest, args json.RawMessage) (json.RawMessage, error) {
+	raw, err := s.forward(ctx, t, req, args)
+	if err != nil {
+		return nil, err
+	}
+	return s.hide(ctx, raw, t.up.policy(t.tool.Name))
 }
 
 // forward sends the call to the tool's server, with the client's _meta, and its

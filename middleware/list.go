@@ -20,7 +20,8 @@ func (s *Server) listTools(ctx context.Context) (json.RawMessage, error) {
 	var out bytes.Buffer
 	out.WriteString(`{"tools":[`)
 	for _, t := range s.names.all() {
-		keep := s.opts.PassThrough || !t.up.policy(t.tool.Name).shapes()
+		p := t.up.policy(t.tool.Name)
+		keep := (s.opts.PassThrough || !p.shapes()) && len(p.Hide) == 0
 		raw, err := exposed(t.tool.Raw, t.exposed, keep)
 		if err != nil {
 			return nil, err

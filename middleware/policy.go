@@ -50,6 +50,9 @@ type Policy struct {
 	// whole result stays in the cache.
 	Fields, Exclude []string
 	JQ              string
+	// Hide are fields that no agent gets to see, see [pipeline.Hide]. A tool's
+	// come on top of its server's.
+	Hide []string
 }
 
 func (u *Upstream) offers(tool string) bool {
@@ -79,22 +82,37 @@ func (u *Upstream) policy(tool string) Policy {
 		p.MaxTokens = t.MaxTokens
 	}
 	p.Fields, p.Exclude, p.JQ = t.Fields, t.Exclude, t.JQ
+	p.Hide = slices.Concat(p.Hide, t.Hide)
 	return p
 }
 
-// Check compiles the standing programs, so that a mistake in one stops the start
-// and not each call. It needs no Conn.
+// Check compiles the standing programs and paths, so that a mistake in one stops
+// the start and not each call. It needs no Conn.
 func (u *Upstream) Check() error {
+	if _, err := pipeline.NewHide(u.Policy.Hide); err != nil {
+		return fmt.Errorf("server %q: %w", u.Name, err)
+	}
 	for _, glob := range slices.Sorted(maps.Keys(u.Tools)) {
-		program := u.Tools[glob].JQ
-		if program == "" {
-			continue
-		}
-		if err := (&pipeline.JQ{Program: program}).Check(); err != nil {
+		if err := u.Tools[glob].check(); err != nil {
 			return fmt.Errorf("server %q: tools %q: %w", u.Name, glob, err)
 		}
 	}
 	return nil
+}
+
+func (p Policy) check() error {
+	if _, err := pipeline.NewHide(p.Hide); err != nil {
+		return err
+	}
+	for _, path := range slices.Concat(p.Fields, p.Exclude) {
+		if _, err := pipeline.ParsePath(path); err != nil {
+			return err
+		}
+	}
+	if p.JQ == "" {
+		return nil
+	}
+	return (&pipeline.JQ{Program: p.JQ}).Check()
 }
 
 func (p Policy) shapes() bool { return p.Shape == nil || *p.Shape }

@@ -109,7 +109,7 @@ func (s *Server) freshCall(ctx context.Context, src *source, req *mcp.CallToolRe
 			Hint: fmt.Sprintf("call %s directly and use the cache_id of its reply", t.exposed),
 		}
 	}
-	raw, err := s.forward(ctx, t, req, src.arguments)
+	raw, err := s.result(ctx, t, req, src.arguments)
 	return raw, cache.Origin{Tool: t.exposed, Arguments: src.arguments}, err
 }
 

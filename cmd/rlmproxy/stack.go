@@ -158,14 +158,14 @@ func served(sc config.Server, up *upstream.Upstream) middleware.Upstream {
 	for glob, t := range sc.Tools {
 		tools[glob] = middleware.Policy{
 			Shape: t.Shape, Timeout: t.Timeout, MaxTokens: t.MaxResponseTokens,
-			Fields: t.Fields, Exclude: t.Exclude, JQ: t.JQ,
+			Fields: t.Fields, Exclude: t.Exclude, JQ: t.JQ, Hide: t.Hide,
 		}
 	}
 	return middleware.Upstream{
 		Name:   sc.Name,
 		Prefix: prefix,
 		Conn:   up,
-		Policy: middleware.Policy{Shape: sc.Shape, Timeout: sc.Timeout, MaxTokens: sc.MaxResponseTokens},
+		Policy: middleware.Policy{Shape: sc.Shape, Timeout: sc.Timeout, MaxTokens: sc.MaxResponseTokens, Hide: sc.Hide},
 		Tools:  tools,
 		Allow:  sc.Allow,
 		Deny:   sc.Deny,

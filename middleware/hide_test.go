@@ -1,0 +1,88 @@
+package middleware
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestHide: what an operator hides is in no reply, however it is asked for.
+func TestHide(t *testing.T) {
+	const secret = "s3cr3t"
+	var rows []string
+	for i := range 400 {
+		rows = append(rows, fmt.Sprintf(`{"id":%d,"token":"%s","user":{"name":"row %d","email":"%s"}}`, i, secret, i, secret))
+	}
+	many := "[" + strings.Join(rows, ",") + "]"
+	results := map[string]string{
+		"small":      string(textResult(rows[0])),
+		"big":        string(textResult(many)),
+		"pair":       fmt.Sprintf(`{"content":[{"type":"text","text":%q}],"structuredContent":{"result":%s}}`, many, many),
+		"resource":   fmt.Sprintf(`{"content":[{"type":"resource","resource":{"uri":"x:y","text":%q}}]}`, rows[0]),
+		"odd":        fmt.Sprintf(`{"content":[{"type":"card","data":%s}]}`, rows[0]),
+		"no content": fmt.Sprintf(`{"toolResult":%s}`, rows[0]),
+		"error":      fmt.Sprintf(`{"content":[{"type":"text","text":%q}],"isError":true}`, rows[0]),
+		"lines":      string(textResult(strings.Join(rows, "\n"))),
+		"csv":        string(textResult("id,token\n1," + secret + "\n2," + secret + "\n")),
+		"plain":      `{"content":[{"type":"text","text":"nothing to hide"}],  "n": 1.0}`,
+	}
+	var names []string
+	for name := range results {
+		names = append(names, strings.ReplaceAll(name, " ", "_"))
+		results[strings.ReplaceAll(name, " ", "_")] = results[name]
+	}
+	up := Upstream{Name: "s", Conn: server(results, names...), Policy: Policy{Hide: []string{"token"}},
+		Tools: map[string]Policy{"*": {Hide: []string{"user.email"}}}}
+	for _, shape := range []bool{true, false} {
+		up.Policy.Shape = &shape
+		_, conn := dial(t, Options{Upstreams: []Upstream{up}, FreshCalls: FreshAll})
+		for _, name := range names {
+			raw := call(t, conn, name, `{}`)
+			if strings.Contains(raw, secret) {
+				t.Errorf("%s, shape %v: %.300s", name, shape, raw)
+			}
+			if name == "plain" && raw != results[name] {
+				t.Errorf("a result without hidden fields changed: %s", raw)
+			}
+			replies := []string{call(t, conn, "proxy_filter", fmt.Sprintf(`{"tool":%q,"arguments":{},"limit":2}`, name))}
+			if id := decode(t, raw).Meta.Result.CacheID; id != "" {
+				for _, args := range []string{`"jq":".. | .token?"`, `"limit":3`, `"fields":["[].user"]`} {
+					replies = append(replies, call(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,%s}`, id, args)))
+				}
+				replies = append(replies, call(t, conn, "proxy_search", fmt.Sprintf(`{"cache_id":%q,"pattern":"s3c"}`, id)))
+			}
+			for _, r := range replies {
+				if strings.Contains(r, secret) {
+					t.Errorf("%s, asked again: %.300s", name, r)
+				}
+			}
+		}
+	}
+	deep := strings.Repeat("[", 1200) + `{"token":"` + secret + `"}` + strings.Repeat("]", 1200)
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"deep": string(textResult(deep))}, "deep"), Policy: Policy{Hide: []string{"token"}}}}})
+	if raw := call(t, conn, "deep", `{}`); strings.Contains(raw, secret) || !decode(t, raw).IsError {
+		t.Errorf("what cannot be searched is shown: %.200s", raw)
+	}
+	bad := Upstream{Name: "s", Conn: server(nil), Policy: Policy{Hide: []string{"a..b"}}}
+	if err := bad.Check(); err == nil {
+		t.Error("a path that cannot be read is accepted")
+	}
+}
+
+// TestHideDropsOutputSchema: a strict client would miss the field.
+func TestHideDropsOutputSchema(t *testing.T) {
+	f := server(nil, "a")
+	f.tools[0].Raw = json.RawMessage(`{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["token"]}}`)
+	no := false
+	for _, p := range []Policy{{Shape: &no}, {Shape: &no, Hide: []string{"token"}}} {
+		_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f, Policy: p}}})
+		list, err := conn.Call(t.Context(), "tools/list", json.RawMessage(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(string(list), "outputSchema"); has == (len(p.Hide) > 0) {
+			t.Errorf("hide %q: outputSchema %v", p.Hide, has)
+		}
+	}
+}
