@@ -77,59 +77,13 @@ type recordWriter struct {
 	n     int // records
 }
 
-// rows reads data as encoding/csv does. Lines up to the first quote need no
-// such reader, which takes four times as long.
+// rows reads data as encoding/csv does, whatever its quotes.
 func (w *recordWriter) rows(data []byte, sep byte) error {
-	var row [][]byte
-	for len(data) > 0 {
-		end := bytes.IndexByte(data, '\n') + 1
-		if end == 0 {
-			end = len(data)
-		}
-		line := data[:end]
-		if bytes.IndexByte(line, '"') >= 0 {
-			return w.quotedRows(data, sep)
-		}
-		data = data[end:]
-		if line = trimLineEnd(line); len(line) == 0 {
-			continue
-		}
-		row = row[:0]
-		for {
-			i := bytes.IndexByte(line, sep)
-			if i < 0 {
-				break
-			}
-			row = append(row, line[:i])
-			line = line[i+1:]
-		}
-		row = append(row, line)
-		if err := w.row(row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// trimLineEnd is what encoding/csv makes of the end of a line.
-func trimLineEnd(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\n' {
-		line = line[:n-1]
-	}
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	return line
-}
-
-// quotedRows goes on with rows some of which have quotes.
-func (w *recordWriter) quotedRows(data []byte, sep byte) error {
 	r := csv.NewReader(bytes.NewReader(data))
 	r.Comma = rune(sep)
 	r.LazyQuotes = true
 	r.FieldsPerRecord = -1
 	r.ReuseRecord = true
-	var row [][]byte
 	for {
 		cells, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -138,19 +92,15 @@ func (w *recordWriter) quotedRows(data []byte, sep byte) error {
 		if err != nil { // cannot be: with LazyQuotes, anything is a cell
 			return fmt.Errorf("read CSV: %w", err)
 		}
-		row = row[:0]
-		for _, cell := range cells {
-			row = append(row, []byte(cell))
-		}
-		if err := w.row(row); err != nil {
+		if err := w.row(cells); err != nil {
 			return err
 		}
 	}
 }
 
 // row writes one record; the first row names the columns if it can.
-func (w *recordWriter) row(cells [][]byte) error {
-	if len(cells) == 1 && len(bytes.TrimSpace(cells[0])) == 0 {
+func (w *recordWriter) row(cells []string) error {
+	if len(cells) == 1 && strings.TrimSpace(cells[0]) == "" {
 		return w.tick.err()
 	}
 	if w.names == nil && w.header(cells) {
@@ -176,7 +126,7 @@ func (w *recordWriter) row(cells [][]byte) error {
 }
 
 // more writes the cells that have no column.
-func (w *recordWriter) more(cells [][]byte) {
+func (w *recordWriter) more(cells []string) {
 	if w.rest == nil {
 		w.rest = append(appendString([]byte{','}, w.unused("rest")), ':')
 	}
@@ -189,10 +139,10 @@ func (w *recordWriter) more(cells [][]byte) {
 }
 
 // header names the columns by the first row, or reports that it is data.
-func (w *recordWriter) header(cells [][]byte) bool {
+func (w *recordWriter) header(cells []string) bool {
 	cells = cells[:min(len(cells), maxColumns)]
 	for _, cell := range cells {
-		if isNumeral(bytes.TrimSpace(cell)) {
+		if isNumeral(strings.TrimSpace(cell)) {
 			for i := range cells {
 				w.name("c" + strconv.Itoa(i+1))
 			}
@@ -200,7 +150,7 @@ func (w *recordWriter) header(cells [][]byte) bool {
 		}
 	}
 	for i, cell := range cells {
-		name := utf8Text(bytes.Trim(cell, "\" "))
+		name := utf8Text([]byte(strings.Trim(cell, "\" ")))
 		if name == "" {
 			name = "column_" + strconv.Itoa(i+1)
 		}
@@ -228,7 +178,7 @@ func (w *recordWriter) unused(name string) string {
 	return s
 }
 
-func appendCellJSON(dst, cell []byte) []byte {
+func appendCellJSON(dst []byte, cell string) []byte {
 	if isNumeral(cell) {
 		return append(dst, cell...)
 	}
@@ -236,7 +186,7 @@ func appendCellJSON(dst, cell []byte) []byte {
 }
 
 // isNumeral reports whether s is a number as JSON spells it.
-func isNumeral(s []byte) bool {
+func isNumeral(s string) bool {
 	i := 0
 	digits := func() bool {
 		start := i
@@ -271,7 +221,7 @@ func isNumeral(s []byte) bool {
 
 // appendString is [appendQuoted], which asks encoding/json, at ten times the
 // speed.
-func appendString[T []byte | string](dst []byte, s T) []byte {
+func appendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	from := 0 // of what is written as it is
@@ -283,7 +233,7 @@ func appendString[T []byte | string](dst []byte, s T) []byte {
 		}
 		r, size := rune(c), 1
 		if c >= utf8.RuneSelf {
-			r, size = utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
+			r, size = utf8.DecodeRuneInString(s[i:])
 			if (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
 				i += size
 				continue

@@ -39,6 +39,34 @@ func TestJQ(t *testing.T) {
 	}
 }
 
+// TestJQText: text that is no table is one string, with U+FFFD for what is
+// not UTF-8.
+func TestJQText(t *testing.T) {
+	const log = "error: a\nok\nerror: b\n"
+	for _, tt := range []struct{ program, in, want string }{
+		{`split("\n") | map(select(test("error"))) | length`, log, "2"},
+		{`split("\n")[0]`, log, `"error: a"`},
+		{`.`, "a\xff\xfeb \u2028", `"a\ufffd\ufffdb \u2028"`},
+		{`length`, "", "0"},
+		{`test("x")`, "one, two\nand x\n", "true"},
+	} {
+		got := apply(t, &JQ{tt.program}, tt.in)
+		if want := strings.ReplaceAll(tt.want, `\ufffd`, "�"); string(got.Data) != want || got.Kind != JSON {
+			t.Errorf("%s: %v %s, want %s", tt.program, got.Kind, got.Data, want)
+		}
+	}
+	for _, program := range []string{".[]", ".items", ".[].id"} {
+		e := applyError(t, &JQ{program}, log)
+		if e.Code != BadJQ || !strings.Contains(e.Hint, `split("\n")`) {
+			t.Errorf("%s: %v", program, e)
+		}
+	}
+	e := applyError(t, &Project{Fields: []string{"a"}}, log)
+	if _, hint, _ := strings.Cut(e.Hint, `or "jq":`); runJQ(t, Recognise([]byte(log), nil), unquote([]byte(hint))) != `["error: a","error: b"]` {
+		t.Error(e)
+	}
+}
+
 func TestJQErrors(t *testing.T) {
 	const doc = `{"items":[{"id":1,"user-id":2}]}`
 	for _, tt := range []struct{ program, code, text, hint string }{

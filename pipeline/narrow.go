@@ -195,6 +195,19 @@ func (t *trier) walk(value []byte, i int) {
 			return
 		}
 		s.Try = true
+	case s.Kind == StepIndex && kind == '"':
+		// gojq takes a character of a string, where jq stops.
+		s.Try = true
+		char := []byte("null")
+		n := 0
+		for _, r := range unquote(bytes.TrimSpace(value)) {
+			if n == s.Index {
+				char = appendString(nil, string(r))
+				break
+			}
+			n++
+		}
+		t.walk(char, i+1)
 	default:
 		s.Try = true
 	}

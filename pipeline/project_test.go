@@ -31,6 +31,17 @@ func TestProject(t *testing.T) {
 		{"a", "", "{\"a\":1,\"b\":2}\n{\"b\":3}\n", "{\"a\":1}\n{}\n", "1 of 2 records lack .a"},
 		{"", "[0]", "{\"a\":1}\n{\"b\":3}\n", "{\"b\":3}\n", ""},
 		{"a", "", `[]`, `[]`, ""},
+		{"payload.user", "", `{"payload":"{\"user\":1,\"x\":2}"}`, `{"payload":{"user":1}}`, ""},
+		{"payload|fromjson|.user?", "", `{"payload":"{\"user\":1,\"x\":2}"}`, `{"payload":{"user":1}}`, ""},
+		{"payload|fromjson", "", `{"payload":"{\"user\": 1}","x":2}`, `{"payload":"{\"user\": 1}"}`, ""},
+		{"payload,payload.user", "", `{"payload":"{\"user\": 1}","x":2}`, `{"payload":"{\"user\": 1}"}`, ""},
+		{"payload.user", "", `[{"payload":"{\"user\":1}"},{"payload":"{\"x\":1}"},{"payload":"{"},{"payload":null}]`, `[{"payload":{"user":1}},{"payload":{}},{},{}]`, "1 of 2 records lack .payload.user"},
+		{"a.b.c", "", `{"a":"{\"b\":\"[{\\\"c\\\":1.0,\\\"d\\\":2}]\"}"}`, `{"a":{"b":[{"c":1.0}]}}`, ""},
+		{"a", "", `["{\"a\":1,\"b\":2}",{"a":3}]`, `[{"a":1},{"a":3}]`, ""},
+		{"", "payload.user", `{"payload":"{\"user\":1, \"x\":2}"}`, `{"payload":{"x":2}}`, ""},
+		{"", "p|fromjson|.user", `[{"p":"{\"user\":1}"},{"p":"{ \"x\": 1}"},{"p":"{"}]`, `[{"p":{}},{"p":"{ \"x\": 1}"},{"p":"{"}]`, ""},
+		{"", "a.b.c", `[{"a":"{\"b\":\"{\\\"c\\\": 1}\", \"e\": \"{ }\"}"}]`, `[{"a":{"b":{},"e":"{ }"}}]`, ""},
+		{"tags?[]?.id?", "", `{"tags":[{"id":1,"x":2},7]}`, `{"tags":[{"id":1}]}`, ""},
 		{"", "a,[1]", `[[null,[]]]`, `[[null,[]]]`, ""},
 	} {
 		p := &Project{Fields: split(tt.fields), Exclude: split(tt.exclude)}
@@ -136,14 +147,19 @@ func naiveInclude(v any, paths []Path) any {
 		if whole {
 			return e, true
 		}
-		return naiveInclude(e, next), len(next) > 0 && isTree(e)
+		return naiveInclude(e, next), len(next) > 0 && isTree(inString(e))
 	}
-	return naiveWalk(v, paths, part)
+	return naiveWalk(inString(v), paths, part)
 }
 
 func naiveExclude(v any, paths []Path) any {
 	part := func(e any, next []Path, whole bool) (any, bool) { return naiveExclude(e, next), !whole }
-	return naiveWalk(v, paths, part)
+	inner := inString(v)
+	out := naiveWalk(inner, paths, part)
+	if cmp.Equal(out, inner) {
+		return v // a string that is not hit
+	}
+	return out
 }
 
 func naiveWalk(v any, paths []Path, part func(e any, next []Path, whole bool) (any, bool)) any {

@@ -3,9 +3,14 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"rlmproxy/pipeline/tokens"
 )
 
 func TestSlice(t *testing.T) {
@@ -35,41 +40,204 @@ func TestSlice(t *testing.T) {
 	applyError(t, &Slice{Limit: -1}, "[]")
 }
 
+// genPaged draws what can be paged: JSON, JSON Lines, lines and pieces.
+func genPaged() *rapid.Generator[[]byte] {
+	return rapid.Custom(func(t *rapid.T) []byte {
+		some := rapid.SliceOf(rapid.SampledFrom([]string{"a", "b", "\n", "\r", " ", "\x00", "\xff", "é", "€", "😀", "\xe2\x82"}))
+		switch rapid.IntRange(0, 4).Draw(t, "kind") {
+		case 0:
+			return []byte(strings.Join(some.Draw(t, "text"), ""))
+		case 1: // long lines
+			var b []byte
+			for range rapid.IntRange(1, 4).Draw(t, "parts") {
+				part := strings.Join(append(some.Draw(t, "part"), "x"), "")
+				b = append(b, bytes.Repeat([]byte(strings.ReplaceAll(part, "\n", "")), rapid.IntRange(1, 3000).Draw(t, "times"))...)
+			}
+			return b
+		case 2:
+			var b []byte
+			for range rapid.IntRange(2, 6).Draw(t, "lines") {
+				b = append(append(append(b, ' '), genDoc().Draw(t, "line")...), "\r\n\n"...)
+			}
+			return b
+		case 3:
+			m := rapid.MapOfN(rapid.String(), genTree(1), 0, 8).Draw(t, "object")
+			b, err := json.Marshal(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		return genDoc().Draw(t, "doc")
+	})
+}
+
+// pagesOf are the items of v one after the other, as spelt: what pages put
+// together must give.
+func pagesOf(v Value) []byte {
+	var out []byte
+	switch {
+	case v.Kind == Text:
+		return v.Data
+	case v.Kind == JSON && kindOf(v.Data) == '{':
+		for key, value := range members(v.Data) {
+			out = append(append(append(append(out, key...), ':'), value...), '\n')
+		}
+	case v.Kind == JSON:
+		for _, value := range elements(v.Data) {
+			out = append(append(out, value...), '\n')
+		}
+	default:
+		for line := range bytes.Lines(v.Data) {
+			if len(bytes.TrimSpace(line)) > 0 {
+				out = append(out, line...)
+			}
+		}
+	}
+	return out
+}
+
 // TestSlicePages puts pages together: they are the original, up to the
 // space between items.
 func TestSlicePages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var doc []byte
-		if rapid.Bool().Draw(t, "text") {
-			doc = rapid.SliceOf(rapid.SampledFrom([]byte("ab\n\r\x00\xff"))).Draw(t, "doc")
-		} else {
-			doc = genDoc().Draw(t, "doc")
-		}
-		limit := rapid.IntRange(1, 4).Draw(t, "limit")
-		in := Recognise(doc, nil)
+		in := Recognise(genPaged().Draw(t, "doc"), nil)
 		var pages []byte
-		for offset := 0; offset < in.Total; offset += limit {
+		for offset, total := 0, 1; offset < total; {
+			limit := rapid.IntRange(1, 5).Draw(t, "limit")
 			page, err := (&Slice{offset, limit}).Apply(context.Background(), in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if in.Kind == Text {
-				pages = append(pages, page.Data...)
-				continue
+			total = page.Total
+			if want := min(limit, max(total-offset, 0)); page.Items != want || page.Kind != in.Kind {
+				t.Fatalf("%v of %d %s at offset %d, want %d of %d", page.Kind, page.Items, page.Unit, offset, want, total)
 			}
-			for _, value := range items(page) {
-				pages = append(append(pages, value...), '\n')
+			if (page.Unit == "pieces") != pieces(in) {
+				t.Fatalf("a page of %s", page.Unit)
 			}
+			if page.Unit != "pieces" && total != in.Total {
+				t.Fatalf("%d of %d %s", total, in.Total, page.Unit)
+			}
+			pages = append(pages, pagesOf(page)...)
+			offset += limit
 		}
-		want := doc
-		if in.Kind != Text {
-			want = nil
-			for _, value := range items(in) {
-				want = append(append(want, value...), '\n')
-			}
-		}
-		if !bytes.Equal(pages, want) {
+		if want := pagesOf(in); !bytes.Equal(pages, want) {
 			t.Fatalf("pages of %q are %q", want, pages)
 		}
 	})
+}
+
+// TestFill goes through pages by what they cost.
+func TestFill(t *testing.T) {
+	ctx := context.Background()
+	rapid.Check(t, func(t *rapid.T) {
+		in := Recognise(genPaged().Draw(t, "doc"), nil)
+		var pages []byte
+		s := Slice{}
+		for {
+			s.Limit = rapid.IntRange(0, 9).Draw(t, "limit")
+			budget := rapid.IntRange(-1, 400).Draw(t, "budget")
+			page, next, err := s.Fill(ctx, in, budget)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same, err := (&Slice{s.Offset, max(page.Items, 1)}).Apply(ctx, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(same, page); d != "" {
+				t.Fatalf("the page at %d of %d items:\n%s", s.Offset, page.Items, d)
+			}
+			if page.Items > 1 && !tokens.AtMost(page.Data, budget) {
+				t.Fatalf("%d items are more than %d tokens", page.Items, budget)
+			}
+			if s.Limit > 0 && page.Items > s.Limit {
+				t.Fatalf("%d items, limit %d", page.Items, s.Limit)
+			}
+			pages = append(pages, pagesOf(page)...)
+			if next == 0 {
+				if s.Offset+page.Items != page.Total {
+					t.Fatalf("ended after %d of %d", s.Offset+page.Items, page.Total)
+				}
+				break
+			}
+			if next != s.Offset+page.Items || next <= s.Offset {
+				t.Fatalf("next is %d after %d items from %d", next, page.Items, s.Offset)
+			}
+			s.Offset = next
+		}
+		if want := pagesOf(in); !bytes.Equal(pages, want) {
+			t.Fatalf("pages of %q are %q", want, pages)
+		}
+	})
+}
+
+func TestFillPages(t *testing.T) {
+	rows := strings.Repeat("a line of seven words or so\n", 1000)
+	for _, tt := range []struct {
+		name                string
+		in                  string
+		s                   Slice
+		budget              int
+		items, total, next  int
+		unit                string
+		overBudget, hasNote bool
+	}{
+		{"fits", `[1, 2]`, Slice{}, 100, 2, 2, 0, "items", false, false},
+		{"some fit", rows, Slice{}, 100, 12, 1000, 12, "lines", false, false},
+		{"from the middle", rows, Slice{Offset: 990}, 100, 10, 1000, 0, "lines", false, false},
+		{"limit first", rows, Slice{Offset: 5, Limit: 3}, 100, 3, 1000, 8, "lines", false, false},
+		{"one at least", `["` + strings.Repeat("word ", 1000) + `",2]`, Slice{}, 10, 1, 2, 1, "items", true, false},
+		{"no budget", `{"a":1,"b":2}`, Slice{}, 0, 1, 2, 1, "fields", true, false},
+		{"beyond the end", `[1,2]`, Slice{Offset: 2}, 10, 0, 2, 0, "items", false, true},
+		{"nothing", `[]`, Slice{}, 10, 0, 0, 0, "items", false, false},
+		{"one line", strings.Repeat("word ", 10_000), Slice{Offset: 48}, 500, 2, 50, 0, "pieces", false, false},
+		{"one line, begin", strings.Repeat("word ", 10_000), Slice{}, 500, 2, 50, 2, "pieces", false, false},
+	} {
+		got, next, err := tt.s.Fill(context.Background(), Recognise([]byte(tt.in), nil), tt.budget)
+		if err != nil || got.Items != tt.items || got.Total != tt.total || next != tt.next || got.Unit != tt.unit {
+			t.Errorf("%s: %d of %d %s, next %d, %v", tt.name, got.Items, got.Total, got.Unit, next, err)
+		}
+		if over := !tokens.AtMost(got.Data, tt.budget); over != tt.overBudget || (got.Note != "") != tt.hasNote {
+			t.Errorf("%s: over the budget: %v; note %q", tt.name, over, got.Note)
+		}
+	}
+	if _, _, err := (&Slice{Offset: -1}).Fill(context.Background(), Recognise([]byte("[]"), nil), 10); err == nil {
+		t.Error("a negative offset")
+	}
+	v := Value{Kind: JSON, Data: []byte("42")}
+	if got, next, err := (&Slice{Offset: 3}).Fill(context.Background(), v, 0); err != nil || next != 0 || string(got.Data) != "42" {
+		t.Errorf("a scalar: %s, next %d, %v", got.Data, next, err)
+	}
+}
+
+func TestPieces(t *testing.T) {
+	for _, tt := range []struct {
+		name, in string
+		want     []int // sizes, or nil for lines
+	}{
+		{"short line", strings.Repeat("x", 2000), nil},
+		{"long line", strings.Repeat("x", 2001), []int{1000, 1000, 1}},
+		{"long lines", strings.Repeat(strings.Repeat("x", 2000)+"\n", 2), []int{1000, 1000, 1000, 1000, 2}},
+		{"one long line of many", strings.Repeat("x", 5000) + "\na\nb\nc\n", nil},
+		{"two bytes a rune", "x" + strings.Repeat("é", 1001), []int{999, 1000, 4}},
+		{"four bytes a rune", "xx" + strings.Repeat("😀", 600), []int{998, 1000, 404}},
+		{"no UTF-8", strings.Repeat("\xbf", 2001), []int{1000, 1000, 1}},
+		{"half a rune", strings.Repeat("x", 999) + "\xf0\x9f" + strings.Repeat("x", 1500), []int{1000, 1000, 501}},
+		{"binary", strings.Repeat("\x00\xff", 1500), []int{1000, 1000, 1000}},
+	} {
+		v := Recognise([]byte(tt.in), nil)
+		if pieces(v) != (tt.want != nil) {
+			t.Errorf("%s: pieces: %v", tt.name, pieces(v))
+			continue
+		}
+		var sizes []int
+		for n := range tt.want {
+			sizes = append(sizes, len(apply(t, &Slice{n, 1}, tt.in).Data))
+		}
+		if d := cmp.Diff(tt.want, sizes); d != "" {
+			t.Errorf("%s:\n%s", tt.name, d)
+		}
+	}
 }

@@ -1,0 +1,286 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"rlmproxy/bench/corpus"
+)
+
+func TestCSVRecords(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"header", "id,name\n1,ann\n2,bob\n", `{"id":1,"name":"ann"}` + "\n" + `{"id":2,"name":"bob"}` + "\n"},
+		{"TSV, CRLF, no end", "a\tb\r\n1\tx y\r\n2\t", `{"a":1,"b":"x y"}` + "\n" + `{"a":2,"b":""}` + "\n"},
+		{"semicolons", "a;b\n1;2,5\n3;4,5\n", `{"a":1,"b":"2,5"}` + "\n" + `{"a":3,"b":"4,5"}` + "\n"},
+		{"numbers", "a,b,c,d\n1e5,-3.2,01234,+1\n-0,0.10,1.,.5\n", `{"a":1e5,"b":-3.2,"c":"01234","d":"+1"}` + "\n" + `{"a":-0,"b":0.10,"c":"1.","d":".5"}` + "\n"},
+		{"words", "a,b\ntrue,null\nNaN,Infinity\n", `{"a":"true","b":"null"}` + "\n" + `{"a":"NaN","b":"Infinity"}` + "\n"},
+		{"spaces stay", "a, b\nx, 1\n y,2\n", `{"a":"x","b":" 1"}` + "\n" + `{"a":" y","b":2}` + "\n"},
+		{"no header", "1,ann\n2,bob\n3,eve\n", `{"c1":1,"c2":"ann"}` + "\n" + `{"c1":2,"c2":"bob"}` + "\n" + `{"c1":3,"c2":"eve"}` + "\n"},
+		{"names", ",a,a,a_2,\nx,x,x,x,x\ny,y,y,y,y\n", `{"column_1":"x","a":"x","a_2":"x","a_2_2":"x","column_5":"x"}` + "\n" + `{"column_1":"y","a":"y","a_2":"y","a_2_2":"y","column_5":"y"}` + "\n"},
+		{"BOM", "\ufeffid,n\na,b\nc,d\n", `{"id":"a","n":"b"}` + "\n" + `{"id":"c","n":"d"}` + "\n"},
+		{"blank lines", "a,b\n\nx,y\n  \n\r\nz,w\n", `{"a":"x","b":"y"}` + "\n" + `{"a":"z","b":"w"}` + "\n"},
+		{"escapes", "a,b\n\\,\x01\né\u2028,\xff\n", `{"a":"\\","b":"\u0001"}` + "\n" + `{"a":"é\u2028","b":"\ufffd"}` + "\n"},
+		{"odd rows", "a,b,c4\n" + strings.Repeat("1,2,3\n", 98) + "1\n1,2,3,4,5\n",
+			strings.Repeat(`{"a":1,"b":2,"c4":3}`+"\n", 98) + `{"a":1}` + "\n" + `{"a":1,"b":2,"c4":3,"c4_2":4,"c5":5}` + "\n"},
+	} {
+		got, ok, err := csvRecords(context.Background(), Recognise([]byte(tt.in), memoMap()))
+		if err != nil || !ok {
+			t.Errorf("%s: %v, %v", tt.name, ok, err)
+			continue
+		}
+		if d := cmp.Diff(tt.want, string(got.Data)); d != "" {
+			t.Errorf("%s:\n%s", tt.name, d)
+		}
+		want := counted(JSONLines, got.Data, nil)
+		if got.Kind != want.Kind || got.Items != want.Items || got.Total != want.Total || got.Unit != want.Unit {
+			t.Errorf("%s: %v, %d of %d %s", tt.name, got.Kind, got.Items, got.Total, got.Unit)
+		}
+	}
+	for _, in := range []string{"", "plain", "one line\nand another\nand more\n", "{\"a\":1}\n{\"a\":2}\n", "a,b\x00\nc,d\ne,f\n", "a,b\n1,2\n"} {
+		if got, ok, err := csvRecords(context.Background(), Recognise([]byte(in), nil)); ok || err != nil {
+			t.Errorf("%q has records %s, %v", in, got.Data, err)
+		}
+	}
+}
+
+// TestCSVQuotes has tables too short to be recognised with line ends in cells.
+func TestCSVQuotes(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"quoted", "a,\"b c\"\n\"x, y\",\"say \"\"hi\"\"\"\n\"two\nlines\",\"1\"\n", `{"a":"x, y","b c":"say \"hi\""}` + "\n" + `{"a":"two\nlines","b c":1}` + "\n"},
+		{"quotes inside", "a,b\n5\" pipe,x\n6\" pipe,\"y\"z\n", `{"a":"5\" pipe","b":"x"}` + "\n" + `{"a":"6\" pipe","b":"y\"z\n"}` + "\n"},
+		{"a quote that does not end", "a,b\n\"x,1\ny,2\n", `{"a":"x,1\ny,2\n"}` + "\n"},
+	} {
+		got, err := readCSV(context.Background(), []byte(tt.in), ',')
+		if d := cmp.Diff(tt.want, string(got.Data)); d != "" || err != nil {
+			t.Errorf("%s: %v\n%s", tt.name, err, d)
+		}
+	}
+}
+
+// TestCSVPage: the lines of a page have lost their header.
+func TestCSVPage(t *testing.T) {
+	page := apply(t, &Slice{Offset: 2}, "id,name\na,ann\nb,bob\nc,eve\nd,dan\n")
+	if got, ok, err := csvRecords(context.Background(), page); ok || err != nil {
+		t.Errorf("records of a page: %s, %v", got.Data, err)
+	}
+	_, err := (&Format{"table"}).Apply(context.Background(), page)
+	if err == nil || !strings.Contains(err.Error(), `"jq":".[20:40]"`) {
+		t.Errorf("a page as a table: %v", err)
+	}
+}
+
+func TestCSVLimits(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	var b strings.Builder
+	for i := range maxColumns {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(long)
+	}
+	wide := "\n" + strings.Repeat(",", maxColumns-1)
+	for _, tt := range []struct {
+		name, in string
+		code     string
+	}{
+		{"many columns", b.String() + strings.Repeat(wide, 10_000), LimitMemory},
+		{"a row of a million cells", "a,b\n" + strings.Repeat("1,2\n", 200) + strings.Repeat(",", 1_000_000), ""},
+		{"a quote that does not end", "a,b\n" + strings.Repeat("1,2\n", 20_000) + "\"3,4\n" + strings.Repeat("1,2\n", 200_000), ""},
+		{"one name", strings.Repeat("a,", maxColumns-1) + "a" + wide + wide, ""},
+	} {
+		got, ok, err := csvRecords(context.Background(), Recognise([]byte(tt.in), nil))
+		if tt.code == "" {
+			if !ok || err != nil || !json.Valid(got.Data[:bytes.IndexByte(got.Data, '\n')]) {
+				t.Errorf("%s: %v, %v", tt.name, ok, err)
+			}
+			continue
+		}
+		if e, isError := err.(*Error); !isError || e.Code != tt.code {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	got, _, err := csvRecords(context.Background(), Recognise([]byte("a,rest\n"+strings.Repeat("1,2\n", 100)+strings.Repeat("x,", maxColumns)+"1,y"), nil))
+	if err != nil || !bytes.HasSuffix(got.Data, []byte(`,"c500":"x","rest_2":[1,"y"]}`+"\n")) {
+		t.Errorf("the cells left over: %s, %v", got.Data[max(0, len(got.Data)-60):], err)
+	}
+}
+
+// slowRows is what encoding/csv makes of a table, as records.
+func slowRows(t *rapid.T, data string, sep byte) []any {
+	r := csv.NewReader(strings.NewReader(data))
+	r.Comma, r.LazyQuotes, r.FieldsPerRecord = rune(sep), true, -1
+	rows, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := []any{}
+	var names []string
+	for i, row := range rows {
+		if i == 0 {
+			names = row
+			continue
+		}
+		if len(row) == 1 && strings.TrimSpace(row[0]) == "" {
+			continue
+		}
+		record := map[string]any{}
+		for j, cell := range row {
+			record[names[j]] = utf8Text([]byte(cell))
+			if json.Valid([]byte(cell)) && strings.TrimSpace(cell) == cell && typeOf(cell[0]) == isNumber {
+				record[names[j]] = json.Number(cell)
+			}
+		}
+		out = append(out, record)
+	}
+	return out
+}
+
+func TestCSVReference(t *testing.T) {
+	cell := rapid.OneOf(
+		rapid.SampledFrom([]string{"", "1", "01", "-3.2", "1e5", " x", "x y", "é", "\xff", "\\", `"a"`, `"a,b"`, `"a` + "\n" + `b"`, `"a""b"`, `5"`, `"`, "a\r", "\r"}),
+		rapid.StringMatching(`[0-9+\-.eE]{0,6}`),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		sep := rapid.SampledFrom([]byte(",\t;")).Draw(t, "sep")
+		end := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "end")
+		names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
+		lines := []string{strings.Join(names, string(sep))}
+		for range rapid.IntRange(0, 6).Draw(t, "rows") {
+			lines = append(lines, strings.Join(rapid.SliceOfN(cell, 0, 3).Draw(t, "row"), string(sep)))
+		}
+		data := strings.Join(lines, end)
+		got, err := readCSV(context.Background(), []byte(data), sep)
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := []any{}
+		for line := range records(got.Data) {
+			have = append(have, decode(t, line))
+		}
+		if d := cmp.Diff(slowRows(t, data, sep), have); d != "" {
+			t.Fatalf("%q:\n%s", data, d)
+		}
+	})
+}
+
+func TestNumerals(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringMatching(`[0-9+\-.eEx]{0,7}`).Draw(t, "s")
+		if got, want := isNumeral(s), json.Valid([]byte(s)); got != want {
+			t.Fatalf("%q is a number: %v, want %v", s, got, want)
+		}
+	})
+}
+
+func TestAppendString(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.OneOf(rapid.String(),
+			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
+			rapid.Map(rapid.SliceOf(rapid.SampledFrom([]string{"a", "\"", "\\", "\n", "\b", "\f", "\t", "\r", "\x00", "\x1f", "\x7f", "<", "é", "😀", "\u2028", "\u2029", "\ufffd", "\xe2\x80", "\xed\xa0\x80", "\xff"})), func(l []string) string { return strings.Join(l, "") }),
+		).Draw(t, "s")
+		want := string(appendQuoted(nil, s))
+		if got := string(appendString(nil, s)); got != want {
+			t.Fatalf("%q: %s", s, got)
+		}
+		if got := utf8Text([]byte(s)); got != unquote([]byte(want)) {
+			t.Fatalf("%q is %q", s, got)
+		}
+	})
+}
+
+// TestCSVStages: a table is its records to whatever asks for fields.
+func TestCSVStages(t *testing.T) {
+	const doc = "id,name,city\n1,ann,Oslo\n2,bob,\n"
+	const records = `{"id":1,"name":"ann","city":"Oslo"}` + "\n" + `{"id":2,"name":"bob","city":""}` + "\n"
+	for _, tt := range []struct {
+		stage Stage
+		want  string
+		kind  Kind
+		items int
+	}{
+		{&JQ{"length"}, "2", JSON, 1},
+		{&JQ{`.[] | select(.id > 1) | .name`}, `"bob"`, JSON, 1},
+		{&Project{Fields: []string{"name", "[].id"}}, `{"id":1,"name":"ann"}` + "\n" + `{"id":2,"name":"bob"}` + "\n", JSONLines, 2},
+		{&Project{Exclude: []string{"city"}}, `{"id":1,"name":"ann"}` + "\n" + `{"id":2,"name":"bob"}` + "\n", JSONLines, 2},
+		{&Slice{Offset: 1, Limit: 1}, "1,ann,Oslo\n", Text, 1},
+		{&Format{}, doc, Text, 3},
+		{&Format{"text"}, doc, Text, 3},
+		{&Format{"json"}, records, JSONLines, 2},
+		{&Format{"lines"}, records, JSONLines, 2},
+		{&Format{"table"}, "id|name|city\n1|ann|Oslo\n2|bob|\"\"\n", Text, 2},
+	} {
+		got := apply(t, tt.stage, doc)
+		if string(got.Data) != tt.want || got.Kind != tt.kind || got.Items != tt.items || got.Total != max(tt.items, got.Total) {
+			t.Errorf("%s: %v, %d of %d %s, %s", tt.stage, got.Kind, got.Items, got.Total, got.Unit, got.Data)
+		}
+	}
+	e := applyError(t, &Project{Fields: []string{"nmae"}}, doc)
+	if !strings.Contains(e.Hint, "[].name") {
+		t.Error(e)
+	}
+}
+
+// TestCSVBuiltOnce shares what is built, and builds without asking the memo.
+func TestCSVBuiltOnce(t *testing.T) {
+	built := map[string]int{}
+	kept := memoMap()
+	memo := Memo(func(key string, build func() (any, int64, error)) (any, error) {
+		return kept(key, func() (any, int64, error) {
+			built[key]++
+			return build()
+		})
+	})
+	v := Recognise([]byte("id,name\n1,ann\n2,bob\n"), memo)
+	for range 2 {
+		runJQ(t, v, "length")
+		if _, err := (Pipeline{&Project{Fields: []string{"id"}}}).Run(context.Background(), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(map[string]int{"jq-tree": 1, "csv-records": 1}, built); d != "" {
+		t.Error(d)
+	}
+}
+
+func BenchmarkCSVRecords(b *testing.B) {
+	plain, err := corpus.Open("zipcodes.csv")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var quoted bytes.Buffer
+	w := csv.NewWriter(&quoted)
+	for line := range bytes.Lines(plain) {
+		cells := strings.Split(strings.TrimSpace(string(line)), ",")
+		cells[3] += ", USA"
+		if err := w.Write(cells); err != nil {
+			b.Fatal(err)
+		}
+	}
+	w.Flush()
+	for _, bb := range []struct {
+		name string
+		data []byte
+	}{{"plain", plain}, {"quoted", quoted.Bytes()}} {
+		b.Run("body="+bb.name, func(b *testing.B) {
+			v := Recognise(bb.data, nil)
+			b.SetBytes(int64(len(bb.data)))
+			b.ReportAllocs()
+			out := 0
+			for b.Loop() {
+				r, _, err := csvRecords(context.Background(), v)
+				if err != nil {
+					b.Fatal(err)
+				}
+				out = len(r.Data)
+			}
+			b.ReportMetric(float64(out), "out-bytes/op")
+		})
+	}
+}
