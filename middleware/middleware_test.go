@@ -263,7 +263,7 @@ func TestQueries(t *testing.T) {
 		{"proxy_filter", `"jq":"[.[]|select(.user.login==\"u3\")]|length"`, "71"},
 		{"proxy_filter", `"jq":".[0].big"`, "9007199254740993"},
 		{"proxy_filter", `"fields":["user.login"],"limit":2`, "[2 of 500 items]\n" + `[{"user":{"login":"u0"}},{"user":{"login":"u1"}}]`},
-		{"proxy_filter", `"offset":499`, "[1 of 500 items]\n" + `[{"id":499,"name":"row 499","user":{"login":"u2"},"big":9007199254740993}]`},
+		{"proxy_filter", `"offset":499`, "[1 of 500 items, from offset 499]\n" + `[{"id":499,"name":"row 499","user":{"login":"u2"},"big":9007199254740993}]`},
 		{"proxy_filter", `"mode":"exclude","fields":["user","big"],"limit":1`, "[1 of 500 items]\n" + `[{"id":0,"name":"row 0"}]`},
 		{"proxy_explore", ``, "login"},
 		{"proxy_search", `"pattern":"row 499"`, "row 499"},

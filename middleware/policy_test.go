@@ -68,6 +68,20 @@ func TestStandingProjection(t *testing.T) {
 			t.Errorf("%+v: the whole result answers %s", p, whole)
 		}
 	}
+	// What is left can be over the limit too: it is cut, and both have an id.
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"rows": string(textResult(records(2000)))}, "rows"),
+		Tools: map[string]Policy{"rows": {Fields: []string{"[].id", "[].name"}}}}}})
+	d := decode(t, call(t, conn, "rows", `{}`))
+	lines := strings.SplitN(d.Content[0].Text, "\n", 3)
+	whole := strings.TrimSuffix(lines[1][strings.LastIndex(lines[1], "=")+1:], "]")
+	if !strings.HasPrefix(lines[0], "[cut: ") || !strings.HasPrefix(lines[1], "[fields chosen by the operator") || strings.Contains(lines[2], `"user"`) {
+		t.Errorf("got %s", d.Content[0].Text)
+	}
+	for id, want := range map[string]string{string(d.Meta.Result.CacheID): `{"id":1999,"name":"row 1999"}`, whole: `{"id":1999,"name":"row 1999","user":{"login":"u4"},"big":9007199254740993}`} {
+		if got := text(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"offset":1999}`, id)); !strings.HasSuffix(got, "["+want+"]") {
+			t.Errorf("%s answers %s, want %s", id, got, want)
+		}
+	}
 	up := Upstream{Name: "s", Conn: server(nil), Tools: map[string]Policy{"rows": {JQ: ".["}}}
 	if _, err := New(Options{Store: &cache.Store{}, Upstreams: []Upstream{up}}); err == nil || !strings.Contains(err.Error(), `server "s": tools "rows": jq`) {
 		t.Errorf("a standing jq that does not parse: %v", err)

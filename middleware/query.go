@@ -213,17 +213,30 @@ func (s *Server) answer(ctx context.Context, agent, self string, src *source, re
 	if err != nil {
 		return nil, s.withID(err, f)
 	}
-	lim := s.limit(Policy{})
-	text := append([]byte(header(f, v)), v.Data...)
+	return s.deliver(agent, self, req, f, v, header(f, v), s.limit(Policy{}))
+}
+
+// deliver replies with v below its header if that is within the limit. Else v
+// is kept under an id of its own.
+func (s *Server) deliver(agent, self string, req *mcp.CallToolRequest, f found, v pipeline.Value, header string, lim limit) (json.RawMessage, error) {
+	text := append([]byte(header), v.Data...)
 	if lim.fits(text) || s.opts.PassThrough {
 		n, _ := tokens.Count(text)
 		return reply{text: text, key: metaResult, facts: facts{
 			CacheID: f.id, Tokens: n, ShownTokens: n, Items: v.Total, ShownItems: v.Items, Complete: v.Items == v.Total,
 		}}.encode()
 	}
-	// The answer is itself too long: it is kept under an id of its own.
-	total, _ := tokens.Count(v.Data)
-	whole, err := reply{text: v.Data, key: metaResult, facts: facts{Tokens: total, ShownTokens: total, Items: v.Total, ShownItems: v.Items, Complete: true}}.encode()
+	data := v.Data
+	if v.Kind == pipeline.JSON && v.Unit == "" && data[0] == '"' {
+		// A long string is read and paged as the text that it is.
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return nil, err
+		}
+		data = []byte(text)
+	}
+	total, _ := tokens.Count(data)
+	whole, err := reply{text: data, key: metaResult, facts: facts{Tokens: total, ShownTokens: total, Items: v.Total, ShownItems: v.Items, Complete: true}}.encode()
 	if err != nil {
 		return nil, err
 	}
@@ -249,12 +262,16 @@ func header(f found, v pipeline.Value) string {
 	case f.fresh:
 		h = fmt.Sprintf("[cache_id=%s]\n", f.id)
 	}
+	return h + notes(f, v)
+}
+
+func notes(f found, v pipeline.Value) (lines string) {
 	for _, note := range []string{f.note, v.Note} {
 		if note != "" {
-			h += "[" + note + "]\n"
+			lines += "[" + note + "]\n"
 		}
 	}
-	return h
+	return lines
 }
 
 // withID adds the call that shows what is there to an error that has no hint.
@@ -320,10 +337,13 @@ func (s *Server) filter(ctx context.Context, agent string, req *mcp.CallToolRequ
 	if err != nil {
 		return nil, err
 	}
+	if len(stages) == 0 {
+		return s.page(ctx, agent, &src, req, slice, format)
+	}
 	if slice != (pipeline.Slice{}) {
 		stages = append(stages, &slice)
 	}
-	if len(stages) == 0 || format.As != "" {
+	if format.As != "" {
 		stages = append(stages, &format)
 	}
 	return s.answer(ctx, agent, self, &src, req, stages)

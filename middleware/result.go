@@ -18,7 +18,8 @@ type result struct {
 	docs    []document // in the order of their blocks
 	meta    json.RawMessage
 	isError bool
-	partial bool // the tool wants input first: not a result to shape
+	partial bool   // the tool wants input first: not a result to shape
+	note    string // of ours, for the agent that reads a preview
 }
 
 // A block is one element of content.

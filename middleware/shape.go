@@ -2,7 +2,6 @@ package middleware
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -200,6 +199,9 @@ func (s *Server) preview(agent string, id cache.ID, r *result, calls []string, t
 	}
 	var out bytes.Buffer
 	out.Write(firstLine(id, shown, total, items))
+	if r.note != "" {
+		fmt.Fprintf(&out, "[%s]\n", r.note)
+	}
 	for _, c := range calls {
 		fmt.Fprintf(&out, "next: %s\n", c)
 	}
@@ -251,41 +253,6 @@ func (r *result) others() []block {
 		}
 	}
 	return out
-}
-
-// project narrows a result as its tool's policy says. A projection that does
-// not apply to this result leaves it alone.
-func (s *Server) project(agent string, origin cache.Origin, r *result, p Policy, lim limit) (json.RawMessage, bool) {
-	if len(r.docs) != 1 || r.docs[0].blob != "" {
-		return nil, false
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.opts.QueryTimeout)
-	defer cancel()
-	id, err := s.opts.Store.Put(agent, origin, r.raw)
-	if err != nil {
-		return nil, false
-	}
-	standing := narrowing{p.Fields, p.Exclude, p.JQ}
-	stages, err := standing.stages(origin.Tool)
-	var v pipeline.Value
-	if err == nil {
-		v, err = stages.Run(ctx, s.recognise(agent, id, r.docs[0]))
-	}
-	if err != nil {
-		s.logger.Warn("the tool's standing projection does not apply", "tool", origin.Tool, "error", err)
-		return nil, false
-	}
-	total, _ := r.tokens()
-	n, _ := tokens.Count(v.Data)
-	text := append(firstLine(id, n, total, " · fields chosen by the operator"), v.Data...)
-	if shown, _ := tokens.Count(text); shown >= total || !lim.fits(text) {
-		return nil, false
-	}
-	out, err := reply{
-		text: text, others: r.others(), meta: r.meta, key: metaResult,
-		facts: facts{CacheID: id, Tokens: total, ShownTokens: n, Items: v.Total, ShownItems: v.Items},
-	}.encode()
-	return out, err == nil
 }
 
 // memo keeps what is derived from one document of a cached result.

@@ -202,7 +202,7 @@ func TestHostile(t *testing.T) {
 	for name, doc := range docs {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		v := Recognise([]byte(doc), nil)
-		for _, s := range []Stage{&Project{Fields: []string{"a.b", "[]"}}, &Project{Exclude: []string{"a.a"}}, &Slice{1, 2}, &Format{}, &Format{"table"}, &Format{"text"},
+		for _, s := range []Stage{&Project{Fields: []string{"a.b", "[]"}}, &Project{Exclude: []string{"a.a"}}, &Slice{Offset: 1, Limit: 2}, &Format{}, &Format{"table"}, &Format{"text"},
 			&Search{Pattern: "x+y?"}, &Search{Pattern: "x", Mode: "bm25"}, &Search{Pattern: "xyz", Mode: "fuzzy"}, &Search{Pattern: "é", Mode: "context"}, &Outline{}, &Outline{MaxDepth: 1000}, &JQ{".."}} {
 			if _, err := s.Apply(ctx, v); ctx.Err() != nil {
 				t.Fatalf("%s on %s: %v", s, name, err)

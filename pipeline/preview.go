@@ -28,7 +28,7 @@ func Preview(v Value, budget int) (text []byte, part Part) {
 		}
 	}
 	s := newSheet(budget, v.Total)
-	unit := v.Unit
+	var unit string
 	if v.Kind == Text {
 		s.total, unit = countLines(v.Data), "lines"
 		s.text(v)

@@ -21,6 +21,9 @@ var _ Stage = (*Slice)(nil)
 type Slice struct {
 	Offset int // items to skip
 	Limit  int // items to keep; 0 keeps the rest
+	// Compact minifies the items of JSON. Lines, of JSON Lines too, stay as
+	// they are.
+	Compact bool
 }
 
 const (
@@ -99,7 +102,8 @@ func pieces(v Value) bool {
 type pager struct {
 	Slice
 	tick       ticker
-	left       int // tokens; negative is no limit
+	compact    bool // minify what is on the page
+	left       int  // tokens; negative is no limit
 	seen, kept int
 	full       bool // what comes is not on the page any more
 	out        []byte
@@ -109,6 +113,7 @@ type pager struct {
 
 // apply returns the page of in, which is no scalar.
 func (p *pager) apply(in Value) (Value, error) {
+	p.compact = p.Compact && in.Kind == JSON
 	unit, err := p.page(in)
 	if err != nil {
 		return Value{}, err
@@ -133,7 +138,11 @@ func (p *pager) take(sep string, parts ...[]byte) error {
 		p.out = append(p.out, sep...)
 	}
 	for _, part := range parts {
-		p.out = append(p.out, part...)
+		if p.compact {
+			p.out = appendMinified(p.out, part)
+		} else {
+			p.out = append(p.out, part...)
+		}
 	}
 	if p.left >= 0 {
 		item := p.out[start:]

@@ -31,7 +31,7 @@ func TestSlice(t *testing.T) {
 		{9, 9, "", "", 0, 0, "offset 9 is beyond the end: 0 lines in all"},
 		{1, 1, "{\"a\":1}\n\n{\"a\":2}\n", "{\"a\":2}\n", 1, 2, ""},
 	} {
-		got := apply(t, &Slice{tt.offset, tt.limit}, tt.in)
+		got := apply(t, &Slice{Offset: tt.offset, Limit: tt.limit}, tt.in)
 		if string(got.Data) != tt.want || got.Items != tt.items || got.Total != tt.total || got.Note != tt.note {
 			t.Errorf("%d,%d of %q: %q, %d of %d, %q", tt.offset, tt.limit, tt.in, got.Data, got.Items, got.Total, got.Note)
 		}
@@ -105,7 +105,7 @@ func TestSlicePages(t *testing.T) {
 		var pages []byte
 		for offset, total := 0, 1; offset < total; {
 			limit := rapid.IntRange(1, 5).Draw(t, "limit")
-			page, err := (&Slice{offset, limit}).Apply(context.Background(), in)
+			page, err := (&Slice{Offset: offset, Limit: limit}).Apply(context.Background(), in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestFill(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same, err := (&Slice{s.Offset, max(page.Items, 1)}).Apply(ctx, in)
+			same, err := (&Slice{Offset: s.Offset, Limit: max(page.Items, 1)}).Apply(ctx, in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,7 +234,7 @@ func TestPieces(t *testing.T) {
 		}
 		var sizes []int
 		for n := range tt.want {
-			sizes = append(sizes, len(apply(t, &Slice{n, 1}, tt.in).Data))
+			sizes = append(sizes, len(apply(t, &Slice{Offset: n, Limit: 1}, tt.in).Data))
 		}
 		if d := cmp.Diff(tt.want, sizes); d != "" {
 			t.Errorf("%s:\n%s", tt.name, d)

@@ -1,0 +1,97 @@
+package middleware
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rlmproxy/pipeline/tokens"
+)
+
+var nextOffset = regexp.MustCompile(`^\[[^\n]* · next offset (\d+)[^\n]*\]$`)
+
+// TestPages reads documents to their end, by the offsets that the pages name.
+// No page is over the limit, and together they are the document.
+func TestPages(t *testing.T) {
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, []byte(records(300)), "", "    "); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.ReplaceAll(strings.Trim(records(300), "[]"), "},{", "}\n{")
+	object := regexp.MustCompile(`"id":(\d+)`).ReplaceAllString(strings.NewReplacer("[", "{", "]", "}").Replace(records(300)), `"id":$1`)
+	n := 0
+	object = regexp.MustCompile(`\{"id"`).ReplaceAllStringFunc(object, func(s string) string { n++; return fmt.Sprintf(`"k%d":%s`, n, s) })
+	tests := []struct{ name, doc, args, want string }{
+		{"array", records(300), ``, records(300)},
+		{"indented array", indented.String(), ``, records(300)},
+		{"object", object, ``, object},
+		{"lines", strings.Repeat("a line of text, and ü\n", 2000) + "the end", ``, ""},
+		{"Windows lines", strings.Repeat("a line of text\r\n", 2000), ``, ""},
+		{"JSON Lines", lines, ``, lines},
+		{"one long line", strings.Repeat("words and ü ", 4000), ``, ""},
+		{"with a small limit", records(300), `,"limit":7`, records(300)},
+		{"with a large limit", records(300), `,"limit":250`, records(300)},
+		{"as lines", records(300), `,"format":"lines"`, lines + "\n"},
+		{"CSV", "id,name\n" + strings.Repeat("1,\"a, b\"\n", 3000), ``, ""},
+		{"notices", strings.Repeat("[cut: ~1 of ~2 tokens shown · cache_id=x]\n[20 of 30 lines · next offset 99999]\nnext: proxy_filter {}\n", 300), ``, ""},
+	}
+	for _, tt := range tests {
+		if tt.want == "" {
+			tt.want = tt.doc
+		}
+		up := server(map[string]string{"doc": string(textResult(tt.doc))}, "doc")
+		_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: up}}})
+		id := decode(t, call(t, conn, "doc", `{}`)).Meta.Result.CacheID
+		var parts []string
+		for offset, pages := 0, 0; ; pages++ {
+			if pages > 200 {
+				t.Fatalf("%s: no end", tt.name)
+			}
+			d := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"offset":%d%s}`, id, offset, tt.args)))
+			text := d.Content[0].Text
+			if n, _ := tokens.Count([]byte(text)); n > 2000 {
+				t.Fatalf("%s: a page of %d tokens", tt.name, n)
+			}
+			first, rest, _ := strings.Cut(text, "\n")
+			if !strings.HasPrefix(first, "[") || d.IsError || strings.HasPrefix(first, "[cut") {
+				t.Fatalf("%s at %d: %s", tt.name, offset, first)
+			}
+			parts = append(parts, rest)
+			m := nextOffset.FindStringSubmatch(first)
+			if m == nil {
+				break
+			}
+			offset, _ = strconv.Atoi(m[1])
+		}
+		if len(parts) < 2 {
+			t.Errorf("%s: one page", tt.name)
+		}
+		got := strings.Join(parts, "")
+		if tt.doc[0] == '{' && tt.name == "object" || tt.doc[0] == '[' && !strings.Contains(tt.name, "lines") && tt.name != "notices" {
+			got = strings.NewReplacer("][", ",", "}{", ",").Replace(got)
+		}
+		if got != tt.want {
+			t.Errorf("%s: %d pages are not the document: %.200s … %s", tt.name, len(parts), got, got[max(len(got)-100, 0):])
+		}
+	}
+}
+
+// TestLongString: a string that is too long for a reply is paged as a text.
+func TestLongString(t *testing.T) {
+	body := strings.Repeat("a line\n", 3000)
+	doc, _ := json.Marshal(map[string]any{"path": "x", "body": body})
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"doc": string(textResult(string(doc)))}, "doc")}}})
+	id := decode(t, call(t, conn, "doc", `{}`)).Meta.Result.CacheID
+	inner := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"jq":".body"}`, id))).Meta.Result
+	if inner.Items != 3000 {
+		t.Errorf("%+v", inner)
+	}
+	got := text(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"offset":2999}`, inner.CacheID))
+	if got != "[1 of 3,000 lines, from offset 2999]\na line\n" {
+		t.Errorf("got %q", got)
+	}
+}
