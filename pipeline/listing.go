@@ -12,7 +12,8 @@ type listing struct {
 	at    Path   // of the Value
 	elem  *shape // of the records; nil if they were not described
 	n     int
-	whole bool // the Value is the document
+	whole bool                                  // the Value is the document
+	row   func(record []byte, limit int) string // of a table: how to write a record; else nil
 }
 
 // mainListing finds the records of v, whose shape is root: the array or map

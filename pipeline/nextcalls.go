@@ -1,10 +1,16 @@
 package pipeline
 
-import "strconv"
+import (
+	"context"
+	"strconv"
+)
 
 // NextCalls returns one or two calls that are useful for v, complete and
 // ready to send: tool, space, arguments as JSON. id is the cache ID of v.
 func NextCalls(v Value, id string) []string {
+	if rows, ok, err := csvRecords(context.Background(), v); ok && err == nil {
+		return jsonCalls(rows, id)
+	}
 	if v.Kind == Text {
 		return textCalls(v, id)
 	}

@@ -43,7 +43,13 @@ func (o *Outline) Apply(ctx context.Context, in Value) (Value, error) {
 		return Value{}, err
 	}
 	var b strings.Builder
-	if v.Kind == Text {
+	if rows, ok, e := csvRecords(ctx, v.Value); ok || e != nil {
+		if err = e; ok {
+			fmt.Fprintf(&b, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(v.Value, rows), Comma(len(v.Data)))
+			v.Value = rows
+			err = describePaths(ctx, &b, v, depth)
+		}
+	} else if v.Kind == Text {
 		err = outlineText(ctx, &b, v.Value)
 	} else {
 		err = outlineJSON(ctx, &b, v, depth)
@@ -61,18 +67,28 @@ func outlineJSON(ctx context.Context, b *strings.Builder, v place, depth int) er
 	if err != nil {
 		return err
 	}
-	top := root
 	switch {
 	case v.many:
 		fmt.Fprintf(b, "at %s: %s, %s bytes\n", v.at, plural(root.maxLen, "values"), Comma(root.bytes))
-		// The list was made here: its elements stand at v.at themselves.
-		if top = root.items; top.count > 0 {
+		if top := root.items; top.count > 0 {
 			fmt.Fprintf(b, "%s  %s\n", v.at, describe(v.at, top, root))
 		}
 	case len(v.at) > 0:
 		fmt.Fprintf(b, "at %s: %s, %s bytes\n", v.at, describeRoot(v.Value, root), Comma(root.bytes))
 	default:
 		fmt.Fprintf(b, "%s, %s bytes\n", describeRoot(v.Value, root), Comma(len(v.Data)))
+	}
+	return describePaths(ctx, b, v, depth)
+}
+
+// describePaths prints a line for each path below v, and a record.
+func describePaths(ctx context.Context, b *strings.Builder, v place, depth int) error {
+	top, err := survey(ctx, v.Value, depth)
+	if err != nil {
+		return err
+	}
+	if v.many { // the list was made here: its elements stand at v.at themselves
+		top = top.items
 	}
 	lines, hidden := 0, 0
 	top.walk(v.at, func(at Path, sh, parent *shape) {
@@ -91,6 +107,15 @@ func outlineJSON(ctx context.Context, b *strings.Builder, v place, depth int) er
 	}
 	sample(b, v)
 	return nil
+}
+
+// describeTable is CSV or TSV with its rows.
+func describeTable(v, records Value) string {
+	name := "CSV"
+	if csvSeparator(v) == '\t' {
+		name = "TSV"
+	}
+	return name + ", " + plural(records.Total, "rows")
 }
 
 func describeRoot(v Value, root *shape) string {

@@ -179,7 +179,12 @@ func TestOutlineText(t *testing.T) {
 		t.Error(d)
 	}
 	got = apply(t, &Outline{}, "id,name,x\n1,a,\n2.5,b,\n")
-	if !strings.Contains(string(got.Data), "columns: id (number) name (text) x (empty)\n") {
+	for _, want := range []string{"[].id  number, 1..2.5\n", "[].x  string, \"\" ×2\n"} {
+		if !strings.Contains(string(got.Data), want) {
+			t.Errorf("no %s in\n%s", want, got.Data)
+		}
+	}
+	if !strings.Contains(string(got.Data), "CSV, 2 rows, 22 bytes; jq and fields see an array of objects\n") {
 		t.Errorf("got\n%s", got.Data)
 	}
 }

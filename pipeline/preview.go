@@ -29,7 +29,9 @@ func Preview(v Value, budget int) (text []byte, part Part) {
 	}
 	s := newSheet(budget, v.Total)
 	var unit string
-	if v.Kind == Text {
+	if rows, ok, err := csvRecords(context.Background(), v); ok && err == nil {
+		unit = s.csv(v, rows)
+	} else if v.Kind == Text {
 		s.total, unit = countLines(v.Data), "lines"
 		s.text(v)
 	} else {
@@ -74,6 +76,46 @@ func (s *sheet) json(v Value) (unit string) {
 	return v.Unit
 }
 
+// csv fills s with what the records of v tell. Its rows are shown as rows.
+func (s *sheet) csv(v, records Value) (unit string) {
+	root, err := survey(context.Background(), records, surveyDepth)
+	if err != nil { // cannot be: nothing ends this context
+		return "rows"
+	}
+	s.first(describeTable(v, records) + ", " + Comma(len(v.Data)) + " bytes; jq and fields see an array of objects")
+	list, ok := mainListing(records, root)
+	if !ok {
+		return "rows"
+	}
+	s.total = list.n
+	s.paths(root, s.left/2)
+	var names []byte
+	for _, f := range root.items.fields {
+		names = appendTableCell(names, appendQuoted(nil, f.name))
+	}
+	s.note("rows: "+clip(printable(names), 1000), 0)
+	list.row = func(record []byte, limit int) string {
+		var out []byte
+		for _, cell := range members(record) {
+			if len(cell) > limit {
+				cell = appendQuoted(nil, elide(cell, limit))
+			}
+			out = appendTableCell(out, cell)
+		}
+		return clip(printable(out), limit)
+	}
+	s.records(list)
+	return "rows"
+}
+
+// appendTableCell appends one more cell to a row.
+func appendTableCell(row, cell []byte) []byte {
+	if len(row) > 0 {
+		row = append(row, '|')
+	}
+	return appendCell(row, cell)
+}
+
 // A pathLine tells one path of a document.
 type pathLine struct {
 	text  string
@@ -97,6 +139,10 @@ func (s *sheet) paths(root *shape, share int) {
 			count = min(count, above)
 		}
 		counts = append(counts[:len(at)], count)
+		// That the elements are objects, their fields tell.
+		if at[len(at)-1].Kind == StepEach && parent.rest != sh && sh.kinds[isObject] == sh.count && len(sh.fields) > 0 {
+			return
+		}
 		name := at.String()
 		if total++; total > most || len(name) > 200 {
 			return
@@ -145,12 +191,16 @@ func (s *sheet) records(l listing) {
 		if why != "" {
 			why = " (" + why + ")"
 		}
-		if len(value) <= limit {
+		label := clip(l.at.with(at).String(), 200) + why + " "
+		switch {
+		case l.row != nil:
+			return label + l.row(value, limit)
+		case len(value) <= limit:
 			value = appendMinified(nil, value)
-		} else {
+		default:
 			value = []byte(elide(value, limit))
 		}
-		return clip(l.at.with(at).String(), 200) + why + " " + printable(value)
+		return label + printable(value)
 	}
 	// A token is three to four bytes: the first record gets a third of the
 	// room, the others less.
