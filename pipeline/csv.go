@@ -106,6 +106,14 @@ func (w *recordWriter) row(cells []string) error {
 	if w.names == nil && w.header(cells) {
 		return nil
 	}
+	size := len(w.out)
+	for _, cell := range cells {
+		size += len(cell)
+	}
+	if size > maxRecordBytes {
+		return &Error{Code: LimitMemory, Text: "the records of this table are larger than 64 MiB",
+			Hint: "use proxy_search, or offset and limit for lines"}
+	}
 	for i, cell := range cells {
 		if i == maxColumns {
 			w.more(cells[i:])
@@ -115,10 +123,6 @@ func (w *recordWriter) row(cells []string) error {
 			w.name("c" + strconv.Itoa(i+1))
 		}
 		w.out = appendCellJSON(append(w.out, w.names[i]...), cell)
-		if len(w.out) > maxRecordBytes {
-			return &Error{Code: LimitMemory, Text: "the records of this table are larger than 64 MiB",
-				Hint: "use proxy_search, or offset and limit for lines"}
-		}
 	}
 	w.out = append(w.out, '}', '\n')
 	w.n++

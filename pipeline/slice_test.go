@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -207,6 +208,11 @@ func TestFillPages(t *testing.T) {
 	}
 	if _, _, err := (&Slice{Offset: -1}).Fill(context.Background(), Recognise([]byte("[]"), nil), 10); err == nil {
 		t.Error("a negative offset")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, _, err := (&Slice{}).Fill(ctx, Recognise([]byte(strings.Repeat("1,2\n", 5000)), nil), 10); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 	v := Value{Kind: JSON, Data: []byte("42")}
 	if got, next, err := (&Slice{Offset: 3}).Fill(context.Background(), v, 0); err != nil || next != 0 || string(got.Data) != "42" {
