@@ -223,8 +223,8 @@ func isNumeral(s string) bool {
 	return i == len(s)
 }
 
-// appendString is [appendQuoted], which asks encoding/json, at ten times the
-// speed.
+// appendString is [appendQuoted], which asks encoding/json, in a fifth of the
+// time or less.
 func appendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
