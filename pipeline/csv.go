@@ -106,6 +106,14 @@ func (w *recordWriter) row(cells []string) error {
 	if w.names == nil && w.header(cells) {
 		return nil
 	}
+	size := len(w.out)
+	for _, cell := range cells {
+		size += len(cell)
+	}
+	if size > maxRecordBytes {
+		return &Error{Code: LimitMemory, Text: "the records of this table are larger than 64 MiB",
+			Hint: "use proxy_search, or offset and limit for lines"}
+	}
 	for i, cell := range cells {
 		if i == maxColumns {
 			w.more(cells[i:])
@@ -115,10 +123,6 @@ func (w *recordWriter) row(cells []string) error {
 			w.name("c" + strconv.Itoa(i+1))
 		}
 		w.out = appendCellJSON(append(w.out, w.names[i]...), cell)
-		if len(w.out) > maxRecordBytes {
-			return &Error{Code: LimitMemory, Text: "the records of this table are larger than 64 MiB",
-				Hint: "use proxy_search, or offset and limit for lines"}
-		}
 	}
 	w.out = append(w.out, '}', '\n')
 	w.n++
@@ -219,8 +223,8 @@ func isNumeral(s string) bool {
 	return i == len(s)
 }
 
-// appendString is [appendQuoted], which asks encoding/json, at ten times the
-// speed.
+// appendString is [appendQuoted], which asks encoding/json, in a fifth of the
+// time or less.
 func appendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

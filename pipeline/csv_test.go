@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -104,6 +105,14 @@ func TestCSVLimits(t *testing.T) {
 		}
 		if e, isError := err.(*Error); !isError || e.Code != tt.code {
 			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	table := Recognise([]byte(strings.Repeat("1,2\n", 5000)), memoMap())
+	for _, s := range []Stage{&Project{Fields: []string{"c1"}}, &Format{"lines"}, &Outline{Path: "c1"}, &JQ{"length"}} {
+		if _, err := s.Apply(ctx, table); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, cancelled: %v", s, err)
 		}
 	}
 	got, _, err := csvRecords(context.Background(), Recognise([]byte("a,rest\n"+strings.Repeat("1,2\n", 100)+strings.Repeat("x,", maxColumns)+"1,y"), nil))

@@ -41,10 +41,10 @@ func narrow(ctx context.Context, v Value, path Path) (place, error) {
 	}
 	n := &narrower{tick: ticker{ctx: ctx}}
 	if v.Kind == JSON {
-		n.walk(bytes.TrimSpace(v.Data), nil, path)
+		n.walk(bytes.TrimSpace(v.Data), path)
 	} else {
 		// JSON Lines are the array of their lines.
-		n.array(items(v), nil, path)
+		n.array(items(v), path)
 	}
 	if n.err != nil {
 		return place{}, n.err
@@ -75,13 +75,14 @@ func narrow(ctx context.Context, v Value, path Path) (place, error) {
 type narrower struct {
 	tick  ticker
 	found [][]byte
+	here  Path // of the value that is looked at
 	at    Path // of the first find
 	many  bool // path went through arrays
 	err   error
 }
 
-// walk looks for path below value, which stands at the path at.
-func (n *narrower) walk(value []byte, at, path Path) {
+// walk looks for path below value, which stands here.
+func (n *narrower) walk(value []byte, path Path) {
 	if n.err == nil {
 		n.err = n.tick.err()
 	}
@@ -90,51 +91,53 @@ func (n *narrower) walk(value []byte, at, path Path) {
 	}
 	if len(path) == 0 {
 		if len(n.found) == 0 {
-			n.at = at
+			n.at = slices.Clone(n.here)
 		}
 		n.found = append(n.found, value)
 		return
 	}
 	if inner, ok := enterString(value); ok {
-		value, at = inner, n.step(at, Step{Kind: StepJSON})
+		// inner is a container, so this happens once for each string.
+		n.down(Step{Kind: StepJSON}, inner, path)
+		return
 	}
 	if path[0].Kind == StepJSON {
-		n.walk(value, at, path[1:])
+		n.walk(value, path[1:])
 		return
 	}
 	switch s := path[0]; kindOf(value) {
 	case '[':
-		n.array(elements(value), at, path)
+		n.array(elements(value), path)
 	case '{':
 		n.many = n.many || s.Kind == StepEach
 		for key, e := range members(value) {
 			if s.Kind == StepEach || s.Kind == StepKey && unquote(key) == s.Key {
-				n.walk(e, n.step(at, s.strict()), path[1:])
+				n.down(s, e, path[1:])
 			}
 		}
 	}
 }
 
 // array goes on in each element that path names; a key names all of them.
-func (n *narrower) array(elements iter.Seq2[int, []byte], at, path Path) {
+func (n *narrower) array(elements iter.Seq2[int, []byte], path Path) {
 	s := path[0]
 	n.many = n.many || s.Kind != StepIndex
 	for i, e := range elements {
 		switch {
 		case s.Kind == StepKey:
-			n.walk(e, n.step(at, Step{Kind: StepEach}), path)
+			n.down(Step{Kind: StepEach}, e, path)
 		case s.Kind == StepEach || s.Index == i:
-			n.walk(e, n.step(at, s.strict()), path[1:])
+			n.down(s, e, path[1:])
 		}
 	}
 }
 
-// step extends at until the first find, after which nobody asks for it.
-func (n *narrower) step(at Path, s Step) Path {
-	if len(n.found) > 0 {
-		return nil
-	}
-	return at.with(s)
+// down goes on in value, one step from here.
+func (n *narrower) down(s Step, value []byte, path Path) {
+	s.Try = false
+	n.here = append(n.here, s)
+	n.walk(value, path)
+	n.here = n.here[:len(n.here)-1]
 }
 
 // tried is at with a ? behind each step on which jq, run over v, would stop.

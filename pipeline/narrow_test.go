@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"rlmproxy/bench/corpus"
 )
 
 func TestNarrow(t *testing.T) {
@@ -353,5 +356,52 @@ func TestNarrowErrors(t *testing.T) {
 		if e.Code != BadArguments || !strings.Contains(e.Text, tt.text) || !strings.Contains(e.Hint, tt.hint) {
 			t.Errorf("%s of %.40s: %v", tt.path, tt.in, e)
 		}
+	}
+}
+
+// TestHostileStrings nests strings with JSON in strings with JSON, each 900
+// levels deep, which fields that imply arrays go through to the end.
+func TestHostileStrings(t *testing.T) {
+	inner := []byte(`{"a":1,"b":2}`)
+	for range 12 {
+		inner = appendString(nil, string(inner))
+		inner = append(append(bytes.Repeat([]byte{'['}, 900), inner...), bytes.Repeat([]byte{']'}, 900)...)
+	}
+	v := Recognise(inner, nil)
+	for _, s := range []Stage{&Project{Fields: []string{"a"}}, &Project{Exclude: []string{"a"}}, &Project{Fields: []string{"a", "[].a", "[0][0].a"}}, &Outline{Path: "a"}, &Outline{Path: "[0]|fromjson|.a"}} {
+		out, err := s.Apply(context.Background(), v)
+		if e := (*Error)(nil); err != nil && !errors.As(err, &e) {
+			t.Errorf("%s: %v", s, err)
+		}
+		if len(out.Data) > 10*len(inner) {
+			t.Errorf("%s: %d bytes of %d", s, len(out.Data), len(inner))
+		}
+	}
+}
+
+// BenchmarkNarrow is for what finding the ? of a path adds.
+func BenchmarkNarrow(b *testing.B) {
+	for _, bb := range []struct{ file, path string }{
+		{"flights.json", "delay"},
+		{"webhooks.json", "examples.repository.owner.login"},
+		{"zipcodes.csv", "city"},
+	} {
+		doc, err := corpus.Open(bb.file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		path, err := ParsePath(bb.path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("body="+bb.file, func(b *testing.B) {
+			v := Recognise(doc, memoMap())
+			b.SetBytes(int64(len(doc)))
+			for b.Loop() {
+				if _, err := narrow(context.Background(), v, path); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -219,12 +219,6 @@ func (p Path) with(s Step) Path {
 	return append(p[:len(p):len(p)], s)
 }
 
-// strict is s without its ?.
-func (s Step) strict() Step {
-	s.Try = false
-	return s
-}
-
 // isWord reports whether jq reads s behind a dot.
 func isWord(s string) bool {
 	for i := range len(s) {

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"rlmproxy/bench/corpus"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -206,9 +209,43 @@ func TestFillPages(t *testing.T) {
 	if _, _, err := (&Slice{Offset: -1}).Fill(context.Background(), Recognise([]byte("[]"), nil), 10); err == nil {
 		t.Error("a negative offset")
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, _, err := (&Slice{}).Fill(ctx, Recognise([]byte(strings.Repeat("1,2\n", 5000)), nil), 10); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
 	v := Value{Kind: JSON, Data: []byte("42")}
 	if got, next, err := (&Slice{Offset: 3}).Fill(context.Background(), v, 0); err != nil || next != 0 || string(got.Data) != "42" {
 		t.Errorf("a scalar: %s, next %d, %v", got.Data, next, err)
+	}
+}
+
+func BenchmarkFill(b *testing.B) {
+	for _, file := range []string{"flights.json", "ec2.d.ts", "zipcodes.csv"} {
+		doc, err := corpus.Open(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, one := range []bool{false, true} {
+			if one {
+				doc = bytes.ReplaceAll(doc, []byte{'\n'}, []byte{' '})
+			}
+			v := Recognise(doc, nil)
+			b.Run(fmt.Sprintf("body=%s/oneline=%v", file, one), func(b *testing.B) {
+				b.SetBytes(int64(len(doc)))
+				b.ReportAllocs()
+				out, items := Value{}, 0
+				for b.Loop() {
+					if out, _, err = (&Slice{}).Fill(context.Background(), v, 2000); err != nil {
+						b.Fatal(err)
+					}
+					items = out.Items
+				}
+				n, _ := tokens.Count(out.Data)
+				b.ReportMetric(float64(n), "tokens/op")
+				b.ReportMetric(float64(items), "items/op")
+			})
+		}
 	}
 }
 
