@@ -26,8 +26,9 @@ const (
 // and false for a text that is neither. A page of lines is neither: the line
 // that names its columns may be on another.
 //
-// A cell that is a JSON number as it stands becomes one, spelt as it is;
-// "01234" and true stay strings, and so does an empty cell. A row that is
+// A cell that is a JSON number as it stands becomes one, spelt as it is; true
+// stays a string, and so does an empty cell. A column with a cell as 01234 is
+// one of codes, which all stay strings. A row that is
 // short lacks the last keys. An [*Error] says that the records would be too
 // large.
 func csvRecords(ctx context.Context, v Value) (Value, bool, error) {
@@ -55,13 +56,14 @@ func csvSeparator(v Value) byte {
 // readCSV is [csvRecords] without the memo.
 func readCSV(ctx context.Context, data []byte, sep byte) (Value, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	w := recordWriter{
-		tick:  ticker{ctx: ctx},
-		taken: map[string]bool{},
-		out:   make([]byte, 0, min(2*len(data), maxRecordBytes)),
-	}
-	if err := w.rows(data, sep); err != nil {
-		return Value{}, err
+	var codes [maxColumns]bool
+	w := recordWriter{out: make([]byte, 0, min(2*len(data), maxRecordBytes))}
+	for again := true; again; {
+		w = recordWriter{tick: ticker{ctx: ctx}, taken: map[string]bool{}, out: w.out[:0], codes: codes}
+		if err := w.rows(data, sep); err != nil {
+			return Value{}, err
+		}
+		again, codes = w.codes != codes, w.codes
 	}
 	v := Value{Kind: JSONLines, Data: w.out, Unit: "lines", Items: w.n, Total: w.n}
 	return v, nil
@@ -75,6 +77,8 @@ type recordWriter struct {
 	rest  []byte // as names, of what maxColumns leaves over
 	out   []byte
 	n     int // records
+	// codes are the columns that have codes, as far as they are known.
+	codes [maxColumns]bool
 }
 
 // rows reads data as encoding/csv does, whatever its quotes.
@@ -122,7 +126,12 @@ func (w *recordWriter) row(cells []string) error {
 		if i == len(w.names) {
 			w.name("c" + strconv.Itoa(i+1))
 		}
-		w.out = appendCellJSON(append(w.out, w.names[i]...), cell)
+		w.out = append(w.out, w.names[i]...)
+		if w.codes[i] = w.codes[i] || isCode(cell); w.codes[i] {
+			w.out = appendString(w.out, cell)
+		} else {
+			w.out = appendCellJSON(w.out, cell)
+		}
 	}
 	w.out = append(w.out, '}', '\n')
 	w.n++
@@ -187,6 +196,20 @@ func appendCellJSON(dst []byte, cell string) []byte {
 		return append(dst, cell...)
 	}
 	return appendString(dst, cell)
+}
+
+// isCode reports whether s has digits only and begins with a 0 that a number
+// would not have: a postal code, a number of a house or a part.
+func isCode(s string) bool {
+	if len(s) < 2 || s[0] != '0' {
+		return false
+	}
+	for i := range len(s) {
+		if s[i]-'0' > 9 {
+			return false
+		}
+	}
+	return true
 }
 
 // isNumeral reports whether s is a number as JSON spells it.

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -121,6 +122,14 @@ func TestCSVLimits(t *testing.T) {
 	}
 }
 
+func TestCSVCodes(t *testing.T) {
+	got, ok, err := csvRecords(context.Background(), Recognise([]byte("zip,n\n10001,1\n00501,0\n,NA\n"), nil))
+	const want = `{"zip":"10001","n":1}` + "\n" + `{"zip":"00501","n":0}` + "\n" + `{"zip":"","n":"NA"}` + "\n"
+	if !ok || err != nil || string(got.Data) != want {
+		t.Errorf("got %s, %v", got.Data, err)
+	}
+}
+
 // slowRows is what encoding/csv makes of a table, as records.
 func slowRows(t *rapid.T, data string, sep byte) []any {
 	r := csv.NewReader(strings.NewReader(data))
@@ -131,6 +140,12 @@ func slowRows(t *rapid.T, data string, sep byte) []any {
 	}
 	out := []any{}
 	var names []string
+	codes := map[int]bool{}
+	for _, row := range rows[min(1, len(rows)):] {
+		for j, cell := range row {
+			codes[j] = codes[j] || regexp.MustCompile(`^0[0-9]+$`).MatchString(cell)
+		}
+	}
 	for i, row := range rows {
 		if i == 0 {
 			names = row
@@ -142,7 +157,7 @@ func slowRows(t *rapid.T, data string, sep byte) []any {
 		record := map[string]any{}
 		for j, cell := range row {
 			record[names[j]] = utf8Text([]byte(cell))
-			if json.Valid([]byte(cell)) && strings.TrimSpace(cell) == cell && typeOf(cell[0]) == isNumber {
+			if !codes[j] && json.Valid([]byte(cell)) && strings.TrimSpace(cell) == cell && typeOf(cell[0]) == isNumber {
 				record[names[j]] = json.Number(cell)
 			}
 		}
