@@ -112,3 +112,22 @@ func mainText(v Value) (text []byte, at Path, ok bool) {
 	}
 	return []byte(unquote(data)), at, true
 }
+
+// tree reports that the records have records of the same kind in them.
+func (l listing) tree() bool {
+	if l.elem == nil {
+		return false
+	}
+	for _, f := range l.elem.fields {
+		below := f.shape
+		at := Path{{Key: f.name}}
+		above := []*shape{l.elem, below}
+		if below.items != nil {
+			below, at, above = below.items, at.with(Step{Kind: StepEach}), append(above, below.items)
+		}
+		if _, ok := below.recurs(at, above); ok {
+			return true
+		}
+	}
+	return false
+}

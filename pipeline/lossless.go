@@ -67,10 +67,11 @@ func unwrapped(v Value) (Value, bool) {
 		return v, false
 	}
 	var at []string
-	root.walk(nil, func(p Path, sh, parent *shape) {
+	root.walk(nil, func(p Path, sh, parent *shape) bool {
 		if sh == parent.inner && parent.onlyJSON() && len(at) <= maxPaths {
 			at = append(at, clip(p[:len(p)-1].String(), 100))
 		}
+		return true
 	})
 	if len(at) == 0 || len(at) > maxPaths {
 		return v, false

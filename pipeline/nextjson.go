@@ -63,6 +63,10 @@ func listProgram(l listing) string {
 		each += " | objects"
 	}
 	pick := "{" + strings.Join(names, ", ") + "}"
+	if l.tree() && category != nil {
+		at := Path{{Key: category.name}}.JQ()
+		return fmt.Sprintf("[.. | objects | select(%s == %s)] | length", at, category.shape.values.sorted()[0].raw)
+	}
 	switch {
 	case category != nil:
 		at := Path{{Key: category.name}}.JQ()

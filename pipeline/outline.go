@@ -91,16 +91,17 @@ func describePaths(ctx context.Context, b *strings.Builder, v place, depth int) 
 		top = top.items
 	}
 	lines, hidden := 0, 0
-	top.walk(v.at, func(at Path, sh, parent *shape) {
+	top.walk(v.at, func(at Path, sh, parent *shape) bool {
 		if lines >= maxPathLines {
 			hidden++
-			return
+			return true
 		}
 		if lines == 0 {
 			b.WriteString("paths, for fields; jq: put a dot in front\n")
 		}
 		lines++
 		fmt.Fprintf(b, "%s  %s\n", at, describe(at, sh, parent))
+		return true
 	})
 	if hidden > 0 {
 		fmt.Fprintf(b, "… %s paths more: give path or a smaller max_depth\n", Comma(hidden))

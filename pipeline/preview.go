@@ -132,20 +132,23 @@ func (s *sheet) paths(root *shape, share int) {
 	var lines []pathLine
 	total := 0
 	counts := []int{root.count} // of the values at each step to where the walk is
-	root.walk(nil, func(at Path, sh, parent *shape) {
+	above := []*shape{root}
+	root.walk(nil, func(at Path, sh, parent *shape) bool {
+		above = append(above[:len(at)], sh)
 		// The elements of a field's arrays stand for no more than the field.
 		count := sh.count
 		if above := counts[len(at)-1]; above > 1 {
 			count = min(count, above)
 		}
 		counts = append(counts[:len(at)], count)
+		like, again := sh.recurs(at, above)
 		// That the elements are objects, their fields tell.
-		if at[len(at)-1].Kind == StepEach && parent.rest != sh && sh.kinds[isObject] == sh.count && len(sh.fields) > 0 {
-			return
+		if at[len(at)-1].Kind == StepEach && parent.rest != sh && sh.kinds[isObject] == sh.count && len(sh.fields) > 0 && !again {
+			return true
 		}
 		name := at.String()
 		if total++; total > most || len(name) > 200 {
-			return
+			return true
 		}
 		depth := 0
 		for _, step := range at {
@@ -153,7 +156,12 @@ func (s *sheet) paths(root *shape, share int) {
 				depth++
 			}
 		}
-		lines = append(lines, pathLine{text: name + ": " + describe(at, sh, parent), depth: depth, count: count})
+		line := name + ": " + describe(at, sh, parent)
+		if again {
+			line += ", with the fields of ." + like.String() + " again"
+		}
+		lines = append(lines, pathLine{text: line, depth: depth, count: count})
+		return !again
 	})
 	order := make([]*pathLine, len(lines))
 	for i := range lines {

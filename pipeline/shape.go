@@ -249,21 +249,26 @@ func (sh *shape) keys() (n int, more bool) {
 	return len(sh.fields) + len(sh.restKeys), len(sh.restKeys) >= maxKnownKeys
 }
 
+// A visitor sees a shape, its path and the shape it is in, and says whether to
+// go on below it.
+type visitor func(at Path, sh, parent *shape) (below bool)
+
 // walk calls visit for every path below sh, in document order. The paths are
 // programs that jq runs over the whole document without an error.
-func (sh *shape) walk(at Path, visit func(at Path, sh, parent *shape)) {
+func (sh *shape) walk(at Path, visit visitor) {
 	sh.walkFrom(at, false, false, visit)
 }
 
 // walkFrom is walk for a shape that jq may find null at, where it is missing,
 // or that the path leads to among other things: [] takes the values of objects
 // also where it is meant for arrays.
-func (sh *shape) walkFrom(at Path, missing, astray bool, visit func(at Path, sh, parent *shape)) {
+func (sh *shape) walkFrom(at Path, missing, astray bool, visit visitor) {
 	down := func(step Step, child *shape, missing, astray bool) {
 		step.Try = step.Try || astray
 		at := at.with(step)
-		visit(at, child, sh)
-		child.walkFrom(at, missing, astray, visit)
+		if visit(at, child, sh) {
+			child.walkFrom(at, missing, astray, visit)
+		}
 	}
 	if sh.inner != nil {
 		// Other strings may be JSON too, as "42" is.
@@ -284,6 +289,27 @@ func (sh *shape) walkFrom(at Path, missing, astray bool, visit func(at Path, sh,
 	for _, f := range sh.fields {
 		down(Step{Key: f.name, Try: try}, f.shape, missing || f.shape.count < sh.kinds[isObject], astray)
 	}
+}
+
+// recurs reports whether sh, which the last key of at led to, is a shape like
+// one of those above it: a folder in a folder, an answer to an answer. above
+// has the shapes at each step of at, the root first.
+func (sh *shape) recurs(at Path, above []*shape) (like Path, ok bool) {
+	if len(sh.fields) < 2 {
+		return nil, false
+	}
+	for i := len(at) - 1; i >= 0; i-- {
+		// What is above has the key that leads here, and so has what is here.
+		if at[i].Kind != StepKey || sh.byName[at[i].Key] == nil || above[i].byName[at[i].Key] == nil {
+			continue
+		}
+		same := true
+		for _, f := range sh.fields {
+			same = same && above[i].byName[f.name] != nil
+		}
+		return at[:i], same
+	}
+	return nil, false
 }
 
 // knownPaths lists the paths of v, six levels deep, for errors that name
