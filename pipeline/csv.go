@@ -41,6 +41,11 @@ func csvRecords(ctx context.Context, v Value) (Value, bool, error) {
 		return r, int64(len(r.Data)), err
 	})
 	records.Note = v.Note
+	if v.Memo != nil { // what is derived from the records is kept beside them
+		records.Memo = func(key string, build func() (any, int64, error)) (any, error) {
+			return v.Memo("csv-records/"+key, build)
+		}
+	}
 	return records, err == nil, err
 }
 
