@@ -48,7 +48,7 @@ func listProgram(l listing) string {
 			names = append(names, jqKey(f.name))
 		}
 		everywhere := sh.count == l.elem.count
-		if sh.values.tell(sh.count) != "" && len(sh.values.list) > 1 && (category == nil || len(sh.values.list) < len(category.shape.values.list)) {
+		if sh.numbers.n == 0 && sh.values.tell(sh.count) != "" && len(sh.values.list) > 1 && (category == nil || len(sh.values.list) < len(category.shape.values.list)) {
 			category = f
 		}
 		if everywhere && sh.numbers.n == sh.count && !sh.numbers.rising && number == nil {
@@ -65,12 +65,12 @@ func listProgram(l listing) string {
 	pick := "{" + strings.Join(names, ", ") + "}"
 	if l.tree() && category != nil {
 		at := Path{{Key: category.name}}.JQ()
-		return fmt.Sprintf("[.. | objects | select(%s == %s)] | length", at, category.shape.values.sorted()[0].raw)
+		return fmt.Sprintf("[.. | objects | select(%s == %s)] | length", at, category.shape.values.telling(category.shape.count))
 	}
 	switch {
 	case category != nil:
 		at := Path{{Key: category.name}}.JQ()
-		value := category.shape.values.sorted()[0].raw
+		value := category.shape.values.telling(category.shape.count)
 		return fmt.Sprintf("[%s | select(%s == %s) | %s]", each, at, value, pick)
 	case number != nil:
 		at := Path{{Key: number.name}}.JQ()

@@ -195,7 +195,8 @@ func (s *surveyor) enter(sh *shape, value []byte, depth int) error {
 		sh.inner = s.new()
 	}
 	sh.innerMany++
-	return s.add(sh.inner, bytes.TrimSpace(inner), depth-1)
+	// Entering takes no depth: what a string holds is shorter than the string.
+	return s.add(sh.inner, bytes.TrimSpace(inner), depth)
 }
 
 // element adds an element of an array. Arrays alone do not use up depth, so
@@ -299,8 +300,9 @@ func (sh *shape) recurs(at Path, above []*shape) (like Path, ok bool) {
 		return nil, false
 	}
 	for i := len(at) - 1; i >= 0; i-- {
-		// What is above has the key that leads here, and so has what is here.
-		if at[i].Kind != StepKey || sh.byName[at[i].Key] == nil || above[i].byName[at[i].Key] == nil {
+		// What is above has the key that leads here, and so has what is here. Of
+		// one alone the fields below are still news.
+		if above[i].count == 1 || at[i].Kind != StepKey || sh.byName[at[i].Key] == nil || above[i].byName[at[i].Key] == nil {
 			continue
 		}
 		same := true

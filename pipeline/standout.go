@@ -95,8 +95,9 @@ func fieldFinders(sh *shape, prefix string, depth int) map[string]*fieldFinder {
 			c.isErr, odd = true, true
 		}
 		for _, v := range f.shape.values.list {
-			// A field of ids has many values that are there once.
-			if n >= minRecords && v.count*rareShare <= n && len(f.shape.values.list) <= 2*fewDistinct {
+			// A field of ids has many values that are there once, and what is rare
+			// among numbers is an extreme.
+			if !c.isErr && typeOf(v.raw[0]) != isNumber && n >= minRecords && v.count*rareShare <= n && len(f.shape.values.list) <= 2*fewDistinct {
 				c.values, odd = put(c.values, v.raw), true
 			}
 			if v.raw[0] == '"' && 2*v.count < n && isErrorWord(unquote(v.raw)) {
@@ -189,7 +190,10 @@ func (f *finder) members(n int, value []byte, fields map[string]*fieldFinder) {
 		}
 		if c.errors[string(raw)] {
 			c.errors[string(raw)] = false
-			f.add(n, c.name+" "+unquote(raw), 5.2)
+			if c.values != nil {
+				c.values[string(raw)] = false
+			}
+			f.add(n, c.name+" "+clip(string(raw), 30), 5.2)
 		} else if c.values[string(raw)] {
 			c.values[string(raw)] = false
 			f.add(n, c.name+" "+clip(string(raw), 30), 4)

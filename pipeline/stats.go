@@ -164,6 +164,21 @@ func (d *distinct) sorted() []valueCount {
 	return list
 }
 
+// telling is the value to look at first: one that says error, or that hardly
+// any has, or else the most frequent.
+func (d *distinct) telling(count int) []byte {
+	list := d.sorted()
+	for _, v := range list {
+		if v.raw[0] == '"' && isErrorWord(unquote(v.raw)) {
+			return v.raw
+		}
+	}
+	if last := list[len(list)-1]; len(list) <= 2*fewDistinct && last.count*rareShare <= count {
+		return last.raw
+	}
+	return list[0].raw
+}
+
 // tell lists the values of a field that has count of them: all if they are
 // few, the most frequent if there are some, nothing where hardly any repeats.
 func (d *distinct) tell(count int) string {
