@@ -22,7 +22,7 @@ import (
 	"rlmproxy/pipeline/tokens"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/tokens.golden")
+var update = flag.Bool("update", false, "rewrite the golden files of the tests that run")
 
 const golden = "testdata/tokens.golden"
 
@@ -121,15 +121,20 @@ func (r results) CallTool(context.Context, upstream.ToolCall) (json.RawMessage, 
 // time.
 func dial(tb testing.TB, up middleware.Caller) *wire.Conn {
 	tb.Helper()
+	return dialWith(tb, up, middleware.Options{})
+}
+
+// dialWith is dial with options, which may leave out the upstreams and the
+// store.
+func dialWith(tb testing.TB, up middleware.Caller, opts middleware.Options) *wire.Conn {
+	tb.Helper()
 	store, err := cache.New(cache.Options{Key: []byte("a key for benchmarks")})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { store.Close() })
-	s, err := middleware.New(middleware.Options{
-		Upstreams: []middleware.Upstream{{Name: "data", Conn: up}},
-		Store:     store,
-	})
+	opts.Upstreams, opts.Store = []middleware.Upstream{{Name: "data", Conn: up}}, store
+	s, err := middleware.New(opts)
 	if err != nil {
 		tb.Fatal(err)
 	}
