@@ -50,18 +50,17 @@ type course struct {
 	found   bool
 	preview bool // the first reply, of a result that was cut, had the answer
 	calls   int
-	failed  int // calls that were answered with an error
-	tokens  int // of all replies, and of the arguments of all calls but the first
+	missing string // what the last step needed and the agent never read
+	failed  int    // calls that were answered with an error
+	tokens  int    // of all replies, and of the arguments of all calls but the first
 	replies []reply
 	asked   []string // the calls, as the agent writes them
 }
 
-// play lets the agent ask until it has read the answer, or has no step left.
-func (t task) play(conn *wire.Conn, tool string, facts []fact) (course, error) {
-	first, err := hear(conn, tool, `{}`)
-	if err != nil {
-		return course{}, err
-	}
+// play lets the agent, who has the first reply, ask until it has read the
+// answer, or has no step left. Where it does not know the names that a step
+// needs, it looks around first, and pays for it.
+func (t task) play(conn *wire.Conn, first reply, facts []fact) (course, error) {
 	c := course{calls: 1, replies: []reply{first}, tokens: cost(first.text)}
 	if !first.cut {
 		c.found = true // the whole result was read, like inlined
@@ -69,17 +68,11 @@ func (t task) play(conn *wire.Conn, tool string, facts []fact) (course, error) {
 	}
 	c.found = t.told(facts, c.replies)
 	c.preview = c.found
-	for _, s := range t.steps {
-		if c.found {
-			break
-		}
+	ask := func(s step) error {
 		args := s.fill(first, c.replies[len(c.replies)-1])
-		if err := t.knows(s, args, c.replies); err != nil {
-			return c, err
-		}
 		r, err := hear(conn, s.tool, args)
 		if err != nil {
-			return c, fmt.Errorf("%s %s: %w", s.tool, args, err)
+			return fmt.Errorf("%s %s: %w", s.tool, args, err)
 		}
 		c.calls++
 		if r.failed {
@@ -89,6 +82,27 @@ func (t task) play(conn *wire.Conn, tool string, facts []fact) (course, error) {
 		c.replies = append(c.replies, r)
 		c.asked = append(c.asked, s.tool+" "+args)
 		c.found = t.told(facts, c.replies)
+		return nil
+	}
+	lookAround := []step{explore(""), narrow(`"limit":1`)}
+	for _, s := range t.steps {
+		c.missing = t.unknown(s, s.fill(first, c.replies[len(c.replies)-1]), c.replies)
+		for c.missing != "" && !c.found && len(lookAround) > 0 {
+			if err := ask(lookAround[0]); err != nil {
+				return c, err
+			}
+			lookAround = lookAround[1:]
+			c.missing = t.unknown(s, s.fill(first, c.replies[len(c.replies)-1]), c.replies)
+		}
+		if c.found {
+			break
+		}
+		if c.missing != "" {
+			continue
+		}
+		if err := ask(s); err != nil {
+			return c, err
+		}
 	}
 	return c, nil
 }
@@ -98,10 +112,10 @@ func cost(text string) int {
 	return n
 }
 
-// knows fails when a step names something that the agent has not read: a field,
-// a path, a word or a number of the result that is neither in the question nor
-// in an earlier reply.
-func (t task) knows(s step, args string, replies []reply) error {
+// unknown returns what a step names though the agent has not read it: a field, a
+// path, a word or a number of the result that is neither in the question nor in
+// an earlier reply.
+func (t task) unknown(s step, args string, replies []reply) string {
 	known := t.question
 	for _, r := range replies {
 		known += "\n" + r.text
@@ -112,19 +126,20 @@ func (t task) knows(s step, args string, replies []reply) error {
 		Offset            int
 	}
 	if err := json.Unmarshal([]byte(args), &a); err != nil {
-		return fmt.Errorf("%s %s: %w", s.tool, args, err)
+		return fmt.Sprintf("%s: %v", args, err)
 	}
-	for _, name := range append(append(namesOfJQ(a.JQ), namesOfPath(append(append(a.Fields, a.Exclude...), a.Path)...)...), strconv.Itoa(a.Offset)) {
+	names := append(namesOfJQ(a.JQ), namesOfPath(append(append(a.Fields, a.Exclude...), a.Path)...)...)
+	for _, name := range append(names, strconv.Itoa(a.Offset)) {
 		if !has(known, name) {
-			return fmt.Errorf("%s %s: the agent cannot know %q", s.tool, args, name)
+			return name
 		}
 	}
 	for _, word := range wordsOfPattern(a.Pattern) {
 		if !strings.Contains(strings.ToLower(known), strings.ToLower(word)) {
-			return fmt.Errorf("%s %s: the agent cannot know %q", s.tool, args, word)
+			return word
 		}
 	}
-	return nil
+	return ""
 }
 
 // has reports that known has name, or that name is a number so small that
@@ -132,7 +147,7 @@ func (t task) knows(s step, args string, replies []reply) error {
 func has(known, name string) bool {
 	n, err := strconv.ParseFloat(name, 64)
 	if err != nil {
-		return strings.Contains(strings.ReplaceAll(known, `\"`, `"`), name)
+		return len(occurrences(known, name))+len(occurrences(jsonEscaped.Replace(known), name)) > 0
 	}
 	if n >= -10 && n <= 10 {
 		return true
@@ -182,8 +197,9 @@ func namesOfJQ(program string) []string {
 }
 
 // wordsOrAll is a string of a program: as a pattern its words, else all of it.
+// One letter is a flag.
 func wordsOrAll(s string) []string {
-	if strings.ContainsAny(s, `\^$|*+?()[]`) || word.FindString(s) == "" {
+	if len(s) == 1 || strings.ContainsAny(s, `\^$|*+?()[]`) || word.FindString(s) == "" {
 		return wordsOfPattern(s)
 	}
 	return []string{s}

@@ -85,6 +85,22 @@ func (f fact) onLine(line string) bool {
 	return false
 }
 
+// heads reports that the number stands right before its label: 14 commits.
+func (f fact) heads(text string) bool {
+	if f.text != "" || f.label == nil {
+		return false
+	}
+	for line := range strings.Lines(text) {
+		for _, span := range f.numbers(line) {
+			rest, ok := strings.CutPrefix(line[span[1]:], " ")
+			if at := f.label.FindStringIndex(rest); ok && at != nil && at[0] == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // A number is read with commas between thousands, and as if commas ended it,
 // as in CSV.
 var (

@@ -23,10 +23,12 @@ type summary struct {
 	big            int     // tasks that it is the median of
 	lost           int     // tasks that cost more than the result inlined
 	total, inlined int     // tokens of all tasks
-	heads          int     // tasks that the head of the result answers
-	simple         int     // structure and single values, of cut results
-	previews       int     // of these, answered by the first reply
-	failed         int     // calls answered with an error
+	over           int     // of total, for results of more than 2,000 tokens
+	calls          int
+	heads          int // tasks that the head of the result answers
+	simple         int // structure and single values, of cut results
+	previews       int // of these, answered by the first reply
+	failed         int // calls answered with an error
 }
 
 func (s summary) alone() float64 { return 100 * float64(s.previews) / float64(max(s.simple, 1)) }
@@ -37,6 +39,7 @@ func summarise(scores []score) (sum summary) {
 		sum.tasks++
 		sum.total += s.cost()
 		sum.inlined += s.inlined
+		sum.calls += s.calls
 		sum.failed += s.failed
 		for _, count := range []struct {
 			is bool

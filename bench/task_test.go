@@ -43,7 +43,8 @@ type task struct {
 	answer func(data []byte) []fact
 	// stated matches what stands beside an answer of some kinds in a preview when
 	// the preview says it of the whole, and not of the rows that it shows: see
-	// (task).told. Nil means that a preview does not answer this.
+	// (task).told. "14 commits" says so by itself. Nil means that a preview does
+	// not answer this.
 	stated *regexp.Regexp
 	steps  []step
 }
@@ -96,7 +97,7 @@ func (t task) told(facts []fact, replies []reply) bool {
 			case i > 0 || !t.kind.ofAll() || t.kind == structure || t.kind == fileList:
 				known = known || f.in(r.text, i > 0)
 			case t.stated != nil:
-				known = known || f.with(t.stated).in(r.text, false)
+				known = known || f.with(t.stated).in(r.text, false) || f.heads(r.text)
 			}
 		}
 		if !known {

@@ -13,7 +13,7 @@ var jsonTasks = []task{
 		d := numbersOf(recordsOf(b), "delay")
 		return []fact{num("delay", slices.Min(d)), num("delay", slices.Max(d))}
 	}, nil, []step{explore("")}},
-	{"flights.json", value, "What is the distance of the flight from HNL to SFO on 2001/01/01 at 01:10?", func(b []byte) []fact {
+	{"flights.json", value, "What is the distance of the flight from HNL to SFO of 2001/01/01 01:10?", func(b []byte) []fact {
 		for _, r := range recordsOf(b) {
 			if r["date"] == "2001/01/01 01:10" {
 				return []fact{num("2001/01/01 01:10", r["distance"].(float64))}

@@ -22,7 +22,7 @@ var tableTasks = []task{
 	{"airports.csv", value, "Which name has the airport with the iata SEA?", cell(',', "iata", "SEA", "name"), nil,
 		[]step{jq(`.[] | select(.iata == "SEA")`), grep(`^SEA,`)}},
 	{"airports.csv", count, "How many airports has the state AK?", tableCount(',', "state", "AK"), times,
-		[]step{jq(`map(select(.state == "AK")) | length`), grep(`,AK,USA,`)}},
+		[]step{jq(`map(select(.state == "AK")) | length`), grep(`,AK,`)}},
 	{"airports.csv", top, "Which airport has the highest latitude?", func(b []byte) []fact {
 		best := slices.MaxFunc(csvRows(b), func(a, b map[string]string) int { return compare(a, b, "latitude") })
 		return []fact{labelled(`latitude|71\.28`, best["name"])}

@@ -29,7 +29,7 @@ var textTasks = []task{
 		}
 		return []fact{num("duration", longest)}
 	}, extreme, []step{jq(`[match("duration: ([0-9.]+) ms"; "g").captures[0].string | tonumber] | max`), grep(`duration: \d{4,}\.`)}},
-	{"postgres.log", logLine, "How did the server end?", every(`LOG:  (received \w+ shutdown request)`), nil, []step{grep(`shut`)}},
+	{"postgres.log", logLine, "How was the server shut down?", every(`LOG:  (received \w+ shutdown request)`), nil, []step{grep(`shut`)}},
 	{"ec2.d.ts", definition, "Which members has the interface CreateVpcRequest?", func(b []byte) []fact {
 		body := lineMatches(b, `(?s)export interface CreateVpcRequest \{\n(.*?)\n  \}`)[0][1]
 		return allOf(firstOf(lineMatches([]byte(body), `^    (\w+\?: \w+);`)))
@@ -63,8 +63,8 @@ var textTasks = []task{
 		body := lineMatches(b, `(?s)^\+type logWriter struct \{\n(.*?)\n\+\}`)[0][1]
 		return allOf(firstOf(lineMatches([]byte(body), `^\+\t(\w+ +[\w.\[\]{} ]*\w)`)))
 	}, nil, []step{find(`"pattern":"type logWriter","context_lines":12`)}},
-	{"panic.txt", cause, "What is the panic, and at which line of which file?", captured(`^panic: (.*)`), nil, []step{grep(`^panic`)}},
-	{"panic.txt", cause, "Which function of wire was running, at which line?", captured(`(?s)\[running\]:.*?(middleware/wire/conn\.go:\d+)`), nil,
+	{"panic.txt", cause, "What is the panic?", captured(`^panic: (.*)`), nil, []step{grep(`^panic`)}},
+	{"panic.txt", cause, "Which line of wire was running?", captured(`(?s)\[running\]:.*?(middleware/wire/conn\.go:\d+)`), nil,
 		[]step{find(`"pattern":"running","context_lines":4`)}},
 	{"panic.txt", count, "How many goroutines are there?", matching(`^goroutine \d+ \[`, "goroutines?"), times, []step{grep(`^goroutine \d+ \[`)}},
 	{"panic.txt", count, "How many goroutines wait in IO wait?", matching(`^goroutine .*IO wait`, "IO wait"), times, []step{grep(`\[IO wait`)}},
@@ -78,7 +78,7 @@ var textTasks = []task{
 	{"page-snapshot.txt", value, `Which ref has the heading "Goto statements"?`, every(`heading "Goto statements" .*\[ref=(e\d+)\]`), nil,
 		[]step{grep(`heading "Goto statements"`)}},
 	{"page-snapshot.txt", section, `What does the section "Goto statements" begin with?`, every(`(A "goto" statement transfers control .*)`), nil,
-		[]step{find(`"pattern":"heading \"Goto statements\"","context_lines":4`)}},
+		[]step{find(`"pattern":"\"Goto statements\"","context_lines":4`)}},
 	{"page-snapshot.txt", count, "How many links are there?", matching(`- link `, "links?"), times, []step{grep(`- link `)}},
 	{"go_mem.html", structure, "Which h2 headings are there?", every(`<h2 id="\w+">(.*)</h2>`), nil, []step{grep(`<h2`)}},
 	{"go_mem.html", section, "What is said of the closing of a channel?", func(b []byte) []fact {
