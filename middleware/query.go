@@ -301,6 +301,7 @@ func (s *Server) explore(ctx context.Context, agent string, req *mcp.CallToolReq
 	if o.MaxDepth < 0 {
 		return nil, badArgs(self, params, "max_depth must be 1 or more")
 	}
+	o.Budget = s.limit(Policy{}).tokens
 	return s.answer(ctx, agent, self, &src, req, pipeline.Pipeline{&o})
 }
 

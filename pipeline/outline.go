@@ -18,10 +18,10 @@ var _ Stage = (*Outline)(nil)
 type Outline struct {
 	Path     string // narrow to this first; empty is the whole
 	MaxDepth int    // levels of fields; 0 means 3
+	// Budget is how many tokens the outline may have, about; the paths of the
+	// lower levels are then counted and not told. Zero means 4000.
+	Budget int
 }
-
-// maxPathLines of an outline are printed; the rest is counted.
-const maxPathLines = 300
 
 func (o *Outline) String() string { return fmt.Sprintf("outline path=%q depth=%d", o.Path, o.MaxDepth) }
 
@@ -42,71 +42,79 @@ func (o *Outline) Apply(ctx context.Context, in Value) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	var b strings.Builder
+	d := describer{ctx: ctx, depth: depth, budget: o.Budget}
+	if d.budget == 0 {
+		d.budget = 4000
+	}
 	if rows, ok, e := csvRecords(ctx, v.Value); ok || e != nil {
 		if err = e; ok {
-			fmt.Fprintf(&b, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(v.Value, rows), Comma(len(v.Data)))
+			fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(v.Value, rows), Comma(len(v.Data)))
 			v.Value = rows
-			err = describePaths(ctx, &b, v, depth)
+			err = d.paths(v)
 		}
 	} else if v.Kind == Text {
-		err = outlineText(ctx, &b, v.Value)
+		err = outlineText(ctx, &d.out, v.Value)
 	} else {
-		err = outlineJSON(ctx, &b, v, depth)
+		err = d.json(v)
 	}
 	if err != nil {
 		return Value{}, err
 	}
-	out := derive(in, Text, []byte(b.String()))
-	return out, nil
+	return derive(in, Text, []byte(d.out.String())), nil
 }
 
-// outlineJSON prints paths from the root of the document.
-func outlineJSON(ctx context.Context, b *strings.Builder, v place, depth int) error {
-	root, err := survey(ctx, v.Value, depth)
+// A describer writes one outline.
+type describer struct {
+	ctx    context.Context
+	depth  int
+	budget int
+	out    strings.Builder
+}
+
+// json tells where it is, what it is, and its paths.
+func (d *describer) json(v place) error {
+	root, err := survey(d.ctx, v.Value, d.depth)
 	if err != nil {
 		return err
 	}
 	switch {
 	case v.many:
-		fmt.Fprintf(b, "at %s: %s, %s bytes\n", v.at, plural(root.maxLen, "values"), Comma(root.bytes))
+		fmt.Fprintf(&d.out, "at %s: %s, %s bytes\n", v.at, plural(root.maxLen, "values"), Comma(root.bytes))
 		if top := root.items; top.count > 0 {
-			fmt.Fprintf(b, "%s  %s\n", v.at, describe(v.at, top, root))
+			fmt.Fprintf(&d.out, "%s: %s\n", v.at, describe(v.at, top, root))
 		}
 	case len(v.at) > 0:
-		fmt.Fprintf(b, "at %s: %s, %s bytes\n", v.at, describeRoot(v.Value, root), Comma(root.bytes))
+		fmt.Fprintf(&d.out, "at %s: %s, %s bytes\n", v.at, describeRoot(v.Value, root), Comma(root.bytes))
 	default:
-		fmt.Fprintf(b, "%s, %s bytes\n", describeRoot(v.Value, root), Comma(len(v.Data)))
+		fmt.Fprintf(&d.out, "%s, %s bytes\n", describeRoot(v.Value, root), Comma(len(v.Data)))
 	}
-	return describePaths(ctx, b, v, depth)
+	return d.paths(v)
 }
 
-// describePaths prints a line for each path below v, and a record.
-func describePaths(ctx context.Context, b *strings.Builder, v place, depth int) error {
-	top, err := survey(ctx, v.Value, depth)
+// paths writes a line for each path below v, and a record.
+func (d *describer) paths(v place) error {
+	top, err := survey(d.ctx, v.Value, d.depth)
 	if err != nil {
 		return err
 	}
 	if v.many { // the list was made here: its elements stand at v.at themselves
 		top = top.items
 	}
-	lines, hidden := 0, 0
-	top.walk(v.at, func(at Path, sh, parent *shape) bool {
-		if lines >= maxPathLines {
-			hidden++
-			return true
-		}
-		if lines == 0 {
-			b.WriteString("paths, for fields; jq: put a dot in front\n")
-		}
-		lines++
-		fmt.Fprintf(b, "%s  %s\n", at, describe(at, sh, parent))
-		return true
-	})
-	if hidden > 0 {
-		fmt.Fprintf(b, "… %s paths more: give path or a smaller max_depth\n", Comma(hidden))
+	lines, total := pathLines(top, v.at, false)
+	if total > 0 {
+		d.out.WriteString("paths, for fields; jq: put a dot in front\n")
 	}
-	sample(b, v)
+	const record = 200 // tokens, and the lines that are there in any case
+	chosen := choosePaths(lines, d.budget-record)
+	for _, l := range lines {
+		if l.cost > 0 {
+			d.out.WriteString(l.text + "\n")
+		}
+	}
+	if chosen < total {
+		fmt.Fprintf(&d.out, "… %s paths more: give path or a smaller max_depth\n", Comma(total-chosen))
+	}
+	sample(&d.out, v)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -116,71 +115,11 @@ func appendTableCell(row, cell []byte) []byte {
 	return appendCell(row, cell)
 }
 
-// A pathLine tells one path of a document.
-type pathLine struct {
-	text  string
-	cost  int // tokens; 0 until it is chosen
-	depth int
-	count int // values at the path
-}
-
-// paths tells the paths below root in at most share tokens: those of the
-// upper levels first, and of a level those that most records have. They are
-// in document order.
+// paths tells the paths below root in at most share tokens.
 func (s *sheet) paths(root *shape, share int) {
-	const most = 1000 // no budget has room for more
-	var lines []pathLine
-	total := 0
-	counts := []int{root.count} // of the values at each step to where the walk is
-	above := []*shape{root}
-	root.walk(nil, func(at Path, sh, parent *shape) bool {
-		above = append(above[:len(at)], sh)
-		// The elements of a field's arrays stand for no more than the field.
-		count := sh.count
-		if above := counts[len(at)-1]; above > 1 {
-			count = min(count, above)
-		}
-		counts = append(counts[:len(at)], count)
-		like, again := sh.recurs(at, above)
-		// That the elements are objects, their fields tell.
-		if at[len(at)-1].Kind == StepEach && parent.rest != sh && sh.kinds[isObject] == sh.count && len(sh.fields) > 0 && !again {
-			return true
-		}
-		name := at.String()
-		if total++; total > most || len(name) > 200 {
-			return true
-		}
-		depth := 0
-		for _, step := range at {
-			if step.Kind == StepKey {
-				depth++
-			}
-		}
-		line := name + ": " + describe(at, sh, parent)
-		if again {
-			line += ", with the fields of ." + like.String() + " again"
-		}
-		lines = append(lines, pathLine{text: line, depth: depth, count: count})
-		return !again
-	})
-	order := make([]*pathLine, len(lines))
-	for i := range lines {
-		order[i] = &lines[i]
-	}
-	slices.SortStableFunc(order, func(a, b *pathLine) int {
-		return cmp.Or(a.depth-b.depth, b.count-a.count)
-	})
+	lines, total := pathLines(root, nil, true)
 	const more = 12 // tokens of the line that says how many are missing
-	kept := 0
-	for _, l := range order {
-		n := lineTokens(l.text)
-		if n > share-more {
-			break
-		}
-		l.cost = n
-		share -= n
-		kept++
-	}
+	kept := choosePaths(lines, share-more)
 	for _, l := range lines {
 		if l.cost > 0 {
 			s.note(l.text, 0)
