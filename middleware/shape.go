@@ -69,7 +69,7 @@ func (s *Server) shape(agent string, origin cache.Origin, raw json.RawMessage, p
 	if lim.chars > 0 && r.chars() <= lim.chars || lim.chars == 0 && total <= lim.tokens {
 		return raw, nil
 	}
-	if len(r.docs) == 1 && r.docs[0].blob == "" && !s.opts.NoLossless {
+	if len(r.docs) == 1 && r.docs[0].blob == "" && !s.opts.NoLossless && pipeline.MayFit(len(r.docs[0].text), lim.tokens) {
 		if out, ok, err := s.lossless(r, total, lim); ok || err != nil {
 			return out, err
 		}

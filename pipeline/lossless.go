@@ -13,12 +13,16 @@ import (
 // repeated keys, so what has more bytes to a token of the budget never fits.
 const compactFactor = 512
 
+// MayFit reports whether a document of n bytes may have a form that [Lossless]
+// finds, without a look at it.
+func MayFit(n, budget int) bool { return n/compactFactor <= budget }
+
 // minified is v without the white space of JSON, if that is within budget.
 func minified(v Value, budget int) (Value, bool) {
 	if tokens.AtMost(v.Data, budget) {
 		return v, true
 	}
-	if v.Kind == Text || len(v.Data)/compactFactor > budget {
+	if v.Kind == Text || !MayFit(len(v.Data), budget) {
 		return v, false
 	}
 	compact, err := (&Format{As: "json"}).Apply(context.Background(), v)
@@ -39,7 +43,7 @@ func Lossless(v Value, budget int) (Value, bool) {
 	if tokens.AtMost(v.Data, budget) {
 		return v, true
 	}
-	if v.Kind == Text || len(v.Data)/compactFactor > budget {
+	if v.Kind == Text || !MayFit(len(v.Data), budget) {
 		return v, false
 	}
 	for _, form := range []func(Value) (Value, bool){
