@@ -71,7 +71,7 @@ func columns(data []byte) (sep byte, header []string) {
 				odd++
 			}
 		}
-		if 50*odd <= lines && lines > 2 && n > 1 && n <= 500 {
+		if 50*odd <= lines && lines > 2 && n > 1 && n <= 500 && isHeader(head, sep, n) && !(sep == '|' && ruled(data)) {
 			for _, cell := range splitCells(head, sep) {
 				header = append(header, strings.Trim(string(cell), "\" "))
 			}
@@ -79,6 +79,39 @@ func columns(data []byte) (sep byte, header []string) {
 		}
 	}
 	return 0, nil
+}
+
+// isHeader rejects what has as many separators on each line and is no table:
+// sentences, statements, logs with a comma before the fraction.
+func isHeader(line []byte, sep byte, n int) bool {
+	if n > 3 && sep != '|' {
+		return true
+	}
+	t := bytes.TrimSpace(line)
+	if from, to, ok := stamp(line); ok && (sep == ',' && bytes.IndexByte(line[from:to], ',') > 0 && n == 2 || sep == '|' && line[min(to, len(line)-1)] == ' ') {
+		return false
+	}
+	switch t[len(t)-1] {
+	case '.', '!', '?', '{', ';', ',':
+		return false
+	}
+	for _, cell := range splitCells(line, sep) {
+		if bytes.Count(bytes.TrimSpace(cell), []byte(" ")) > 4 {
+			return false
+		}
+	}
+	return true
+}
+
+// ruled reports the rule below the head of a table in Markdown.
+func ruled(data []byte) bool {
+	n := 0
+	for line := range firstLines(data) {
+		if n++; n == 2 {
+			return tableRule.Match(line)
+		}
+	}
+	return false
 }
 
 func countCells(line []byte, sep byte) int { return len(splitCells(line, sep)) }

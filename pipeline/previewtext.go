@@ -45,7 +45,7 @@ func (s *sheet) digest(d *digest, v Value, r room) {
 	}
 	switch {
 	case d.brief:
-		s.item(0, "1: "+cutLine(v.Data[:min(len(v.Data), 200)], 24)+fmt.Sprintf(" (%s bytes)", Comma(len(v.Data))), 0)
+		s.item(0, showLine(0, firstLine(v.Data[:min(len(v.Data), 200)]), 24), 0)
 	case s.total <= 1:
 		s.longLine(v.Data)
 	default:
@@ -53,13 +53,19 @@ func (s *sheet) digest(d *digest, v Value, r room) {
 	}
 }
 
+func firstLine(data []byte) []byte {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	return line
+}
+
 // part adds a part with as many of its rows as limit tokens hold, and says
 // how many are not shown.
 func (s *sheet) part(p *part, limit, most int) {
-	if limit = min(limit, s.left); limit <= 0 || len(p.rows) == 0 {
-		if p.title != "" && p.total == 0 {
-			s.note(p.title, s.left-limit)
-		}
+	if limit = min(limit, s.left); limit <= 0 {
+		return
+	}
+	if p.words != "" {
+		s.note(p.words, s.left-limit)
 		return
 	}
 	if p.most > 0 {
@@ -151,8 +157,10 @@ func (s *sheet) ends(d *digest, data []byte, r room) {
 	}
 	// More lines than this never fit: a line has two tokens or more.
 	most := s.left/2 + 2
-	if r.ends > 0 {
-		most = min(most, r.ends)
+	for _, n := range []int{r.ends, d.ends} {
+		if n > 0 {
+			most = min(most, n)
+		}
 	}
 	head, tail := ends(data, d.dull+most, most)
 	last := func(i int) int { return s.total - len(tail) + i }
@@ -174,7 +182,7 @@ func (s *sheet) ends(d *digest, data []byte, r room) {
 		}
 	}
 	add(d.dull, len(head), 0)
-	if r.ends == 0 {
+	if r.ends == 0 && d.ends == 0 {
 		add(0, d.dull, 0)
 	}
 }

@@ -46,10 +46,12 @@ type diffReader struct {
 	add, del    int
 	commits     int
 	git         bool // the head of this file began with "diff "
+	subjects    part
+	subject     bool // comes
 }
 
 func digestDiff(d *digest, data []byte, t *ticker) error {
-	r := &diffReader{}
+	r := &diffReader{subjects: part{title: "commits", share: 25, even: true}}
 	n := 0
 	for line := range bytes.Lines(data) {
 		if err := t.err(); err != nil {
@@ -132,12 +134,16 @@ func (r *diffReader) line(n int, line []byte) {
 		case isCommit(line):
 			r.commit()
 		}
+	case r.subject && (hasPrefix(line, "    ") || hasPrefix(line, "Subject: ")) && len(bytes.TrimSpace(line)) > 0:
+		r.subjects.addLine(n, bytes.TrimSpace(line), 0)
+		r.subject = false
 	case isCommit(line), hasPrefix(line, "From ") && hexRun(line, 5) == 40:
 		r.commit()
 	}
 }
 
 func (r *diffReader) commit() {
+	r.subject = true
 	r.endHunk()
 	r.commits++
 	r.f = nil
@@ -213,10 +219,16 @@ func (r *diffReader) tell(d *digest) {
 		}
 		p.addf(f.at, rank[f], "+%s −%s %s%s", Comma(f.add), Comma(f.del), clip(f.name(), 120), how)
 	}
+	if r.commits > 1 {
+		d.parts = append(d.parts, r.subjects)
+	}
 	d.parts = append(d.parts, p)
-	for i, f := range byChurn {
-		if i < 20 {
-			d.picks = append(d.picks, f.head...)
+	// Of a new file, the first lines are its imports.
+	for _, added := range []bool{false, true} {
+		for i, f := range byChurn {
+			if i < 20 && (f.how == "new") == added {
+				d.picks = append(d.picks, f.head...)
+			}
 		}
 	}
 	if len(byChurn) == 0 {
@@ -278,7 +290,7 @@ func digestGitLog(d *digest, data []byte, t *ticker) error {
 	}
 	d.facts = append(d.facts, plural(commits, "commits"))
 	if first != "" {
-		d.parts = append(d.parts, part{title: printable(fmt.Appendf(nil, "dates: %s .. %s", first, last))})
+		d.say("dates: %s .. %s", first, last)
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(authors[b], authors[a]) })
 	for i, name := range order {
@@ -288,7 +300,7 @@ func digestGitLog(d *digest, data []byte, t *ticker) error {
 		}
 	}
 	if len(order) > 0 {
-		d.parts = append(d.parts, part{title: printable([]byte("authors: " + strings.Join(order, ", ")))})
+		d.say("authors: %s", strings.Join(order, ", "))
 	}
 	d.parts = append(d.parts, p)
 	return nil

@@ -35,7 +35,7 @@ func guessLog(s *sniffed) string {
 			openers++
 		case stamps > 0 && (line[0] == ' ' || line[0] == '\t'):
 			inside++
-		case l != noLevel && startsWithLevel(t):
+		case startsWithLevel(t):
 			levels++
 		case isLogfmt(line):
 			levels++
@@ -70,17 +70,18 @@ func status0(line []byte) bool {
 // startsWithLevel: "ERROR: …", "[warn] …", "npm ERR! …", "INFO:root:…".
 func startsWithLevel(t []byte) bool {
 	t = bytes.TrimLeft(t, "[<(* ")
-	if hasPrefix(t, "npm ") {
+	npm := hasPrefix(t, "npm ")
+	if npm {
 		t = t[4:]
 	}
 	end := 0
 	for end < len(t) && isAlpha(t[end]) {
 		end++
 	}
-	if end < len(t) && t[end] == '!' {
-		return true
+	if npm {
+		return levelWords[string(bytes.ToLower(t[:min(end, levelWord)]))] != noLevel
 	}
-	return levelWords[string(bytes.ToLower(t[:min(end, levelWord)]))] != noLevel && end < len(t) && bytes.IndexByte([]byte(":]>) \t|-"), t[end]) >= 0 && (t[end] != ' ' || t[0] < 'a')
+	return levelWords[string(bytes.ToLower(t[:min(end, levelWord)]))] != noLevel && end < len(t) && bytes.IndexByte([]byte(":]>) \t|-!"), t[end]) >= 0 && (t[end] != ' ' || t[0] < 'a')
 }
 
 // isLogfmt reports a line of at least three key=value, a level or a message
@@ -104,6 +105,7 @@ type logReader struct {
 	stamps      int
 	inside, bad int
 	access      bool
+	entry       *template // of the last line
 }
 
 func digestLog(d *digest, data []byte, t *ticker) error {
@@ -116,7 +118,11 @@ func digestLog(d *digest, data []byte, t *ticker) error {
 		r.line(n, line)
 		n++
 	}
-	clusters := r.ts.merge()
+	same := sameWords
+	if r.access {
+		same = 100
+	}
+	clusters := r.ts.merge(same)
 	r.summary(d)
 	r.rows(d, clusters)
 	r.picks(d, clusters)
@@ -136,18 +142,22 @@ func (r *logReader) line(n int, line []byte) {
 		}
 		r.to = string(s)
 	} else if r.stamps > 0 && (line[0] == ' ' || line[0] == '\t' || isFrame(line) || traceOpener(line) || line[0] == '}' || line[0] == ']') {
-		r.inside++
+		if r.inside++; r.entry != nil && r.entry.count == 1 && len(r.entry.cause) < 3 && traceOpener(line) {
+			r.entry.cause = append(r.entry.cause, numLine{n, line})
+		}
 		return
 	}
 	var l level
 	var as []byte
 	message := line[to:]
+	var kept []byte // behind the message, not masked
 	if r.access {
 		class, at := status(line)
 		r.classes[class]++
 		l, as = map[int]level{2: infoLevel, 3: infoLevel, 4: warnLevel, 5: errorLevel}[class], nil
-		if quote := bytes.IndexByte(line, '"'); quote > 0 {
-			message = line[quote:min(max(at+3, quote), len(line))]
+		message = request(line, at)
+		if class > 0 {
+			kept = line[at : at+3]
 		}
 	} else if l, as = levelOf(line, to); l == noLevel {
 		if l = letterPrefix(line); l != noLevel {
@@ -168,7 +178,24 @@ func (r *logReader) line(n int, line []byte) {
 	for len(message) > 0 && (message[0] == ']' || message[0] == ' ' || message[0] == '"' && !r.access || message[0] == '\t' || message[0] == ')') {
 		message = message[1:]
 	}
-	r.ts.add(l, bad, n, line, message)
+	r.entry = r.ts.add(l, bad, n, line, message, kept)
+}
+
+// request is what an access log was asked: the method and the path, without a
+// query.
+func request(line []byte, at int) []byte {
+	quote := bytes.IndexByte(line, '"')
+	if quote < 0 || at < quote+3 {
+		return line
+	}
+	request := line[quote+1 : at-2]
+	if i := bytes.LastIndexByte(request, ' '); i > 0 && hasPrefix(request[i:], " HTTP/") {
+		request = request[:i]
+	}
+	if i := bytes.IndexByte(request, '?'); i > 0 {
+		request = request[:i]
+	}
+	return request
 }
 
 // spell keeps how a level is written, for the pattern of a search.
@@ -187,7 +214,7 @@ func (r *logReader) spell(l level, as []byte) {
 // summary tells the span of time and the levels.
 func (r *logReader) summary(d *digest) {
 	if r.stamps > 0 {
-		d.parts = append(d.parts, part{title: printable(fmt.Appendf(nil, "span: %s .. %s", r.from, r.to))})
+		d.say("span: %s .. %s", r.from, r.to)
 	}
 	var counts []string
 	if r.access {
@@ -214,9 +241,9 @@ func (r *logReader) summary(d *digest) {
 		counts = append(counts, "lines inside entries "+Comma(r.inside))
 	}
 	if r.access {
-		d.parts = append(d.parts, part{title: "statuses: " + strings.Join(counts, ", ")})
+		d.say("statuses: %s", strings.Join(counts, ", "))
 	} else {
-		d.parts = append(d.parts, part{title: "levels: " + strings.Join(counts, ", ")})
+		d.say("levels: %s", strings.Join(counts, ", "))
 	}
 }
 
@@ -225,11 +252,12 @@ func (r *logReader) rows(d *digest, clusters []*cluster) {
 	byCount := slices.Clone(clusters)
 	slices.SortStableFunc(byCount, func(a, b *cluster) int { return cmp.Compare(b.count, a.count) })
 	p := part{title: "templates, times × first line", share: 45}
+	once := len(byCount) - slices.IndexFunc(byCount, func(c *cluster) bool { return c.count == 1 })
+	if once <= len(byCount) {
+		p.title += "; " + Comma(once) + " more seen once"
+		byCount = byCount[:len(byCount)-once]
+	}
 	for i, c := range byCount {
-		if c.count == 1 && i > 0 {
-			p.total += len(byCount) - i
-			break
-		}
 		p.addf(-1, i/8, "%s× %d  %s", Comma(c.count), c.first.n+1, clip(c.text, 130))
 	}
 	if len(p.rows) > 0 {
@@ -257,12 +285,17 @@ func (r *logReader) picks(d *digest, clusters []*cluster) {
 	for l := fatalLevel; l >= errorLevel; l-- {
 		if r.levels[l] > 0 {
 			d.picks = append(d.picks, r.firstOf[l])
+			for _, c := range worst {
+				if c.first.n == r.firstOf[l].n {
+					d.picks = append(d.picks, c.cause...)
+				}
+			}
 		}
 	}
 	add := func(most int, want func(c *cluster) bool) {
 		for _, c := range worst {
 			if most > 0 && want(c) {
-				d.picks = append(d.picks, c.first)
+				d.picks = append(append(d.picks, c.first), c.cause...)
 				most--
 			}
 		}

@@ -10,9 +10,10 @@ import (
 
 // A section of Markdown reaches from its heading to the next one of its level.
 type mdSection struct {
-	n, level int
-	end      int
-	title    string
+	n, level   int
+	end        int
+	title      string
+	underlined bool
 }
 
 // digestMarkdown outlines the headings, and tells tables and code blocks.
@@ -25,7 +26,8 @@ func digestMarkdown(d *digest, data []byte, t *ticker) error {
 	code := map[string]int{}
 	var langs []string
 	n, links, blocks := 0, 0, 0
-	table := -1 // row of tables that is open
+	front := false // of the text before, there is nothing but pictures and tags
+	table := -1    // row of tables that is open
 	rows := 0
 	endTable := func() {
 		if table >= 0 && table < len(tables.rows) {
@@ -38,6 +40,11 @@ func digestMarkdown(d *digest, data []byte, t *ticker) error {
 			return err
 		}
 		s := bytes.TrimSpace(line[:min(len(line), 2000)])
+		if !front && (len(s) == 0 || s[0] == '<' || hasPrefix(s, "[![") || hasPrefix(s, "![") || hasPrefix(s, "[<img")) {
+			d.dull = n + 1
+		} else {
+			front = true
+		}
 		switch {
 		case fence != "":
 			if hasPrefix(s, fence) && len(bytes.Trim(s, fence[:1])) == 0 {
@@ -68,7 +75,7 @@ func digestMarkdown(d *digest, data []byte, t *ticker) error {
 			if b := bytes.TrimSpace(before.line); len(b) > 0 && len(b) < 200 && b[0] != '|' && before.line[0] != '-' && before.line[0] != '#' && before.line[0] != '>' {
 				level := 1 + btoi(s[0] == '-')
 				heads.addLine(before.n, before.line, level-1)
-				sections = append(sections, mdSection{n: before.n, level: level, title: string(b)})
+				sections = append(sections, mdSection{n: before.n, level: level, title: string(b), underlined: true})
 			}
 		case table >= 0 && bytes.IndexByte(s, '|') >= 0:
 			rows++
@@ -141,7 +148,10 @@ func mdCalls(d *digest, sections []mdSection, total int) {
 	d.calls = append(d.calls, []string{"proxy_filter", "offset", strconv.Itoa(sections[best].n), "limit", strconv.Itoa(min(size(best), 80))})
 	for i := len(sections) - 1; i > 0; i-- {
 		if word := longestWord(sections[i].title); i != best && word != "" {
-			d.calls = append(d.calls, []string{"proxy_search", "pattern", quoted(`^#+ .*` + word), "mode", `"context"`, "context_type", `"section"`})
+			if !sections[i].underlined {
+				word = `^#+ .*` + word
+			}
+			d.calls = append(d.calls, []string{"proxy_search", "pattern", quoted(word), "mode", `"context"`, "context_type", `"section"`})
 			break
 		}
 	}

@@ -99,12 +99,13 @@ func digestHTML(d *digest, data []byte, t *ticker) error {
 	heads := part{title: "headings", share: 35, even: true}
 	text := part{title: "text", share: 45}
 	tags := map[string]int{}
+	unclosed := map[string]bool{}
 	var title, head, para []byte
 	headTag, headAt, paraAt, inTitle := "", 0, 0, false
 	from := 0
 	flush := func() {
 		if s := bytes.TrimSpace(para); len(s) > 1 && text.total < 5000 {
-			text.addf(paraAt, text.total/8, "%s", clip(squeeze(s), 160))
+			text.addf(paraAt, text.total/8, "%s", strings.TrimSuffix(clip(squeeze(s), 160), " |"))
 		}
 		para = para[:0]
 	}
@@ -145,9 +146,11 @@ func digestHTML(d *digest, data []byte, t *ticker) error {
 		}
 		switch tag {
 		case "script", "style", "svg", "noscript", "template":
-			if !closing && !bytes.HasSuffix(attrs, []byte("/")) {
+			if !closing && !unclosed[tag] && !bytes.HasSuffix(attrs, []byte("/")) {
 				if j := indexFold(data[r.i:], "</"+tag); j >= 0 {
 					r.i += j
+				} else {
+					unclosed[tag] = true // nor will it be found behind
 				}
 			}
 		case "title":
@@ -162,11 +165,15 @@ func digestHTML(d *digest, data []byte, t *ticker) error {
 				heads.addf(headAt, int(headTag[1]-'1'), "%s%s %s", strings.Repeat("  ", int(headTag[1]-'1')), headTag, clip(squeeze(head), 100))
 				headTag = ""
 			}
-		case "p", "div", "li", "tr", "table", "ul", "ol", "section", "article", "br", "pre", "dt", "dd", "blockquote", "main", "header", "footer", "nav", "form", "option", "figure", "body":
+		case "p", "div", "li", "tr", "table", "ul", "ol", "section", "article", "br", "pre", "dt", "dd", "blockquote", "main", "header", "footer", "nav", "form", "figure", "body":
 			flush()
 		case "td", "th":
-			if len(para) > 0 {
+			if closing && len(para) > 0 {
 				para = append(para, " | "...)
+			}
+		case "a", "span", "button", "label", "option":
+			if len(para) > 0 {
+				para = append(para, ' ')
 			}
 		case "input", "textarea", "select":
 			if !closing {
@@ -181,7 +188,7 @@ func digestHTML(d *digest, data []byte, t *ticker) error {
 		}
 	}
 	if s := squeeze(title); s != "" {
-		d.parts = append(d.parts, part{title: printable([]byte("title: " + clip(s, 200)))})
+		d.say("title: %s", clip(s, 200))
 	}
 	d.parts = append(d.parts, heads, text)
 	if len(heads.rows) > 1 {

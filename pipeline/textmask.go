@@ -31,7 +31,8 @@ type template struct {
 	bad         bool // sounds like a failure, without a level
 	count       int
 	first, last numLine
-	words       []int32 // ids of its words; wildID for one that differs
+	cause       []numLine // lines below the first that name a cause
+	words       []int32   // ids of its words; wildID for one that differs
 }
 
 // templates clusters lines: first those that are equal behind their masks,
@@ -48,9 +49,12 @@ func newTemplates() *templates {
 	return &templates{byText: map[string]*template{}, coarse: map[string]*template{}}
 }
 
-// add counts line n with its message.
-func (ts *templates) add(l level, bad bool, n int, line, message []byte) {
+// add counts line n with its message, and with what is kept of it as it is.
+func (ts *templates) add(l level, bad bool, n int, line, message, kept []byte) *template {
 	ts.buf = maskLine(append(ts.buf[:0], byte(l)), message)
+	if kept != nil {
+		ts.buf = append(append(ts.buf, ' '), kept...)
+	}
 	t := ts.byText[string(ts.buf)]
 	if t == nil && len(ts.byText) < maxTemplates {
 		t = ts.new(string(ts.buf))
@@ -72,6 +76,7 @@ func (ts *templates) add(l level, bad bool, n int, line, message []byte) {
 		t.level, t.bad, t.first = l, bad, numLine{n, line}
 	}
 	t.last = numLine{n, line}
+	return t
 }
 
 func (ts *templates) new(text string) *template {
@@ -88,9 +93,9 @@ type cluster struct {
 }
 
 // merge makes one of templates with the same level and length and the same
-// first word, most of whose words are the same. The result is in the order of
+// first word, of whose words so many of a hundred are the same. The result is in the order of
 // first lines.
-func (ts *templates) merge() []*cluster {
+func (ts *templates) merge(percent int) []*cluster {
 	const wildID = -1
 	type group struct {
 		level level
@@ -126,7 +131,7 @@ func (ts *templates) merge() []*cluster {
 				best, most = c, same
 			}
 		}
-		if best == nil || 100*most < sameWords*len(words) || len(words) < 3 {
+		if best == nil || 100*most < percent*len(words) || len(words) < 3 {
 			c := &cluster{template: *t}
 			spelt[c] = words
 			out = append(out, c)

@@ -30,7 +30,7 @@ func digestSnapshot(d *digest, data []byte, t *ticker) error {
 			after := plain[len(role):]
 			switch {
 			case hasPrefix(s, "Page URL:"), hasPrefix(s, "Page Title:"), hasPrefix(s, "Console:"):
-				d.parts = append(d.parts, part{title: printable([]byte(clip(string(s), 200)))})
+				d.say("%s", clip(string(s), 200))
 			case role != "" && role[0] >= 'a' && (len(after) == 0 || after[0] == ' ' || after[0] == ':' || after[0] == '\''):
 				if _, known := roles[role]; known || len(roles) < 200 {
 					if roles[role]++; !known {
@@ -65,7 +65,8 @@ func digestSnapshot(d *digest, data []byte, t *ticker) error {
 			break
 		}
 	}
-	d.parts = append(d.parts, part{title: "roles: " + strings.Join(order, ", ")}, heads, inputs, buttons, links)
+	d.say("roles: %s", strings.Join(order, ", "))
+	d.parts = append(d.parts, heads, inputs, buttons, links)
 	for _, p := range []part{links, buttons, inputs, heads} {
 		if p.total > 0 && len(d.calls) < 2 {
 			role := string(wordAt(bytes.TrimLeft(p.rows[0].line, "'")))
@@ -113,10 +114,10 @@ func digestFiles(d *digest, data []byte, t *ticker) error {
 		n++
 	}
 	if len(prefix) > 1 {
-		d.parts = append(d.parts, part{title: printable([]byte("all under " + clip(prefix, 200)))})
+		d.say("all under %s", clip(prefix, 200))
 	}
 	if s := exts.top(12); s != "" {
-		d.parts = append(d.parts, part{title: printable([]byte("names end in: " + s))})
+		d.say("names end in: %s", s)
 	}
 	d.parts = append(d.parts, folders.part("folders, times × first line"))
 	return nil

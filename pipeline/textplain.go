@@ -14,7 +14,7 @@ import (
 // digestPlain counts paragraphs and lists lines that look like headings.
 func digestPlain(d *digest, data []byte, t *ticker) error {
 	p := part{title: "lines like headings", share: 50, even: true}
-	var above, line0 numLine // two lines before and the line before
+	var line0 numLine // the line before
 	aboveBlank := true
 	n, paragraphs := 0, 0
 	lastBlank := true
@@ -30,6 +30,11 @@ func digestPlain(d *digest, data []byte, t *ticker) error {
 		if err := t.err(); err != nil {
 			return err
 		}
+		if len(line) == 1 && line[0] == '\n' && lastBlank {
+			aboveBlank = true
+			n++
+			continue
+		}
 		s := bytes.TrimSpace(line[:min(len(line), 300)])
 		blank := len(s) == 0
 		if !blank && lastBlank {
@@ -39,11 +44,10 @@ func digestPlain(d *digest, data []byte, t *ticker) error {
 		if !lastBlank {
 			offer(line0, underline, aboveBlank, blank)
 		}
-		above, aboveBlank = line0, lastBlank
+		aboveBlank = lastBlank
 		line0, lastBlank = numLine{n, line}, blank
 		n++
 	}
-	_ = above
 	d.facts = append(d.facts, plural(paragraphs, "paragraphs"))
 	// If every other line is one, none is.
 	if 3*p.total < n && 2*p.total <= paragraphs+1 {
@@ -75,7 +79,9 @@ func headingLike(s []byte, underlined bool) bool {
 // isBase64 reports that all of data is one run of base64, in lines perhaps.
 // A long word has no digits, or only small letters.
 func isBase64(data []byte) bool {
-	data = bytes.TrimSpace(afterComma(data))
+	text := afterComma(data)
+	uri := len(text) < len(data)
+	data = bytes.TrimSpace(text)
 	if len(data) < 80 {
 		return false
 	}
@@ -105,7 +111,7 @@ func isBase64(data []byte) bool {
 		}
 	}
 	n := upper + lower + digit
-	return 10*upper > n && 10*lower > n && 20*digit > n
+	return n > 0 && (uri || 10*upper > n && 10*lower > n && 20*digit > n)
 }
 
 // afterComma is what stands behind data:image/png;base64,.
@@ -157,7 +163,7 @@ func digestBlob(d *digest, data []byte, _ *ticker) error {
 		what = "bytes of no known format"
 		if s := decoded[:len(decoded)-min(len(decoded), 3)]; utf8.Valid(s) || utf8.Valid(decoded) {
 			what = "UTF-8 text"
-			d.parts = append(d.parts, part{title: "decoded, it begins with " + quotePreview(string(s), 200)})
+			d.say("decoded, it begins with %s", quotePreview(string(s), 200))
 		}
 	}
 	d.factf("decodes to %s bytes: %s", Comma(size*3/4), what)
@@ -211,36 +217,44 @@ func guessBroken(s *sniffed) string {
 	return "broken JSON"
 }
 
-// digestBroken says where JSON ends to be JSON; of lines, which are not.
-func digestBroken(d *digest, data []byte, t *ticker) error {
-	n, good, open := 0, 0, 0
-	var bad part
-	bad.title = "lines that are not JSON"
+// guessMixed wants JSON on half of the lines. With JSON on all, Recognise had it.
+func guessMixed(s *sniffed) string {
+	n := s.count(func(line []byte) bool {
+		return len(line) > 1 && line[0] == '{' && (len(line) == maxSniffLine || isContainer(line))
+	})
+	if n > 1 && s.most(n, 50) {
+		return "JSON Lines and text"
+	}
+	return ""
+}
+
+// digestMixed finds the lines that are not JSON.
+func digestMixed(d *digest, data []byte, t *ticker) error {
+	n, good := 0, 0
+	odd := part{title: "lines that are not JSON", even: true}
 	for line := range bytes.Lines(data) {
 		if err := t.err(); err != nil {
 			return err
 		}
 		if s := bytes.TrimSpace(line); len(s) > 0 {
-			if isContainer(s) {
+			if s[0] == '{' && isContainer(s) {
 				good++
 			} else {
-				bad.addLine(n, line, 0)
-				open++
+				odd.addLine(n, line, 0)
 			}
 		}
 		n++
 	}
-	if good > 1 && good > open {
-		d.kind = "JSON Lines with other lines"
-		d.factf("%s of %s are JSON", Comma(good), plural(n, "lines"))
-		for _, r := range bad.rows[:min(len(bad.rows), 20)] {
-			d.picks = append(d.picks, r.numLine)
-		}
-		if len(bad.rows) > 0 {
-			d.calls = append(d.calls, []string{"proxy_filter", "offset", strconv.Itoa(max(bad.rows[0].n-2, 0)), "limit", "5"})
-		}
-		return nil
+	d.factf("%s of them JSON", Comma(good))
+	d.parts = append(d.parts, odd)
+	if len(odd.rows) > 0 {
+		d.calls = append(d.calls, []string{"proxy_filter", "offset", strconv.Itoa(max(odd.rows[0].n-2, 0)), "limit", "5"})
 	}
+	return nil
+}
+
+// digestBroken says where JSON ends to be JSON.
+func digestBroken(d *digest, data []byte, _ *ticker) error {
 	var raw json.RawMessage
 	err := json.Unmarshal(data, &raw)
 	var syntax *json.SyntaxError

@@ -51,11 +51,12 @@ func guessSource(s *sniffed) string {
 	}
 	if best, n := s.language(); best != nil {
 		lines := min(s.full, langLines)
-		if 100*n >= 45*lines && (n > 1 || s.full == 1) {
+		prose := s.count(sentence)
+		if 100*n >= 45*lines && (n > 1 || s.full == 1) && 4*prose < s.full && best.own(s) {
 			return "source"
 		}
 		code := s.count(codeLine.Match)
-		if prose := s.count(sentence); s.most(code, 30) && 2*prose < code+n && (n > 0 || s.most(code, 60)) {
+		if s.most(code, 30) && 2*prose < code+n && (n > 0 || s.most(code, 60)) {
 			return "source"
 		}
 	}
@@ -84,6 +85,17 @@ func (s *sniffed) language() (best *language, most int) {
 	return best, most
 }
 
+// own reports that more than one line shows the language, other than the
+// lines that prose or a list could have: "name: words", "x:".
+func (l *language) own(s *sniffed) bool {
+	if l.name != "Makefile" && l.name != "CSS" {
+		return true
+	}
+	return s.count(func(line []byte) bool {
+		return len(line) > 1 && (line[0] == '\t' || bytes.ContainsAny(line, "{}$=") || hasPrefix(line, ".PHONY"))
+	}) > 1
+}
+
 // digestSource outlines the definitions.
 func digestSource(d *digest, data []byte, t *ticker) error {
 	lang := ""
@@ -93,6 +105,7 @@ func digestSource(d *digest, data []byte, t *ticker) error {
 	}
 	p := part{title: "definitions", even: true, find: `proxy_search finds the rest`}
 	n, dull, imports := 0, 0, 0
+	var outer inside
 	counts := map[string]int{}
 	var order []string
 	inComment, block := false, false
@@ -111,6 +124,7 @@ func digestSource(d *digest, data []byte, t *ticker) error {
 				imports++
 			}
 		} else if kind, rank = definition(line, lang); kind != "" {
+			outer.enter(&p, rank, kind)
 			p.addLine(n, bytes.TrimRight(line, " \t\r\n{"), rank)
 			if counts[kind] == 0 && len(order) < 40 {
 				order = append(order, kind)
@@ -119,6 +133,7 @@ func digestSource(d *digest, data []byte, t *ticker) error {
 		}
 		n++
 	}
+	outer.close(&p)
 	if dull+imports > 3 && dull+imports < n {
 		d.dull = dull + imports
 	}
@@ -142,11 +157,11 @@ func digestSource(d *digest, data []byte, t *ticker) error {
 				break
 			}
 		}
-		if r.rank <= 1 && end-r.n > size && end-r.n <= 200 {
+		if r.rank <= 3 && end-r.n > size && end-r.n <= 200 {
 			best, size = r.n, end-r.n
 		}
 	}
-	if size > 0 {
+	if size > 3 {
 		d.calls = append(d.calls, []string{"proxy_filter", "offset", strconv.Itoa(best), "limit", strconv.Itoa(min(size, 80))})
 	}
 	middle := p.rows[len(p.rows)/2]
@@ -203,4 +218,34 @@ func imports0(line []byte, open *bool) bool {
 		return true
 	}
 	return false
+}
+
+// inside counts what a definition on top holds, as its rows may not all be shown.
+type inside struct {
+	row   int // in the part
+	open  bool
+	kinds tally
+}
+
+// enter is called before a definition is added.
+func (o *inside) enter(p *part, rank int, kind string) {
+	if rank > 1 {
+		o.kinds.add(kind, 0)
+		return
+	}
+	o.close(p)
+	o.row, o.open, o.kinds = len(p.rows), true, tally{}
+}
+
+// close tells what was inside, if it is much.
+func (o *inside) close(p *part) {
+	n := 0
+	for _, c := range o.kinds.counts {
+		n += c
+	}
+	if o.open && n > 7 && o.row < len(p.rows) {
+		r := &p.rows[o.row]
+		r.note = "  (" + o.kinds.top(4) + ")"
+	}
+	o.open = false
 }

@@ -23,7 +23,7 @@ func stamp(line []byte) (from, to int, ok bool) {
 			break
 		}
 	}
-	for i < len(line) && (line[i] == '[' || line[i] == '(' || line[i] == '"' || line[i] == ' ' && i < 3) {
+	for i < len(line) && (line[i] == '[' || line[i] == '(' || line[i] == '"' || line[i] == ' ' && i < 9) {
 		i++
 	}
 	if i = skipColour(line, i); i >= len(line) {

@@ -90,7 +90,7 @@ func isException(line []byte) bool {
 
 // libraries are marks of frames that are not the caller's own code.
 var libraries = []string{"node:", "node_modules/", "internal/", "site-packages/", "dist-packages/", "/lib/python", "<frozen ", "/usr/lib/", "/rustc/", "/.cargo/registry/",
-	"/go/src/", "/src/runtime/", "/src/testing/", "/src/net/http/", "/pkg/mod/", "at java.", "at javax.", "at jdk.", "at sun.", "at java.base/", "at org.springframework.", "at org.apache.", "at org.junit.", "at kotlin.", "at scala.",
+	"/go/src/", "/src/runtime/", "/src/testing/", "/src/net/http/", "/pkg/mod/", "at java.", "at javax.", "at jdk.", "at sun.", "at java.base/", "at org.springframework.", "at org.apache.", "at org.junit.", "at org.hibernate.", "at org.postgresql.", "at com.mysql.", "at io.netty.", "at reactor.", "at com.fasterxml.", "at com.zaxxer.", "at com.sun.", "at org.eclipse.", "at org.gradle.", "at okhttp3.", "at kotlin.", "at scala.",
 	"at System.", "at Microsoft.", "at Promise", "at new Promise", "<anonymous>", "std::", "core::", "alloc::", "rust_begin_unwind", "/gems/", "/vendor/", "runtime.", "panic("}
 
 func isLibrary(frame []byte) bool {
@@ -106,11 +106,13 @@ func isLibrary(frame []byte) bool {
 // threads by equal stacks.
 func digestTrace(d *digest, data []byte, t *ticker) error {
 	cause := part{title: "cause", share: 35, most: 12, find: `proxy_search "Caused by|Error|Exception" finds all`}
-	own := part{title: "frames outside libraries", share: 30, even: false, most: 12}
+	own := part{title: "frames outside libraries", share: 25, most: 10}
 	var stacks goStacks
 	var before numLine // the line above
 	n, frames := 0, 0
 	seen := map[string]bool{}
+	fresh := false      // no frame of one's own since the cause
+	var after []numLine // frames behind the last cause
 	pythonOpen, message := false, 0
 	for line := range bytes.Lines(data) {
 		if err := t.err(); err != nil {
@@ -118,7 +120,7 @@ func digestTrace(d *digest, data []byte, t *ticker) error {
 		}
 		s := bytes.TrimSpace(line[:min(len(line), 2000)])
 		frame := isFrame(line[:min(len(line), 2000)])
-		stacks.line(n, s, frame)
+		stacks.line(n, line, s, frame)
 		isFile := frame && line[0] == '\t' && !hasPrefix(s, "at ") && !hasPrefix(s, "... ") // of Go: the call stands above
 		switch {
 		case isFile:
@@ -136,7 +138,8 @@ func digestTrace(d *digest, data []byte, t *ticker) error {
 			pythonOpen = pythonOpen || hasPrefix(s, `File "`)
 			if !goCall(s) && !isLibrary(s) && !hasPrefix(s, "... ") && len(seen) < 200 && !seen[string(s)] {
 				seen[string(s)] = true
-				own.addLine(n, line, 0)
+				own.addLine(n, line, 1-btoi(fresh))
+				fresh = false
 			}
 		case hasPrefix(s, "goroutine "), len(s) == 0:
 		case traceOpener(line), pythonOpen && line[0] != ' ' && line[0] != '\t', n == 0, message > 0 && !hasPrefix(s, "stack backtrace"):
@@ -146,12 +149,16 @@ func digestTrace(d *digest, data []byte, t *ticker) error {
 					rank = 0
 				}
 				cause.addLine(n, line, rank)
+				fresh, after = true, after[:0]
 			}
 			pythonOpen = false
 			message = max(message-1, 0)
 			if bytes.Contains(s, []byte("' panicked at")) {
 				message = 1 // Rust puts it below
 			}
+		}
+		if frame && len(after) < 4 {
+			after = append(after, numLine{n, line})
 		}
 		before = numLine{n, bytes.TrimRight(line, "\r\n")}
 		n++
@@ -169,6 +176,7 @@ func digestTrace(d *digest, data []byte, t *ticker) error {
 	}
 	d.parts = append(d.parts, cause)
 	stacks.tell(d)
+	d.picks = append(d.picks, after...)
 	if 2*own.total < n || own.total < 8 {
 		d.parts = append(d.parts, own)
 	}
@@ -191,6 +199,7 @@ type goStacks struct {
 	at     numLine
 	state  string
 	key    []byte
+	head   []numLine
 	top    string
 	groups map[string]*stackGroup
 	order  []*stackGroup
@@ -202,13 +211,18 @@ type stackGroup struct {
 	state string
 	top   string
 	count int
+	head  []numLine
 }
 
-func (g *goStacks) line(n int, s []byte, frame bool) {
+func (g *goStacks) line(n int, line, s []byte, frame bool) {
+	if g.open && len(s) > 0 && len(g.head) < 12 {
+		g.head = append(g.head, numLine{n, line})
+	}
 	switch {
 	case hasPrefix(s, "goroutine ") && len(s) > 11 && s[len(s)-1] == ':':
 		g.close()
 		g.open, g.at, g.key, g.top = true, numLine{n, nil}, g.key[:0], ""
+		g.head = append([]numLine(nil), numLine{n, line})
 		state := s[bytes.IndexByte(s, '[')+1:]
 		if i := bytes.IndexAny(state, ",]"); i >= 0 {
 			state = state[:i]
@@ -251,7 +265,10 @@ func (g *goStacks) close() {
 	if len(g.order) >= maxTemplates {
 		return
 	}
-	s := &stackGroup{g.at, g.state, g.top, 1}
+	s := &stackGroup{g.at, g.state, g.top, 1, nil}
+	if len(g.order) < 30 {
+		s.head = g.head
+	}
 	g.groups[key] = s
 	g.order = append(g.order, s)
 }
@@ -267,6 +284,7 @@ func (g *goStacks) tell(d *digest) {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.at.n, b.at.n))
 	})
 	for i, s := range g.order {
+		d.picks = append(d.picks, s.head...)
 		p.addf(-1, i/8, "%s", fmt.Sprintf("%s× %d  [%s] %s", Comma(s.count), s.at.n+1, clip(s.state, 30), clip(strings.TrimSpace(s.top), 100)))
 	}
 	if g.count > 1 {

@@ -118,10 +118,7 @@ func digestYAML(d *digest, data []byte, t *ticker) error {
 			if len(open) > 0 {
 				open[len(open)-1].items++
 			} else if len(open) == 0 && in == 0 {
-				p.total++
-				if len(p.rows) < maxRows {
-					p.rows = append(p.rows, row{numLine{n, bytes.TrimRight(line, "\r\n")}, "", 2})
-				}
+				p.addLine(n, line, 2)
 			}
 			_, value, ok = yamlKeyOf(bytes.TrimLeft(s, "- "))
 		} else {
@@ -157,6 +154,13 @@ func digestYAML(d *digest, data []byte, t *ticker) error {
 	if docs0 > 1 {
 		d.facts = append(d.facts, plural(docs0, "documents"))
 		docs.share = 50
+		// The keys of the others are much the same.
+		second := docs.rows[1].n
+		k := 0
+		for k < len(p.rows) && p.rows[k].n < second {
+			k++
+		}
+		p.rows, p.total, p.title = p.rows[:k], k, "keys of the first document"
 		d.parts = append(d.parts, docs)
 	}
 	d.parts = append(d.parts, p)
@@ -173,8 +177,8 @@ func digestYAML(d *digest, data []byte, t *ticker) error {
 				break
 			}
 		}
-		if end-r.n > size && end-r.n <= 80 {
-			at, size = r.n, end-r.n
+		if lines := end - r.n; min(lines, 80)-btoi(lines > 80) > size {
+			at, size = r.n, min(lines, 80)
 		}
 	}
 	if size > 1 {
