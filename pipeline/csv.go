@@ -51,10 +51,17 @@ func csvRecords(ctx context.Context, v Value) (Value, bool, error) {
 
 // csvSeparator is that of the cells of v, 0 if v is no table.
 func csvSeparator(v Value) byte {
-	if v.Kind != Text || v.Items != v.Total || bytes.IndexByte(v.Data[:min(len(v.Data), sniffBytes)], 0) >= 0 {
+	if v.Kind != Text || v.Items != v.Total {
 		return 0
 	}
 	sep, _ := columns(v.Data)
+	if sep == 0 {
+		return 0
+	}
+	// Lines of a log or of Markdown can have as many commas each.
+	if name := guessFormat(v.Data).name; name != "CSV" && name != "TSV" {
+		return 0
+	}
 	return sep
 }
 

@@ -17,18 +17,23 @@ func NextCalls(v Value, id string) []string {
 	return jsonCalls(v, id)
 }
 
+// textCalls are those of the digest, or a look at the middle.
 func textCalls(v Value, id string) []string {
-	explore := call("proxy_explore", id)
-	switch guessFormat(v.Data).name {
-	case "log":
-		return []string{call("proxy_search", id, "pattern", quoted("error|warn|fail"), "case_insensitive", "true", "context_lines", "2"), explore}
-	case "binary":
-		return []string{explore}
+	d, err := digestOf(context.Background(), v)
+	if err != nil { // cannot be: nothing ends this context
+		return nil
 	}
-	if n := countLines(v.Data); n > 20 {
-		return []string{explore, call("proxy_filter", id, "offset", strconv.Itoa(n/2), "limit", "20")}
+	var calls []string
+	for _, c := range d.calls {
+		calls = append(calls, call(c[0], id, c[1:]...))
 	}
-	return []string{explore}
+	if len(calls) < 2 {
+		calls = append(calls, call("proxy_explore", id))
+	}
+	if n := countLines(v.Data); len(calls) < 2 && n > 20 {
+		calls = append(calls, call("proxy_filter", id, "offset", strconv.Itoa(n/2), "limit", "20"))
+	}
+	return calls[:min(len(calls), 2)]
 }
 
 // call writes a call; values are JSON already.

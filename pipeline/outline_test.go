@@ -161,7 +161,7 @@ func TestGuessFormat(t *testing.T) {
 		{"diff", "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"},
 		{"source", "package a\n\nfunc b() {\n\treturn\n}\n"},
 		{"YAML", "name: a\nitems:\n  - x: 1\n  - x: 2\n"},
-		{"HTML or XML", "<html>\n<body>\n<h1>A</h1>\n</body>\n</html>\n"},
+		{"HTML", "<html>\n<body>\n<h1>A</h1>\n</body>\n</html>\n"},
 		{"plain text", "Some words.\nAnd more of them.\n"},
 		{"plain text", ""},
 		{"binary", "a\x00b"},
@@ -174,7 +174,7 @@ func TestGuessFormat(t *testing.T) {
 
 func TestOutlineText(t *testing.T) {
 	got := apply(t, &Outline{}, "# A\nx\n## B\ny\n- z\n- w\n- v\n")
-	want := "Markdown, 7 lines, 25 bytes, mean 3 bytes a line\noutline:\n1: # A\n3: ## B\nhead:\n1: # A\n2: x\n3: ## B\n4: y\n5: - z\ntail:\n6: - w\n7: - v\n"
+	want := "Markdown, 7 lines, 25 bytes, 2 headings\nheadings:\n1: # A\n3: ## B\n1: # A\n2: x\n3: ## B\n4: y\n5: - z\n6: - w\n7: - v\n"
 	if d := cmp.Diff(want, string(got.Data)); d != "" {
 		t.Error(d)
 	}

@@ -201,7 +201,8 @@ func TestNextCalls(t *testing.T) {
 		{"lines", "{\"id\":1}\n{\"id\":2}\n", `proxy_filter {"cache_id":"k3","jq":".[] | {id}"}`},
 		{"object", `{"a":1,"b":{"c":1}}`, `proxy_explore {"cache_id":"k3","path":"b"}`},
 		{"scalars", `[1,2]`, `proxy_explore {"cache_id":"k3"}`},
-		{"log", "2024-01-02T03:04:05Z a\n", `proxy_search {"cache_id":"k3","pattern":"error|warn|fail","case_insensitive":true,"context_lines":2}`},
+		{"log", "2024-01-02T03:04:05Z a\n", `proxy_filter {"cache_id":"k3","offset":0,"limit":30}`},
+		{"log with a level", "2024-01-02T03:04:05Z ERR a\n2024-01-02T03:04:05Z INF b\n", `proxy_search {"cache_id":"k3","pattern":"ERR","context_lines":2}`},
 		{"text", "words\n", `proxy_explore {"cache_id":"k3"}`},
 	} {
 		if got := NextCalls(Recognise([]byte(tt.in), nil), "k3"); got[0] != tt.want || len(got) > 2 {
