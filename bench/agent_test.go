@@ -209,13 +209,8 @@ func wordsOrAll(s string) []string {
 }
 
 // namesOfPath are the fields of dotted paths.
-func namesOfPath(paths ...string) (names []string) {
-	for _, p := range paths {
-		for _, name := range strings.FieldsFunc(p, func(r rune) bool { return strings.ContainsRune(`.[]"'`, r) }) {
-			names = append(names, name)
-		}
-	}
-	return names
+func namesOfPath(paths ...string) []string {
+	return strings.FieldsFunc(strings.Join(paths, "."), func(r rune) bool { return strings.ContainsRune(`.[]"'`, r) })
 }
 
 // wordsOfPattern are the words of a regular expression that are no knowledge of
