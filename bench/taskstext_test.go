@@ -45,7 +45,7 @@ var textTasks = []task{
 		return []fact{labelled(regexp.QuoteMeta(m[1]), m[2])}
 	}, nil, []step{explore("")}},
 	{"changelog.md", value, "When was 6.0.0 released?", captured(`^#+ \[6\.0\.0\].*\((\d+-\d+-\d+)\)`), nil, []step{grep(`^#+ \[6\.0\.0\]`)}},
-	{"changelog.md", section, "What changed in 7.5.3?", captured(`(?s)^## \[7\.5\.3\].*?(allow interop with Monio and other libraries)`), nil,
+	{"changelog.md", section, "What changed in 7.5.3?", captured(`(?s)^## \[7\.5\.3\].*?\n- \*\*\w+:\*\* ([^(]*) \(\[`), nil,
 		[]step{grep(`^#+ \[7\.5\.3\]`), narrow(`"offset":$line,"limit":10`)}},
 	{"changelog.md", count, "How many headings say BREAKING CHANGES?",
 		matching(`^#+ BREAKING CHANGES`, "BREAKING"), times, []step{grep(`^#+ BREAKING CHANGES`)}},
@@ -53,7 +53,9 @@ var textTasks = []task{
 		[]step{find(`"pattern":"^## ","max_results":50`)}},
 	{"commander.md", section, "Which events does the section Life cycle hooks support?", func(b []byte) []fact {
 		return allOf(firstOf(lineMatches(b, "`((?:pre|post)(?:Action|Subcommand))`")))
-	}, nil, []step{grep(`^#+ Life cycle hooks`), narrow(`"offset":$line,"limit":32`)}},
+	}, nil, []step{find(`"pattern":"^#+ Life cycle hooks","mode":"context","context_type":"section"`)}},
+	{"commander.md", section, "How is help displayed after errors?", captured("(?s)^### Display help after errors.*?```js\\n(.*?);"), nil,
+		[]step{find(`"pattern":"help displayed after errors","mode":"bm25","top_k":2`)}},
 	{"commander.md", value, "Which version of Node does it require?", captured(`(requires at least v\d+)`), nil, []step{grep(`require.* v\d`)}},
 	{"history.diff", fileList, "Which files are changed, over all commits?", func(b []byte) []fact {
 		return allOf(firstOf(lineMatches(b, `^diff --git a/.* b/(.*)`)))
@@ -77,7 +79,7 @@ var textTasks = []task{
 		[]step{find(`"pattern":"heading .*level=2","max_results":60`)}},
 	{"page-snapshot.txt", value, `Which ref has the heading "Goto statements"?`, every(`heading "Goto statements" .*\[ref=(e\d+)\]`), nil,
 		[]step{grep(`heading "Goto statements"`)}},
-	{"page-snapshot.txt", section, `What does the section "Goto statements" begin with?`, every(`(A "goto" statement transfers control .*)`), nil,
+	{"page-snapshot.txt", section, `What does the section "Goto statements" begin with?`, every(`heading "Goto statements" .*\n\s*- paragraph \[ref=\w+\]: (.*)`), nil,
 		[]step{find(`"pattern":"\"Goto statements\"","context_lines":4`)}},
 	{"page-snapshot.txt", count, "How many links are there?", matching(`- link `, "links?"), times, []step{grep(`- link `)}},
 	{"go_mem.html", structure, "Which h2 headings are there?", every(`<h2 id="\w+">(.*)</h2>`), nil, []step{grep(`<h2`)}},
@@ -93,7 +95,7 @@ var textTasks = []task{
 var shortTasks = []task{
 	{"flights, 1.9k", count, "How many flights have the origin LAS?", originLAS, times, []step{countLAS}},
 	{"zipcodes, 1.9k", value, "In which city is the zip_code 00601?", cell(',', "zip_code", "00601", "city"), nil, []step{grep(`^00601,`)}},
-	{"ec2.d.ts, 1.9k", structure, "Which class is declared?", captured(`(class EC2 extends Service)`), nil, []step{grep(`\bclass\b`)}},
+	{"ec2.d.ts, 1.9k", structure, "Which class is declared?", captured(`(class \w+ extends \w+)`), nil, []step{grep(`\bclass\b`)}},
 	{"flights, 2.1k", count, "How many flights have the origin LAS?", originLAS, times, []step{countLAS}},
 	{"flights, 2.1k+, indented", count, "How many flights have the origin LAS?", originLAS, times, []step{countLAS}},
 	{"zipcodes, 2.1k", value, "In which county is the zip_code 00646?", cell(',', "zip_code", "00646", "county"), nil,
