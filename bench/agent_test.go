@@ -123,13 +123,16 @@ func (t task) unknown(s step, args string, replies []reply) string {
 	var a struct {
 		JQ, Pattern, Path string
 		Fields, Exclude   []string
-		Offset            int
+		Offset, Limit     int
 	}
 	if err := json.Unmarshal([]byte(args), &a); err != nil {
 		return fmt.Sprintf("%s: %v", args, err)
 	}
 	names := append(namesOfJQ(a.JQ), namesOfPath(append(append(a.Fields, a.Exclude...), a.Path)...)...)
-	for _, name := range append(names, strconv.Itoa(a.Offset)) {
+	if a.Limit == 0 || a.Offset%a.Limit != 0 { // else it turns pages
+		names = append(names, strconv.Itoa(a.Offset))
+	}
+	for _, name := range names {
 		if !has(known, name) {
 			return name
 		}
@@ -206,13 +209,8 @@ func wordsOrAll(s string) []string {
 }
 
 // namesOfPath are the fields of dotted paths.
-func namesOfPath(paths ...string) (names []string) {
-	for _, p := range paths {
-		for _, name := range strings.FieldsFunc(p, func(r rune) bool { return strings.ContainsRune(`.[]"'`, r) }) {
-			names = append(names, name)
-		}
-	}
-	return names
+func namesOfPath(paths ...string) []string {
+	return strings.FieldsFunc(strings.Join(paths, "."), func(r rune) bool { return strings.ContainsRune(`.[]"'`, r) })
 }
 
 // wordsOfPattern are the words of a regular expression that are no knowledge of

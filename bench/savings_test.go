@@ -75,7 +75,7 @@ func plays(tb testing.TB, opts middleware.Options) []score {
 			tb.Fatal(err)
 		}
 		whole := score{own: own, bytes: len(d.text)}
-		whole.inlined, whole.exact = tokens.Count(d.text)
+		whole.inlined, whole.exact = d.count()
 		head := d.text[:min(headChars, len(d.text))]
 		whole.head, _ = tokens.Count(head)
 		for _, t := range tasks {

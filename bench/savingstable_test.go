@@ -23,7 +23,6 @@ type summary struct {
 	big            int     // tasks that it is the median of
 	lost           int     // tasks that cost more than the result inlined
 	total, inlined int     // tokens of all tasks
-	over           int     // of total, for results of more than 2,000 tokens
 	calls          int
 	heads          int // tasks that the head of the result answers
 	simple         int // structure and single values, of cut results

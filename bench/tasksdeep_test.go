@@ -186,7 +186,7 @@ var deepTasks = []task{
 			}
 		}
 		return nil
-	}, nil, []step{find(`"pattern":"ATLANTA INTL","context_lines":3`)}},
+	}, nil, []step{jq(`.data.statements[0].rows[] | select(.airport == "ATLANTA INTL")`)}},
 	{"sql.json", top, "Which airport has the highest cost_total?", func(b []byte) []fact {
 		best := slices.MaxFunc(decode[sqlAnswer](b).Data.Statements[0].Rows, func(a, b record) int {
 			return cmp.Compare(a["cost_total"].(float64), b["cost_total"].(float64))

@@ -111,7 +111,7 @@ var jsonTasks = []task{
 		return allOf(firstOf(lineMatches(b, `"Action":"fail".*"Test":"([^"]*)"`)))
 	}, regexp.MustCompile("fail"), []step{jq(`map(select(.Action == "fail") | .Test)`)}},
 	{"gotest.jsonl", cause, "Why did TestManyServers fail?", func(b []byte) []fact {
-		return allOf(firstOf(lineMatches(b, `"Test":"TestManyServers","Output":" *real_servers_test.go:\d+: (mcp-server-everything is required)`)))
+		return allOf(firstOf(lineMatches(b, `"Test":"TestManyServers","Output":" *real_servers_test.go:\d+: ([^:]*):`)))
 	}, nil, []step{jq(`.[] | select(.Test == "TestManyServers" and .Output) | .Output`)}},
 	{"gotest.jsonl", top, "Which three tests have the highest Elapsed?", func(b []byte) []fact {
 		var all []record

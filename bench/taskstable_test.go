@@ -13,6 +13,8 @@ var tableTasks = []task{
 	{"zipcodes.csv", structure, "Which columns are there, and how many lines?", columns(','), nil, []step{explore("")}},
 	{"zipcodes.csv", value, "In which city is the zip_code 98101?", cell(',', "zip_code", "98101", "city"), nil,
 		[]step{jq(`.[] | select(.zip_code == "98101")`), grep(`^98101,`)}},
+	{"zipcodes.csv", value, "In which state is San Fransisco?", cell(',', "city", "San Francisco", "state"), nil,
+		[]step{find(`"pattern":"San Fransisco","mode":"fuzzy","max_results":5`)}},
 	{"zipcodes.csv", count, "How many zip codes has the state HI?", tableCount(',', "state", "HI"), times,
 		[]step{jq(`map(select(.state == "HI")) | length`), grep(`,HI,`)}},
 	{"zipcodes.csv", top, "Which three states have the most zip codes?", func(b []byte) []fact {

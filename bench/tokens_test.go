@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"text/tabwriter"
 
@@ -30,6 +31,28 @@ const golden = "testdata/tokens.golden"
 type document struct {
 	name string
 	text []byte
+}
+
+var (
+	countsMu sync.Mutex
+	counts   = map[string]tokenCount{} // by name
+)
+
+type tokenCount struct {
+	n     int
+	exact bool
+}
+
+// count is tokens.Count of the text, done once: all tests want it.
+func (d document) count() (n int, exact bool) {
+	countsMu.Lock()
+	defer countsMu.Unlock()
+	c, ok := counts[d.name]
+	if !ok {
+		c.n, c.exact = tokens.Count(d.text)
+		counts[d.name] = c
+	}
+	return c.n, c.exact
 }
 
 // documents are the corpus and short results made of it, where there is
@@ -200,7 +223,7 @@ func TestTokens(t *testing.T) {
 
 func measure(conn *wire.Conn, name string, d document) (row, error) {
 	r := row{name: d.name, explore: -1, pages: -1}
-	r.inlined, r.exact = tokens.Count(d.text)
+	r.inlined, r.exact = d.count()
 	first, err := text(conn, name, `{}`)
 	if err != nil {
 		return r, err
