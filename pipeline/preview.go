@@ -207,7 +207,7 @@ func (s *sheet) records(l listing) {
 
 // fillers are the records shown after those that have a reason: enough to see
 // what is usual. More of them say little, and an agent pays for each.
-const fillers = 8
+const fillers = 3
 
 // keys lists the keys of a map.
 func (s *sheet) keys(l listing) {
