@@ -171,3 +171,18 @@ func TestSentencesOnOneLine(t *testing.T) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 }
+
+// TestSearchContextLong: source code without blank lines is one paragraph, and
+// what a match began once stood among the lines left out.
+func TestSearchContextLong(t *testing.T) {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, "type T%d {\n  a: string\n  b {\n    c: T%d\n  }\n}\n", i, i+1)
+	}
+	got := string(apply(t, &Search{Pattern: "type T100 ", Mode: "context"}, b.String()).Data)
+	want := "1 match on 1 line, 1 shown\n… 595 lines left out …\n596-   a: string\n597-   b {\n598-     c: T100\n599-   }\n600- }\n" +
+		"601: type T100 {\n602-   a: string\n603-   b {\n604-     c: T101\n605-   }\n606- }\n… 594 lines left out …\n"
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -10,7 +11,9 @@ import (
 
 const (
 	windowBytes  = 240  // of a long line, around its first match
-	maxSpanLines = 60   // of one context
+	maxSpanLines = 60   // of one context, shown whole
+	nearLines    = 5    // on both sides of a match in a longer one
+	maxBlock     = 50   // lines of what a match begins, in a longer one
 	maxPassage   = 1200 // bytes of one ranked passage
 )
 
@@ -101,14 +104,21 @@ func (p *printer) spans(spans []search.Span) {
 	}
 }
 
-// span prints the lines of one context.
+// span prints the lines of one context. Of one that is too long, such as source
+// code without a blank line, it prints what each match begins, by indentation,
+// and a few lines around it.
 func (p *printer) span(from, to int) {
-	left := 0
+	long := to-from >= maxSpanLines
+	left, until := 0, 0
 	for n := from; n <= to; n++ {
-		// The lines that match are the reason, so they are never left out.
-		if _, isMatch := p.first[n]; !isMatch && n-from >= maxSpanLines {
-			left++
-			continue
+		if long {
+			if _, isMatch := p.first[n]; isMatch {
+				until = max(until, p.blockEnd(n, to), min(n+nearLines, to))
+			}
+			if n > until && !p.matchWithin(n, nearLines) {
+				left++
+				continue
+			}
 		}
 		if left > 0 {
 			fmt.Fprintf(&p.b, "… %s left out …\n", plural(left, "lines"))
@@ -119,6 +129,42 @@ func (p *printer) span(from, to int) {
 	if left > 0 {
 		fmt.Fprintf(&p.b, "… %s left out …\n", plural(left, "lines"))
 	}
+}
+
+// matchWithin reports whether one of the next lines is a match.
+func (p *printer) matchWithin(n, lines int) bool {
+	for m := n + 1; m <= n+lines; m++ {
+		if _, ok := p.first[m]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// blockEnd is the last of the lines that are indented deeper than line n, and
+// of the one that closes them.
+func (p *printer) blockEnd(n, to int) int {
+	line := func(n int) []byte {
+		span := p.view.lines.Span(n)
+		return p.view.text[span.Start:span.End]
+	}
+	indent := func(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " \t")) }
+	depth, end := indent(line(n)), n
+	for m := n + 1; m <= min(to, n+maxBlock); m++ {
+		l := line(m)
+		body := bytes.TrimSpace(l)
+		switch {
+		case len(body) == 0:
+			continue
+		case indent(l) > depth:
+			end = m
+			continue
+		case indent(l) == depth && (bytes.ContainsRune([]byte("})]"), rune(body[0])) || bytes.HasPrefix(body, []byte("end")) || bytes.HasPrefix(body, []byte("</"))):
+			return m
+		}
+		break
+	}
+	return end
 }
 
 // window returns the part of a line around hit, all of it if it is short.
