@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"rlmproxy/cache"
@@ -142,6 +143,9 @@ func firstLine(id cache.ID, shown, total int, items string) []byte {
 	return fmt.Appendf(b, " · cache_id=%s]\n", id)
 }
 
+// idTokens is what a cache ID costs, hardly ever more.
+const idTokens = 12
+
 // Of many blocks a preview lists as many as get blockTokens each, headTokens of
 // them for the line that names the block.
 const (
@@ -155,8 +159,9 @@ func (s *Server) preview(agent string, id cache.ID, r *result, calls []string, t
 	f := facts{CacheID: id, Tokens: total}
 	reserve := 48
 	for _, c := range calls {
-		n, _ := tokens.Count([]byte(c))
-		reserve += n + 4
+		// What an id costs differs with the id, and what is shown should not.
+		n, _ := tokens.Count([]byte(strings.ReplaceAll(c, string(id), "")))
+		reserve += n + idTokens + 4
 	}
 	if reserve > budget*2/3 {
 		calls, reserve = nil, min(48, budget/2)
