@@ -79,6 +79,12 @@ func definition(line []byte, lang string) (kind string, rank int) {
 		if kind := definers[w]; kind != "" && first0(after, ' ', '!', '*', '<', '(') {
 			return keyword(w, kind, after, rank, column, !first, lang)
 		}
+		if lang == "assembly" {
+			if w == "TEXT" || column == 0 && first0(after, ':') {
+				return "labels", rank
+			}
+			return "", 0
+		}
 		if lang == "SQL" && len(w) == 6 && foldPrefix(word, "create") {
 			return "statements", rank
 		}
@@ -242,6 +248,8 @@ func special(line []byte, i int, lang string) string {
 	case lang == "Makefile" && i == 0 && (t[0] == '$' || t[0] == '%' || t[0] == '.' && t[1] != 'P'):
 		kind, _ := makeTarget(t, 0)
 		return kind
+	case lang == "assembly" && i == 0 && t[len(t)-1] == ':':
+		return "labels"
 	case t[0] == '#' && (t[1] == '[' || t[1] == '!'):
 	case lang == "C or C++" && i == 0 && hasPrefix(t, "#define "):
 		if open := bytes.IndexByte(t, '('); open > 8 && bytes.IndexByte(t[8:open], ' ') < 0 {

@@ -44,7 +44,7 @@ type sniffed struct {
 const maxSniffLine = 400
 
 var guesses = []func(*sniffed) string{
-	guessDiff, guessPage, guessMixed, guessLog, guessTable, guessBroken, guessMarkup, guessSettings, guessMarkdown, guessYAML, guessMatches, guessSource, guessList,
+	guessDiff, guessPage, guessMixed, guessLog, guessCode, guessTable, guessBroken, guessMarkup, guessSettings, guessMarkdown, guessYAML, guessMatches, guessSource, guessList,
 }
 
 func sniff(data []byte) *sniffed {

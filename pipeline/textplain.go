@@ -208,6 +208,9 @@ func guessBroken(s *sniffed) string {
 	if len(next) == 0 || !(next[0] == '"' || t[0] == '[' && (next[0] == '{' || next[0] == '[') || t[0] == '{' && next[0] == '}') {
 		return ""
 	}
+	if t[0] == '[' && next[0] == '[' && (len(next) < 2 || isAlpha(next[1])) { // [[section]]
+		return ""
+	}
 	if t[0] == '{' && next[0] == '"' {
 		end := skipString(next, 0)
 		if rest := bytes.TrimLeft(next[min(end, len(next)):], " \t\r\n"); len(rest) == 0 || rest[0] != ':' {

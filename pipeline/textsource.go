@@ -32,10 +32,52 @@ var languages = []language{
 	{"Kotlin", regexp.MustCompile(`^\s*(override |private |internal |suspend |data |open )*(fun|val|var|class|object) \w+.*[{=:)]|^import [\w.]+$|\?\.|\bwhen \(`)},
 	{"Swift", regexp.MustCompile(`^\s*(public |private |override |static )*func \w+.*(->|\{)|^import (Foundation|UIKit|SwiftUI)|\bguard let |\bif let `)},
 	{"Lua", regexp.MustCompile(`^\s*(local (function )?\w+|function [\w.:]+\(|end\)?,?$|elseif .* then|if .* then$)|\.\. `)},
+	{"Perl", regexp.MustCompile(`^use (strict|warnings|[A-Z][\w:]*)\b.*;|^\s*sub \w+|^\s*(my|our|local) [$@%(]|^package [\w:]+;|^=(head\d|pod|cut|item|over|back)\b|\$\w+->`)},
+	{"assembly", regexp.MustCompile(`^TEXT |^\s+(MOV|ADD|SUB|CMP|TEST|J[A-Z]{1,3}|CALL|RET|PUSH|POP|LEA|XOR|AND|B[A-Z]{0,2}|mov|add|sub|cmp|call|ret|push|pop|lea|xor)\w*\s|^\s*\.(globl|text|section|type|size|align)\b`)},
 	{"Dockerfile", regexp.MustCompile(`^(FROM|RUN|COPY|ADD|ENV|WORKDIR|CMD|ENTRYPOINT|EXPOSE|ARG|LABEL|USER|VOLUME|HEALTHCHECK)\b`)},
 	{"Elixir", regexp.MustCompile(`^\s*(defmodule|defp?|use|alias|import) [\w.]+.*( do|,|$)|\|> |^\s*end$`)},
 	{"Terraform", regexp.MustCompile(`^(resource|variable|output|module|provider|data|locals|terraform)\b.*\{$|^\s+\w+\s+= `)},
 	{"GraphQL or protobuf", regexp.MustCompile(`^(type|input|enum|interface|query|mutation|message|service|schema|syntax|extend)\b.*[{;]$|^\s+(rpc|repeated|optional|string|int32|int64|bool) |^\s+\w+(\(.*\))?: \[?\w+!?\]?!?$`)},
+}
+
+// plainCode are lines at the margin that only a program has.
+var plainCode = regexp.MustCompile(`^package \w+( // import .*)?$|^import (\(|")|^func (\([^)]*\) )?\w+(\[.*\])?\(|^type \w+(\[.*\])? (struct|interface|func|map)\b|^(var|const) (\($|\w+ .*= )` + // Go
+	`|^from [\w.]+ import [\w(*]|^import \w+(\.\w+)*( as \w+)?(, \w+)*$|^(async )?def \w+\(|^class \w+(\(.*\))?:|^@\w+(\.\w+)*(\(.*)?$|^if __name__ == |^__\w+__ = ` + // Python
+	`|^export (default |declare |async |abstract )*(const|let|var|function|class|interface|type|enum|namespace|=|\{|\*)|^import .*['"];?$|^\} from ['"]|^(const|let|var) [\w{\[$].* = |^(async )?function\*? ?\w*\(|^(module\.)?exports\b.* = |^['"]use strict['"]|^declare (const|function|class|module|namespace|global|type|interface)\b` + // JavaScript
+	`|^#(include|define|ifn?def|if|endif|pragma|undef|else)\b|^using namespace |^template ?<|^typedef |^extern "C"|^(static|struct|enum|union|namespace|class) .*[{;,(]$` + // C and C++
+	`|^(pub(\(.*\))? )?(fn|struct|enum|mod|trait|impl|use)\b.*[{;(]$|^#!?\[\w+` + // Rust
+	`|^(import( static)?|package) [\w.*]+;$|^(public |final |abstract )*(class|interface|enum|record|@interface) \w+.*\{$|^using [\w.]+;$` + // Java, C#
+	`|^require(_relative)? ['"]|^(module|class) [A-Z][\w:]*( < [A-Z][\w:]*)?$|^\s*def (self\.)?\w+[?!=]?(\(.*\))?$` + // Ruby
+	`|^use (strict|warnings|[A-Z][\w:]*)\b.*;|^sub \w+|^(my|our) [$@%]|^package [\w:]+;|^=(head1|pod|cut)\b` + // Perl
+	`|^(CREATE (TABLE|OR REPLACE|INDEX|VIEW|FUNCTION|UNIQUE|DATABASE|SCHEMA)|INSERT INTO|ALTER TABLE|DROP TABLE|create table|insert into) ` + // SQL
+	`|^TEXT ·|^\.(globl|text|section)\b`) // assembly
+
+// guessCode wants two such lines, or one at the begin. Markdown has its code
+// between fences.
+func guessCode(s *sniffed) string {
+	if s.begins("<?php", "/*", "#!/") {
+		return "source"
+	}
+	n, fenced, last := 0, false, false
+	for i, line := range s.lines {
+		switch {
+		case hasPrefix(line, "\ufeff"):
+			line = line[3:]
+		case hasPrefix(line, "```"), hasPrefix(line, "~~~"):
+			fenced = !fenced
+			if fenced && n < 2 {
+				return ""
+			}
+		}
+		if !fenced && plainCode.Match(line[:min(len(line), 200)]) {
+			n++
+			last = last || i == 0
+		}
+	}
+	if n > 1 || last && n > 0 && s.full > 2 {
+		return "source"
+	}
+	return ""
 }
 
 // codeLine is a line that most languages with braces could have.
@@ -46,9 +88,6 @@ const langLines = 120 // lines in which languages are looked for
 // guessSource wants code on three of ten lines, or a line in two that one
 // language alone has.
 func guessSource(s *sniffed) string {
-	if s.begins("#!/") || s.begins("<?php") {
-		return "source"
-	}
 	if best, n := s.language(); best != nil {
 		lines := min(s.full, langLines)
 		prose := s.count(sentence)
