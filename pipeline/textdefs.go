@@ -97,9 +97,18 @@ func keyword(w, kind string, after []byte, rank, column int, modified bool, lang
 	after = bytes.TrimLeft(after, " !*")
 	if w == "func" && len(after) > 0 && after[0] == '(' { // of Go, with a receiver
 		if end := bytes.IndexByte(after, ')'); end > 0 && len(after) > end+2 && isAlpha(after[end+2]) {
-			return "methods", rank
+			return "methods", rank + 3 - btoi(isUpper(after[end+2]))
 		}
 		return "", 0
+	}
+	if lang == "Go" && len(after) > 0 {
+		// Types say most, then what others may call.
+		switch {
+		case w == "func" && wordAt(after) != nil:
+			return kind, rank + 3 - 2*btoi(isUpper(after[0]))
+		case w == "type" && column == 0 && (bytes.Contains(after, []byte(" struct")) || bytes.Contains(after, []byte(" interface"))):
+			return kind, rank
+		}
 	}
 	if w == "impl" && len(after) > 0 {
 		return kind, rank
@@ -111,6 +120,9 @@ func keyword(w, kind string, after []byte, rank, column int, modified bool, lang
 	next := bytes.TrimRight(after[len(name):], " \t\r\n")
 	switch w {
 	case "const", "let", "var", "val", "variable":
+		if bytes.Contains(next, []byte("= require(")) {
+			return "", 0
+		}
 		if w == "const" && first0(bytes.TrimLeft(next, " "), '(') && lang != "Go" {
 			return "", 0
 		}
@@ -119,6 +131,9 @@ func keyword(w, kind string, after []byte, rank, column int, modified bool, lang
 		}
 		if column > 0 && !(modified && column <= 4) || len(name) == 0 {
 			return "", 0
+		}
+		if lang == "Go" && !isUpper(name[0]) {
+			rank += 2
 		}
 		return kind, rank + 1
 	case "type", "object", "message", "service", "module", "record", "extension", "output", "provider", "resource", "mod", "union":
@@ -185,6 +200,13 @@ func signature(rest, word []byte, rank, column int, modified bool, lang string) 
 	}
 	open := bytes.IndexByte(rest, '(')
 	if open < 1 {
+		return "", 0
+	}
+	// app.use = function use(fn) {
+	if i := bytes.Index(rest, []byte(" = ")); i > 0 && column == 0 && bytes.IndexByte(rest[:i], ' ') < 0 && bytes.IndexByte(rest[:i], '.') > 0 {
+		if value := rest[i+3:]; hasPrefix(value, "function") || hasPrefix(value, "async ") || bytes.Contains(value, []byte("=>")) {
+			return "functions", rank
+		}
 		return "", 0
 	}
 	head := rest[:open]
@@ -258,6 +280,8 @@ func special(line []byte, i int, lang string) string {
 	}
 	return ""
 }
+
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 // wordAt is the identifier that s begins with.
 func wordAt(s []byte) []byte {

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"regexp"
+	"sync"
 )
 
 // A textFormat is a guess at what a text is.
@@ -11,6 +12,12 @@ type textFormat struct {
 }
 
 var plainText = textFormat{name: "plain text"}
+
+// lazy compiles expr on first use: each start of a worker process would pay for
+// all of them, 1.6 ms and 1 MB.
+func lazy(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // guessFormat looks at the first lines. What a text says of itself in a line or
 // two goes first (a diff, a trace), then what most lines have in common. CSV and
@@ -123,7 +130,7 @@ func hexRun(line []byte, from int) int {
 	return i - from
 }
 
-var roleLine = regexp.MustCompile(`^\s*- ([a-z]+)( "|:| \[|$)|^\s*- ('[a-z]+ "|/url: |text: )`)
+var roleLine = lazy(`^\s*- ([a-z]+)( "|:| \[|$)|^\s*- ('[a-z]+ "|/url: |text: )`)
 
 // guessPage wants the accessibility tree of a page, which browser tools return
 // as YAML, often below a few lines of Markdown.
@@ -132,7 +139,7 @@ func guessPage(s *sniffed) string {
 	if refs < 3 && !(refs > 0 && s.full < 6) {
 		return ""
 	}
-	if s.most(s.count(roleLine.Match), 40) {
+	if s.most(s.count(roleLine().Match), 40) {
 		return "page snapshot"
 	}
 	return ""
@@ -149,7 +156,7 @@ func guessTable(s *sniffed) string {
 	return "CSV"
 }
 
-var htmlTag = regexp.MustCompile(`(?i)^\s*</?(!doctype html|html|head|body|div|p|a|span|table|tr|td|th|ul|ol|li|h[1-6]|script|style|link|meta|title|nav|section|article|main|header|footer|form|input|button|img|br|label|template|pre|code|b|i|em|strong|hr|dl|dt|dd|iframe)\b`)
+var htmlTag = lazy(`(?i)^\s*</?(!doctype html|html|head|body|div|p|a|span|table|tr|td|th|ul|ol|li|h[1-6]|script|style|link|meta|title|nav|section|article|main|header|footer|form|input|button|img|br|label|template|pre|code|b|i|em|strong|hr|dl|dt|dd|iframe)\b`)
 
 // guessMarkup tells HTML from XML by the names of the tags.
 func guessMarkup(s *sniffed) string {
@@ -171,7 +178,7 @@ func guessMarkup(s *sniffed) string {
 		line = bytes.TrimLeft(line, " \t")
 		if len(line) > 1 && line[0] == '<' && (isAlpha(line[1]) || line[1] == '/' || line[1] == '!') {
 			tags++
-			if htmlTag.Match(line) {
+			if htmlTag().Match(line) {
 				html++
 			}
 		}
@@ -186,11 +193,11 @@ func guessMarkup(s *sniffed) string {
 }
 
 var (
-	iniSection = regexp.MustCompile(`^\[\[?[\w."' :/@-]+\]?\]\s*([#;].*)?$`)
-	iniKey     = regexp.MustCompile(`^\s*[\w."-]+\s*=`)
-	tomlValue  = regexp.MustCompile(`^\s*[\w."-]+\s*=\s*("|'|\[|\{|true\b|false\b|\d+\s*$)`)
-	envKey     = regexp.MustCompile(`^(export )?[A-Z][A-Z0-9_]*=`)
-	codeEnd    = regexp.MustCompile(`[;{}()]\s*$`)
+	iniSection = lazy(`^\[\[?[\w."' :/@-]+\]?\]\s*([#;].*)?$`)
+	iniKey     = lazy(`^\s*[\w."-]+\s*=`)
+	tomlValue  = lazy(`^\s*[\w."-]+\s*=\s*("|'|\[|\{|true\b|false\b|\d+\s*$)`)
+	envKey     = lazy(`^(export )?[A-Z][A-Z0-9_]*=`)
+	codeEnd    = lazy(`[;{}()]\s*$`)
 )
 
 // guessSettings wants sections of keys, or keys in capitals.
@@ -202,15 +209,15 @@ func guessSettings(s *sniffed) string {
 		switch {
 		case len(t) == 0 || t[0] == '#' || t[0] == ';':
 			rest++
-		case iniSection.Match(line):
+		case iniSection().Match(line):
 			sections++
 			open = false
-		case iniKey.Match(line) && !bytes.HasSuffix(t, []byte(";")) && !bytes.HasPrefix(bytes.TrimLeft(t[bytes.IndexByte(t, '='):], "= "), []byte("function")):
+		case iniKey().Match(line) && !bytes.HasSuffix(t, []byte(";")) && !bytes.HasPrefix(bytes.TrimLeft(t[bytes.IndexByte(t, '='):], "= "), []byte("function")):
 			keys++
-			if envKey.Match(line) {
+			if envKey().Match(line) {
 				env++
 			}
-			if tomlValue.Match(line) {
+			if tomlValue().Match(line) {
 				toml++
 			}
 			open = t[len(t)-1] == '[' || t[len(t)-1] == '{' || bytes.HasSuffix(t, []byte(`"""`))
@@ -222,7 +229,7 @@ func guessSettings(s *sniffed) string {
 	switch {
 	case keys < 2 || !s.most(sections+keys+rest, 90):
 		return ""
-	case sections == 0 && 10*env < 9*keys && !(keys > 3 && s.count(codeEnd.Match) == 0 && 10*keys >= 8*(s.full-rest) && toml == keys):
+	case sections == 0 && 10*env < 9*keys && !(keys > 3 && s.count(codeEnd().Match) == 0 && 10*keys >= 8*(s.full-rest) && toml == keys):
 		return ""
 	case 2*toml > keys && env < keys:
 		return "TOML"
@@ -231,10 +238,10 @@ func guessSettings(s *sniffed) string {
 }
 
 var (
-	heading   = regexp.MustCompile(`^#{1,6} +\S`)
-	tableRule = regexp.MustCompile(`^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$`)
-	listItem  = regexp.MustCompile(`^\s{0,8}([-*+]|\d{1,3}[.)]) +\S`)
-	mdInline  = regexp.MustCompile("\\]\\((https?://|\\.?/|#|[\\w./-]+\\))|\\*\\*[^* ][^*]*\\*\\*|`[^`]+`|^> |^!\\[")
+	heading   = lazy(`^#{1,6} +\S`)
+	tableRule = lazy(`^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$`)
+	listItem  = lazy(`^\s{0,8}([-*+]|\d{1,3}[.)]) +\S`)
+	mdInline  = lazy("\\]\\((https?://|\\.?/|#|[\\w./-]+\\))|\\*\\*[^* ][^*]*\\*\\*|`[^`]+`|^> |^!\\[")
 )
 
 // guessMarkdown counts outside of code blocks. A comment of YAML or of a shell
@@ -254,27 +261,29 @@ func guessMarkdown(s *sniffed) string {
 		}
 		total++
 		switch {
-		case heading.Match(line):
-			before := i == 0 || len(bytes.TrimSpace(s.lines[i-1])) == 0 || heading.Match(s.lines[i-1])
+		case heading().Match(line):
+			before := i == 0 || len(bytes.TrimSpace(s.lines[i-1])) == 0 || heading().Match(s.lines[i-1])
 			after := i+1 == len(s.lines) || len(bytes.TrimSpace(s.lines[i+1])) == 0
 			if before && after || i == 0 && bytes.HasPrefix(line, []byte("# ")) && after {
 				headings++
 			}
 			if line[1] == '#' {
 				deep++
+			} else if !before || !after { // a comment
+				total--
 			}
 		case i > 0 && (hasPrefix(line, "===") || hasPrefix(line, "---")) && len(bytes.Trim(t, "=-")) == 0 && len(bytes.TrimSpace(s.lines[i-1])) > 0:
 			headings++
-		case bytes.IndexByte(t, '|') >= 0 && tableRule.Match(line):
+		case bytes.IndexByte(t, '|') >= 0 && tableRule().Match(line):
 			rules++
-		case listItem.Match(line):
+		case listItem().Match(line):
 			items++
-		case yamlKey.Match(line):
+		case yamlKey().Match(line):
 			keys++
-		case codeLine.Match(line):
+		case codeLine().Match(line):
 			code++
 		}
-		if mdInline.Match(line) {
+		if mdInline().Match(line) {
 			inline++
 		}
 	}
@@ -290,7 +299,7 @@ func guessMarkdown(s *sniffed) string {
 	return ""
 }
 
-var yamlKey = regexp.MustCompile(`^\s*(- +)*("[^"]*"|'[^']*'|[\w./$@*-]+( [\w./()-]+)?):( +[^ ].*|\s*)$`)
+var yamlKey = lazy(`^\s*(- +)*("[^"]*"|'[^']*'|[\w./$@*-]+( [\w./()-]+)?):( +[^ ].*|\s*)$`)
 
 // guessYAML wants keys, items and comments only. What is indented below a
 // block scalar may be anything.
@@ -309,7 +318,7 @@ func guessYAML(s *sniffed) string {
 		block = -1
 		switch {
 		case t[0] == '#' || hasPrefix(line, "---") || hasPrefix(line, "..."), hasPrefix(line, "%YAML"):
-		case yamlKey.Match(line) && !bytes.ContainsAny(t[len(t)-1:], ";{"):
+		case yamlKey().Match(line) && !bytes.ContainsAny(t[len(t)-1:], ";{"):
 			keys++
 			if value := t[bytes.IndexByte(t, ':')+1:]; len(value) < 5 && bytes.ContainsAny(value, "|>") {
 				block = in
@@ -317,7 +326,7 @@ func guessYAML(s *sniffed) string {
 		case hasPrefix(t, "- ") || len(t) == 1 && t[0] == '-':
 			items++
 		default:
-			if in == 0 || t[0] == '.' || codeEnd.Match(t) && t[len(t)-1] != ']' && t[len(t)-1] != '}' {
+			if in == 0 || t[0] == '.' || codeEnd().Match(t) && t[len(t)-1] != ']' && t[len(t)-1] != '}' {
 				odd++
 			}
 		}
@@ -341,11 +350,11 @@ func sentence(line []byte) bool {
 	return len(line) > 40 && line[0] >= 'A' && line[0] <= 'Z' && bytes.Count(line, []byte(" ")) > 6 && !bytes.Contains(line, []byte(": \""))
 }
 
-var matchLine = regexp.MustCompile(`^[^\s:]*[/.][^\s:]*:\d+(:\d+)?(:|-| )`)
+var matchLine = lazy(`^[^\s:]*[/.][^\s:]*:\d+(:\d+)?(:|-| )`)
 
 // guessMatches wants what grep and compilers print: file, line, text.
 func guessMatches(s *sniffed) string {
-	if n := s.count(matchLine.Match); n > 1 && s.most(n, 60) {
+	if n := s.count(matchLine().Match); n > 1 && s.most(n, 60) {
 		return "matches"
 	}
 	return ""

@@ -205,7 +205,7 @@ func digestINI(d *digest, data []byte, t *ticker) error {
 		s := bytes.TrimSpace(line[:min(len(line), 500)])
 		switch {
 		case len(s) == 0 || s[0] == '#' || s[0] == ';':
-		case s[0] == '[' && line[0] == '[' && iniSection.Match(s):
+		case s[0] == '[' && line[0] == '[' && iniSection().Match(s):
 			end()
 			p.addf(n, 0, "%s", s)
 		case isAlpha(s[0]) || s[0] == '_' || s[0] == '"':
