@@ -108,7 +108,7 @@ func ruled(data []byte) bool {
 	n := 0
 	for line := range firstLines(data) {
 		if n++; n == 2 {
-			return tableRule.Match(line)
+			return tableRule().Match(line)
 		}
 	}
 	return false

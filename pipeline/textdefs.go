@@ -15,7 +15,7 @@ var definers = map[string]string{
 }
 
 // control words look like a call or a definition and are none.
-var control = words("if for while switch catch return else do try with foreach using lock case new throw await yield elif except assert print echo exit defer go select range match loop unless until raise del and or not in is typeof delete void sizeof super this self require")
+var control = words("if for while switch catch return else do try with foreach using lock case new throw await yield elif except assert print echo exit defer go select range match loop unless until raise del and or not in is typeof delete sizeof super this self require")
 
 func words(s string) map[string]bool {
 	m := map[string]bool{}
@@ -64,7 +64,7 @@ func definition(line []byte, lang string) (kind string, rank int) {
 		switch {
 		case control[w]:
 			return "", 0
-		case modifiers[w] && first0(after, ' ', '('):
+		case modifiers[w] && startsWith(after, ' ', '('):
 			if after[0] == '(' { // pub(crate)
 				end := bytes.IndexByte(after, ')')
 				if end < 0 || w != "pub" {
@@ -76,8 +76,14 @@ func definition(line []byte, lang string) (kind string, rank int) {
 			first = false
 			continue
 		}
-		if kind := definers[w]; kind != "" && first0(after, ' ', '!', '*', '<', '(') {
+		if kind := definers[w]; kind != "" && startsWith(after, ' ', '!', '*', '<', '(') {
 			return keyword(w, kind, after, rank, column, !first, lang)
+		}
+		if lang == "assembly" {
+			if w == "TEXT" || column == 0 && startsWith(after, ':') {
+				return "labels", rank
+			}
+			return "", 0
 		}
 		if lang == "SQL" && len(w) == 6 && foldPrefix(word, "create") {
 			return "statements", rank
@@ -91,9 +97,18 @@ func keyword(w, kind string, after []byte, rank, column int, modified bool, lang
 	after = bytes.TrimLeft(after, " !*")
 	if w == "func" && len(after) > 0 && after[0] == '(' { // of Go, with a receiver
 		if end := bytes.IndexByte(after, ')'); end > 0 && len(after) > end+2 && isAlpha(after[end+2]) {
-			return "methods", rank
+			return "methods", rank + 3 - btoi(isUpper(after[end+2]))
 		}
 		return "", 0
+	}
+	if lang == "Go" && len(after) > 0 {
+		// Types say most, then what others may call.
+		switch {
+		case w == "func" && wordAt(after) != nil:
+			return kind, rank + 3 - 2*btoi(isUpper(after[0]))
+		case w == "type" && column == 0 && (bytes.Contains(after, []byte(" struct")) || bytes.Contains(after, []byte(" interface"))):
+			return kind, rank
+		}
 	}
 	if w == "impl" && len(after) > 0 {
 		return kind, rank
@@ -105,7 +120,10 @@ func keyword(w, kind string, after []byte, rank, column int, modified bool, lang
 	next := bytes.TrimRight(after[len(name):], " \t\r\n")
 	switch w {
 	case "const", "let", "var", "val", "variable":
-		if w == "const" && first0(bytes.TrimLeft(next, " "), '(') && lang != "Go" {
+		if bytes.Contains(next, []byte("= require(")) {
+			return "", 0
+		}
+		if w == "const" && startsWith(bytes.TrimLeft(next, " "), '(') && lang != "Go" {
 			return "", 0
 		}
 		if bytes.Contains(next, []byte("=>")) || bytes.Contains(next, []byte("= function")) || bytes.Contains(next, []byte("= async ")) {
@@ -113,6 +131,9 @@ func keyword(w, kind string, after []byte, rank, column int, modified bool, lang
 		}
 		if column > 0 && !(modified && column <= 4) || len(name) == 0 {
 			return "", 0
+		}
+		if lang == "Go" && !isUpper(name[0]) {
+			rank += 2
 		}
 		return kind, rank + 1
 	case "type", "object", "message", "service", "module", "record", "extension", "output", "provider", "resource", "mod", "union":
@@ -143,113 +164,7 @@ func keyword(w, kind string, after []byte, rank, column int, modified bool, lang
 	return kind, rank
 }
 
-// definesName reports what may follow a name that is defined.
-func definesName(next []byte, w, lang string) bool {
-	t := bytes.TrimLeft(next, " ")
-	if len(t) == 0 {
-		return w == "module" || w == "mod" || w == "object"
-	}
-	switch t[0] {
-	case '=', '{', '<', '(', '[', ';', '"', '*':
-		return true
-	case ':':
-		return w == "extension" || w == "object"
-	}
-	return len(next) > 0 && next[0] == ' ' && lang == "Go" && isAlpha(t[0]) || t[len(t)-1] == '{' || bytes.HasPrefix(t, []byte("do"))
-}
-
-// signature is a function without a keyword: int main(void) {, foo(x) {,
-// method(x: T): U;.
-func signature(rest, word []byte, rank, column int, modified bool, lang string) (string, int) {
-	switch lang {
-	case "Python", "Go", "Ruby", "SQL", "Rust", "Lua", "Elixir":
-		return "", 0
-	case "Makefile":
-		return makeTarget(rest, column)
-	case "CSS":
-		if t := bytes.TrimRight(rest, " \r\n"); column == 0 && len(t) > 0 && t[len(t)-1] == '{' {
-			return "rules", rank
-		}
-		return "", 0
-	case "Dockerfile":
-		if string(word) == "FROM" {
-			return "stages", 0
-		}
-		return "", 0
-	}
-	open := bytes.IndexByte(rest, '(')
-	if open < 1 {
-		return "", 0
-	}
-	head := rest[:open]
-	for _, c := range head {
-		if !isAlpha(c) && !isDigit(c) && bytes.IndexByte([]byte("_ *&<>:,$~[]?"), c) < 0 {
-			return "", 0
-		}
-	}
-	t := bytes.TrimRight(rest, " \t\r\n")
-	last := t[len(t)-1]
-	fields := bytes.Fields(head)
-	switch {
-	case len(fields) == 0 || control[string(fields[len(fields)-1])]:
-		return "", 0
-	case lang == "shell":
-		if column == 0 && bytes.HasPrefix(rest[open:], []byte("()")) && len(fields) == 1 {
-			return "functions", rank
-		}
-		return "", 0
-	case last == '{':
-		if len(fields) == 1 && column == 0 && !modified && lang != "C or C++" { // a call with a block
-			return "", 0
-		}
-		if bytes.Contains(t, []byte("=> {")) || bytes.Contains(t, []byte("function(")) || bytes.Contains(t, []byte("function (")) {
-			return "", 0
-		}
-	case last == ';':
-		typed := bytes.Contains(t, []byte("): ")) // of TypeScript
-		c := column == 0 && len(fields) > 1 && bytes.HasSuffix(t, []byte(");")) && bytes.IndexByte(t, '=') < 0
-		abstract := modified && len(fields) > 1 && bytes.HasSuffix(t, []byte(");"))
-		if !typed && !c && !abstract {
-			return "", 0
-		}
-		rank++
-	case last == ')' && column == 0 && len(fields) > 1 && lang == "C or C++", last == ',' && column == 0 && len(fields) > 1 && lang == "C or C++", modified && (last == ')' || last == ',') && len(fields) > 1:
-	default:
-		return "", 0
-	}
-	if column > 0 {
-		return "methods", rank
-	}
-	return "functions", rank
-}
-
-// makeTarget is a rule of a Makefile.
-func makeTarget(rest []byte, column int) (string, int) {
-	i := bytes.IndexByte(rest, ':')
-	if column > 0 || i < 1 || at(rest, i+1, "=") || bytes.IndexByte(rest[:i], '=') >= 0 {
-		return "", 0
-	}
-	return "targets", 0
-}
-
-// special is a definition that does not begin with a letter.
-func special(line []byte, i int, lang string) string {
-	t := bytes.TrimRight(line[i:min(len(line), i+300)], " \t\r\n")
-	switch {
-	case len(t) < 2:
-	case lang == "CSS" && i == 0 && t[len(t)-1] == '{':
-		return "rules"
-	case lang == "Makefile" && i == 0 && (t[0] == '$' || t[0] == '%' || t[0] == '.' && t[1] != 'P'):
-		kind, _ := makeTarget(t, 0)
-		return kind
-	case t[0] == '#' && (t[1] == '[' || t[1] == '!'):
-	case lang == "C or C++" && i == 0 && hasPrefix(t, "#define "):
-		if open := bytes.IndexByte(t, '('); open > 8 && bytes.IndexByte(t[8:open], ' ') < 0 {
-			return "macros"
-		}
-	}
-	return ""
-}
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 // wordAt is the identifier that s begins with.
 func wordAt(s []byte) []byte {
@@ -260,40 +175,7 @@ func wordAt(s []byte) []byte {
 	return s[:i]
 }
 
-// first0 reports that s begins with one of chars.
-func first0(s []byte, chars ...byte) bool {
+// startsWith reports that s begins with one of chars.
+func startsWith(s []byte, chars ...byte) bool {
 	return len(s) > 0 && bytes.IndexByte(chars, s[0]) >= 0
-}
-
-// definedName is the name that a line defines, if it can be searched for.
-func definedName(line []byte) string {
-	t := bytes.TrimLeft(line, " \t")
-	for {
-		word := wordAt(t)
-		after := bytes.TrimLeft(t[len(word):], " !*")
-		switch {
-		case len(word) == 0:
-			return ""
-		case definers[string(word)] != "" && first0(after, '('): // a receiver
-			end := bytes.IndexByte(after, ')')
-			if end < 0 {
-				return ""
-			}
-			t = bytes.TrimLeft(after[end+1:], " ")
-			continue
-		case len(after) > 0 && (modifiers[string(word)] || definers[string(word)] != "") && len(after) < len(t)-len(word):
-			t = after
-			continue
-		}
-		// int main(: the name stands before the parenthesis.
-		if open := bytes.IndexByte(t, '('); open > len(word) && !first0(t[len(word):], '(') {
-			if i := bytes.LastIndexAny(t[:open], " *&:"); i >= 0 && len(wordAt(t[i+1:])) > 2 {
-				word = wordAt(t[i+1:])
-			}
-		}
-		if len(word) < 3 || len(word) > 60 || !isPrintable(string(word)) || bytes.IndexByte(word, '$') >= 0 {
-			return ""
-		}
-		return string(word)
-	}
 }

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"regexp"
+	"sync"
 )
 
 // A textFormat is a guess at what a text is.
@@ -11,6 +12,12 @@ type textFormat struct {
 }
 
 var plainText = textFormat{name: "plain text"}
+
+// lazy compiles expr on first use: each start of a worker process would pay for
+// all of them, 1.6 ms and 1 MB.
+func lazy(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // guessFormat looks at the first lines. What a text says of itself in a line or
 // two goes first (a diff, a trace), then what most lines have in common. CSV and
@@ -44,7 +51,7 @@ type sniffed struct {
 const maxSniffLine = 400
 
 var guesses = []func(*sniffed) string{
-	guessDiff, guessPage, guessMixed, guessLog, guessTable, guessBroken, guessMarkup, guessSettings, guessMarkdown, guessYAML, guessMatches, guessSource, guessList,
+	guessDiff, guessPage, guessMixed, guessLog, guessCode, guessMatches, guessTable, guessBroken, guessMarkup, guessSettings, guessMarkdown, guessYAML, guessSource, guessList,
 }
 
 func sniff(data []byte) *sniffed {
@@ -123,7 +130,7 @@ func hexRun(line []byte, from int) int {
 	return i - from
 }
 
-var roleLine = regexp.MustCompile(`^\s*- ([a-z]+)( "|:| \[|$)|^\s*- ('[a-z]+ "|/url: |text: )`)
+var roleLine = lazy(`^\s*- ([a-z]+)( "|:| \[|$)|^\s*- ('[a-z]+ "|/url: |text: )`)
 
 // guessPage wants the accessibility tree of a page, which browser tools return
 // as YAML, often below a few lines of Markdown.
@@ -132,7 +139,7 @@ func guessPage(s *sniffed) string {
 	if refs < 3 && !(refs > 0 && s.full < 6) {
 		return ""
 	}
-	if s.most(s.count(roleLine.Match), 40) {
+	if s.most(s.count(roleLine().Match), 40) {
 		return "page snapshot"
 	}
 	return ""
@@ -149,7 +156,7 @@ func guessTable(s *sniffed) string {
 	return "CSV"
 }
 
-var htmlTag = regexp.MustCompile(`(?i)^\s*</?(!doctype html|html|head|body|div|p|a|span|table|tr|td|th|ul|ol|li|h[1-6]|script|style|link|meta|title|nav|section|article|main|header|footer|form|input|button|img|br|label|template|pre|code|b|i|em|strong|hr|dl|dt|dd|iframe)\b`)
+var htmlTag = lazy(`(?i)^\s*</?(!doctype html|html|head|body|div|p|a|span|table|tr|td|th|ul|ol|li|h[1-6]|script|style|link|meta|title|nav|section|article|main|header|footer|form|input|button|img|br|label|template|pre|code|b|i|em|strong|hr|dl|dt|dd|iframe)\b`)
 
 // guessMarkup tells HTML from XML by the names of the tags.
 func guessMarkup(s *sniffed) string {
@@ -171,7 +178,7 @@ func guessMarkup(s *sniffed) string {
 		line = bytes.TrimLeft(line, " \t")
 		if len(line) > 1 && line[0] == '<' && (isAlpha(line[1]) || line[1] == '/' || line[1] == '!') {
 			tags++
-			if htmlTag.Match(line) {
+			if htmlTag().Match(line) {
 				html++
 			}
 		}
@@ -185,167 +192,11 @@ func guessMarkup(s *sniffed) string {
 	return "XML"
 }
 
-var (
-	iniSection = regexp.MustCompile(`^\[\[?[\w."' :/@-]+\]?\]\s*([#;].*)?$`)
-	iniKey     = regexp.MustCompile(`^\s*[\w."-]+\s*=`)
-	tomlValue  = regexp.MustCompile(`^\s*[\w."-]+\s*=\s*("|'|\[|\{|true\b|false\b|\d+\s*$)`)
-	envKey     = regexp.MustCompile(`^(export )?[A-Z][A-Z0-9_]*=`)
-	codeEnd    = regexp.MustCompile(`[;{}()]\s*$`)
-)
-
-// guessSettings wants sections of keys, or keys in capitals.
-func guessSettings(s *sniffed) string {
-	sections, keys, toml, env, rest := 0, 0, 0, 0, 0
-	open := false // a list over several lines
-	for _, line := range s.lines {
-		t := bytes.TrimSpace(line)
-		switch {
-		case len(t) == 0 || t[0] == '#' || t[0] == ';':
-			rest++
-		case iniSection.Match(line):
-			sections++
-			open = false
-		case iniKey.Match(line) && !bytes.HasSuffix(t, []byte(";")) && !bytes.HasPrefix(bytes.TrimLeft(t[bytes.IndexByte(t, '='):], "= "), []byte("function")):
-			keys++
-			if envKey.Match(line) {
-				env++
-			}
-			if tomlValue.Match(line) {
-				toml++
-			}
-			open = t[len(t)-1] == '[' || t[len(t)-1] == '{' || bytes.HasSuffix(t, []byte(`"""`))
-		case open || sections > 0 && (line[0] == ' ' || line[0] == '\t'):
-			rest++
-		}
-	}
-	rest -= len(s.lines) - s.full
-	switch {
-	case keys < 2 || !s.most(sections+keys+rest, 90):
-		return ""
-	case sections == 0 && 10*env < 9*keys && !(keys > 3 && s.count(codeEnd.Match) == 0 && 10*keys >= 8*(s.full-rest) && toml == keys):
-		return ""
-	case 2*toml > keys && env < keys:
-		return "TOML"
-	}
-	return "INI"
-}
-
-var (
-	heading   = regexp.MustCompile(`^#{1,6} +\S`)
-	tableRule = regexp.MustCompile(`^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$`)
-	listItem  = regexp.MustCompile(`^\s{0,8}([-*+]|\d{1,3}[.)]) +\S`)
-	mdInline  = regexp.MustCompile("\\]\\((https?://|\\.?/|#|[\\w./-]+\\))|\\*\\*[^* ][^*]*\\*\\*|`[^`]+`|^> |^!\\[")
-)
-
-// guessMarkdown counts outside of code blocks. A comment of YAML or of a shell
-// looks like a heading, but has a line beside it.
-func guessMarkdown(s *sniffed) string {
-	var fences, headings, deep, rules, items, inline, keys, code, total int
-	fenced := false
-	for i, line := range s.lines {
-		t := bytes.TrimSpace(line)
-		if hasPrefix(t, "```") || hasPrefix(t, "~~~") {
-			fences++
-			fenced = !fenced
-			continue
-		}
-		if fenced || len(t) == 0 {
-			continue
-		}
-		total++
-		switch {
-		case heading.Match(line):
-			before := i == 0 || len(bytes.TrimSpace(s.lines[i-1])) == 0 || heading.Match(s.lines[i-1])
-			after := i+1 == len(s.lines) || len(bytes.TrimSpace(s.lines[i+1])) == 0
-			if before && after || i == 0 && bytes.HasPrefix(line, []byte("# ")) && after {
-				headings++
-			}
-			if line[1] == '#' {
-				deep++
-			}
-		case i > 0 && (hasPrefix(line, "===") || hasPrefix(line, "---")) && len(bytes.Trim(t, "=-")) == 0 && len(bytes.TrimSpace(s.lines[i-1])) > 0:
-			headings++
-		case bytes.IndexByte(t, '|') >= 0 && tableRule.Match(line):
-			rules++
-		case listItem.Match(line):
-			items++
-		case yamlKey.Match(line):
-			keys++
-		case codeLine.Match(line):
-			code++
-		}
-		if mdInline.Match(line) {
-			inline++
-		}
-	}
-	unclear := 2*(keys+code) > total || s.begins("#!", "<?php", "/*", "//")
-	switch {
-	case fences > 1 && !unclear, rules > 0:
-		return "Markdown"
-	case headings > 0 && !unclear && 4*code < total, deep > 1 && inline > 0 && !unclear:
-		return "Markdown"
-	case !unclear && keys == 0 && code == 0 && (100*items >= 8*total && items > 1 || inline > 1 && 10*inline > total):
-		return "Markdown"
-	}
-	return ""
-}
-
-var yamlKey = regexp.MustCompile(`^\s*(- +)*("[^"]*"|'[^']*'|[\w./$@*-]+( [\w./()-]+)?):( +[^ ].*|\s*)$`)
-
-// guessYAML wants keys, items and comments only. What is indented below a
-// block scalar may be anything.
-func guessYAML(s *sniffed) string {
-	keys, items, odd, total, block := 0, 0, 0, 0, -1
-	for _, line := range s.lines {
-		t := bytes.TrimSpace(line)
-		if len(t) == 0 {
-			continue
-		}
-		total++
-		in := indent(line)
-		if block >= 0 && in > block {
-			continue
-		}
-		block = -1
-		switch {
-		case t[0] == '#' || hasPrefix(line, "---") || hasPrefix(line, "..."), hasPrefix(line, "%YAML"):
-		case yamlKey.Match(line) && !bytes.ContainsAny(t[len(t)-1:], ";{"):
-			keys++
-			if value := t[bytes.IndexByte(t, ':')+1:]; len(value) < 5 && bytes.ContainsAny(value, "|>") {
-				block = in
-			}
-		case hasPrefix(t, "- ") || len(t) == 1 && t[0] == '-':
-			items++
-		default:
-			if in == 0 || t[0] == '.' || codeEnd.Match(t) && t[len(t)-1] != ']' && t[len(t)-1] != '}' {
-				odd++
-			}
-		}
-	}
-	switch {
-	case keys == 0 || 10*odd > total, items == 0 && keys < 2, keys+items < 2:
-		return ""
-	case hasPrefix(s.lines[0], "---") || s.begins("%yaml"):
-		return "YAML"
-	}
-	// Sentences have colons too, and words behind them.
-	prose := s.count(sentence)
-	if 3*prose > keys+items && items == 0 {
-		return ""
-	}
-	return "YAML"
-}
-
-// sentence reports a line that starts with a capital and goes on in words.
-func sentence(line []byte) bool {
-	return len(line) > 40 && line[0] >= 'A' && line[0] <= 'Z' && bytes.Count(line, []byte(" ")) > 6 && !bytes.Contains(line, []byte(": \""))
-}
-
-var matchLine = regexp.MustCompile(`^[^\s:]*[/.][^\s:]*:\d+(:\d+)?(:|-| )`)
+var matchLine = lazy(`^[^\s:]*[/.][^\s:]*:\d+(:\d+)?(:|-| )`)
 
 // guessMatches wants what grep and compilers print: file, line, text.
 func guessMatches(s *sniffed) string {
-	if n := s.count(matchLine.Match); n > 1 && s.most(n, 60) {
+	if n := s.count(matchLine().Match); n > 1 && s.most(n, 60) {
 		return "matches"
 	}
 	return ""

@@ -2,12 +2,7 @@ package pipeline
 
 import (
 	"bytes"
-	"cmp"
-	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // guessLog tells logs and stack traces apart: a log may have traces inside.
@@ -23,7 +18,7 @@ func guessLog(s *sniffed) string {
 		switch {
 		case ok:
 			stamps++
-			if from > 0 && line[from-1] == '[' && status0(line) {
+			if from > 0 && line[from-1] == '[' && hasStatus(line) {
 				access++
 			}
 			if lead == 0 {
@@ -62,7 +57,7 @@ func guessLog(s *sniffed) string {
 	return ""
 }
 
-func status0(line []byte) bool {
+func hasStatus(line []byte) bool {
 	class, _ := status(line)
 	return class > 0
 }
@@ -209,171 +204,4 @@ func (r *logReader) spell(l level, as []byte) {
 	if s := string(as); len(s) > 0 && len(s) < 40 && !slices.Contains(r.spelt[l], s) {
 		r.spelt[l] = append(r.spelt[l], s)
 	}
-}
-
-// summary tells the span of time and the levels.
-func (r *logReader) summary(d *digest) {
-	if r.stamps > 0 {
-		d.say("span: %s .. %s", r.from, r.to)
-	}
-	var counts []string
-	if r.access {
-		for class, n := range r.classes {
-			if n > 0 && class > 0 {
-				counts = append(counts, fmt.Sprintf("%dxx %s", class, Comma(n)))
-			}
-		}
-		if n := r.classes[0]; n > 0 {
-			counts = append(counts, "no status "+Comma(n))
-		}
-	} else {
-		for l := numLevels - 1; l >= noLevel; l-- {
-			if n := r.levels[l]; n > 0 {
-				name := levelNames[l]
-				if l == noLevel && r.bad > 0 {
-					name += fmt.Sprintf(" (%s with words like error, failed)", Comma(r.bad))
-				}
-				counts = append(counts, name+" "+Comma(n))
-			}
-		}
-	}
-	if r.inside > 0 {
-		counts = append(counts, "lines inside entries "+Comma(r.inside))
-	}
-	if r.access {
-		d.say("statuses: %s", strings.Join(counts, ", "))
-	} else {
-		d.say("levels: %s", strings.Join(counts, ", "))
-	}
-}
-
-// rows lists the templates, the most frequent first.
-func (r *logReader) rows(d *digest, clusters []*cluster) {
-	byCount := slices.Clone(clusters)
-	slices.SortStableFunc(byCount, func(a, b *cluster) int { return cmp.Compare(b.count, a.count) })
-	p := part{title: "templates, times × first line", share: 45}
-	once := len(byCount) - slices.IndexFunc(byCount, func(c *cluster) bool { return c.count == 1 })
-	if once <= len(byCount) {
-		p.title += "; " + Comma(once) + " more seen once"
-		byCount = byCount[:len(byCount)-once]
-	}
-	for i, c := range byCount {
-		p.addf(-1, i/8, "%s× %d  %s", Comma(c.count), c.first.n+1, clip(c.text, 130))
-	}
-	if len(p.rows) > 0 {
-		d.parts = append(d.parts, p)
-	}
-}
-
-// picks are the lines to be read first: the worst, then the rare.
-func (r *logReader) picks(d *digest, clusters []*cluster) {
-	worst := slices.Clone(clusters)
-	rank := func(c *cluster) int {
-		switch {
-		case c.level >= errorLevel:
-			return int(c.level)
-		case c.bad:
-			return int(warnLevel)
-		case c.level == warnLevel:
-			return int(warnLevel) - 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(worst, func(a, b *cluster) int {
-		return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a.count, b.count))
-	})
-	for l := fatalLevel; l >= errorLevel; l-- {
-		if r.levels[l] > 0 {
-			d.picks = append(d.picks, r.firstOf[l])
-			for _, c := range worst {
-				if c.first.n == r.firstOf[l].n {
-					d.picks = append(d.picks, c.cause...)
-				}
-			}
-		}
-	}
-	add := func(most int, want func(c *cluster) bool) {
-		for _, c := range worst {
-			if most > 0 && want(c) {
-				d.picks = append(append(d.picks, c.first), c.cause...)
-				most--
-			}
-		}
-	}
-	add(12, func(c *cluster) bool { return rank(c) >= int(errorLevel) })
-	for l := fatalLevel; l >= errorLevel; l-- {
-		if r.levels[l] > 1 {
-			d.picks = append(d.picks, r.lastOf[l])
-		}
-	}
-	add(8, func(c *cluster) bool { return rank(c) == int(warnLevel) })
-	if len(d.picks) < 12 {
-		add(12, func(c *cluster) bool { return rank(c) == int(warnLevel)-1 && c.count <= 2 })
-		// Where most lines are like no other, none stands out.
-		add(10, func(c *cluster) bool {
-			return rank(c) == 0 && c.count <= 2 && len(clusters) < 400
-		})
-	}
-}
-
-// calls search for the worst level there is, as it is written, and go to where
-// it is first seen.
-func (r *logReader) calls(d *digest, clusters []*cluster) {
-	if len(d.picks) > 0 {
-		n := max(d.picks[0].n-10, 0)
-		defer func() {
-			d.calls = append(d.calls, []string{"proxy_filter", "offset", strconv.Itoa(n), "limit", "30"})
-		}()
-	}
-	var patterns []string
-	if r.access {
-		for class := 5; class >= 4 && len(patterns) == 0; class-- {
-			if r.classes[class] > 0 {
-				patterns = append(patterns, fmt.Sprintf(`" %d\d\d `, class))
-			}
-		}
-	}
-	for l := fatalLevel; l >= warnLevel && !r.access; l-- {
-		if l == warnLevel && len(patterns) > 0 {
-			break
-		}
-		for _, s := range r.spelt[l] {
-			if len(s) == 1 {
-				s = "^" + s + `\d`
-			} else {
-				s = regexp.QuoteMeta(s)
-			}
-			patterns = append(patterns, s)
-		}
-	}
-	switch {
-	case len(patterns) > 0:
-		d.calls = append(d.calls, []string{"proxy_search", "pattern", quoted(strings.Join(patterns, "|")), "context_lines", "2"})
-	case r.bad > 0:
-		d.calls = append(d.calls, []string{"proxy_search", "pattern", quoted("error|exception|fail|fatal|panic|denied|refused|timed out"), "case_insensitive", "true", "context_lines", "2"})
-	default:
-		var rare *cluster
-		for _, c := range clusters {
-			if rare == nil || c.count < rare.count {
-				rare = c
-			}
-		}
-		if rare == nil {
-			return
-		}
-		if word := longestWord(rare.text); word != "" {
-			d.calls = append(d.calls, []string{"proxy_search", "pattern", quoted(word), "context_lines", "2"})
-		}
-	}
-}
-
-// longestWord of letters in s, or nothing.
-func longestWord(s string) string {
-	best := ""
-	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r > '~' || !isAlpha(byte(r)) }) {
-		if len(w) > len(best) && len(w) > 3 && len(w) < 40 {
-			best = w
-		}
-	}
-	return best
 }

@@ -66,7 +66,7 @@ func digestMarkdown(d *digest, data []byte, t *ticker) error {
 					langs = append(langs, lang)
 				}
 			}
-		case len(line) > 0 && line[0] == '#' && heading.Match(line[:min(len(line), 10)]):
+		case len(line) > 0 && line[0] == '#' && heading().Match(line[:min(len(line), 10)]):
 			endTable()
 			level := bytes.IndexByte(line, ' ')
 			heads.addLine(n, line, level-1)
@@ -79,7 +79,7 @@ func digestMarkdown(d *digest, data []byte, t *ticker) error {
 			}
 		case table >= 0 && bytes.IndexByte(s, '|') >= 0:
 			rows++
-		case len(s) > 2 && bytes.IndexByte(s, '|') >= 0 && bytes.Contains(s, []byte("--")) && tableRule.Match(s) && bytes.IndexByte(before.line, '|') >= 0:
+		case len(s) > 2 && bytes.IndexByte(s, '|') >= 0 && bytes.Contains(s, []byte("--")) && tableRule().Match(s) && bytes.IndexByte(before.line, '|') >= 0:
 			table = tables.total
 			tables.addf(before.n, 0, "%s", cutLine(before.line, maxRowRunes))
 		default:

@@ -146,7 +146,6 @@ func digestMatches(d *digest, data []byte, t *ticker) error {
 type tally struct {
 	counts map[string]int
 	order  []string
-	first  []int
 	at     map[string]int
 	others int
 }

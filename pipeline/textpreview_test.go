@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -190,6 +191,8 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, budget int) {
 		if len(data) < 20_000 {
+			slow := time.AfterFunc(20*time.Second, func() { panic("more than 20 s") })
+			defer slow.Stop()
 			checkText(t, data, min(budget, 2000))
 		}
 	})

@@ -2,99 +2,8 @@ package pipeline
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 )
-
-// A language has lines that few others have. The first in the list with most
-// such lines is the guess; it is told to the agent and chooses what counts as
-// a definition in the languages that need it.
-type language struct {
-	name string
-	line *regexp.Regexp
-}
-
-var languages = []language{
-	{"Go", regexp.MustCompile(`^package \w+\s*$|^func (\([^)]*\) )?\w+.*\{$|:= |^import \($|^type \w+ (struct|interface|func|\w+$)|^\t+(if|for) .*\{$|^\t+return\b|^\t"[\w./-]+"$`)},
-	{"TypeScript", regexp.MustCompile(`^\s*(export )?(declare )?(interface|type|enum|namespace|abstract class) \w+.*[{=]|^import type |: (string|number|boolean|void|any|unknown)(\[\])?\s*[;,)=|{]|^\s*(private|public|readonly) \w+(\?)?:|^import .* from ['"].*;$|^\s*\w+\??: .*;$`)},
-	{"JavaScript", regexp.MustCompile(`^\s*(const|let|var) [\w{\[][^=]*= |^\s*(export )?(default )?(async )?function\b|=> ?[{(]|require\(['"]|module\.exports|^\s*import .* from ['"]|===|console\.\w+\(|^['"]use strict['"]`)},
-	{"Python", regexp.MustCompile(`^\s*(async )?def \w+\(|^\s*class \w+(\(.*\))?:|^from [\w.]+ import |^import \w+(\.\w+)*( as \w+)?$|^\s*(if|elif|for|while|with|except|try|else)\b.*:$|^\s*(self\.|return\b[^;]*$|raise |@\w+|print\()`)},
-	{"Java", regexp.MustCompile(`^import (static )?[\w.]+(\.\*)?;|^package [\w.]+;|^\s*(public|private|protected) .*[{;(,]$|^\s*@(Override|Test|Autowired|Nullable)|System\.out\.|^\s*(final )?[A-Z]\w*(<.*>)? \w+ = `)},
-	{"C#", regexp.MustCompile(`^using [\w.]+;|^namespace [\w.]+|\{ get;|^\s*(public|private|internal|protected) .*$`)},
-	{"C or C++", regexp.MustCompile(`^\s*#\s*(include|define|ifn?def|endif|pragma|if|else)\b|std::|^(static |inline |const |unsigned |struct )*(int|void|char|double|bool|size_t|uint\d+_t|float|long)\b.*[({;]|->\w+|^template ?<|^\w+::\w+|^typedef `)},
-	{"Rust", regexp.MustCompile(`^\s*(pub(\(\w+\))? )?(fn|struct|enum|trait|impl|mod|use) .*|^\s*let (mut )?\w+|^#!?\[|-> (Result|Option|Self|&|\w+ \{)|\bmatch .*\{$|::\w+\(|&mut |&self`)},
-	{"Ruby", regexp.MustCompile(`^\s*(def [\w.?!=]+|end$|module [A-Z]|class [A-Z]\w*( < .*)?$|require(_relative)? ['"]|attr_\w+ :|include [A-Z]|elsif |unless )|\bdo( \|.*\|)?$|^\s*@\w+ = `)},
-	{"PHP", regexp.MustCompile(`^<\?php|\$\w+ = |\$this->|^\s*(public|private|protected)? ?(static )?function \w+\(|^use [\w\\]+;|^namespace [\w\\]+;`)},
-	{"SQL", regexp.MustCompile(`(?i)^\s*(select\b|insert into |update \w+ set|delete from|create (or replace |unique |temp )*(table|view|index|function|procedure|schema|trigger|database)|alter table|drop |from \w+|(left |inner |right |outer )*join |where |group by|order by|primary key|foreign key|values\b|begin;|commit;)|^\s*["\x60]?\w+["\x60]? (int|integer|bigint|serial|varchar|text|timestamp|boolean|numeric|date|char|uuid|json)\b`)},
-	{"shell", regexp.MustCompile(`^#!.*\b(ba|z|da|k)?sh\b|^\s*(if \[|if !|fi$|fi;|done\b|do$|then$|esac$|elif \[|else$|case .* in$|echo |export \w+=|set -\w|local \w+|exit \d|source |cd |mkdir |rm |cp |sudo |apt|curl |docker |git )|; (then|do)$|^\s*\w+=("|\$|\w)|^\w+\(\) ?\{|\$\{?\w+`)},
-	{"CSS", regexp.MustCompile(`^\s*[.#@:*&\w][^;{}]*\{\s*$|^\s*[\w-]+:\s*[^;{}]+;$|^@(media|import|font-face|keyframes)`)},
-	{"Makefile", regexp.MustCompile(`^[\w./%$()-]+( [\w./%$()-]+)*\s*:($|[^=/]*$)|^\.PHONY|^\t[@-]?(\$\(|[a-z])|^[A-Z_]+\s*[:?+]?=|\$[({@<^]|^(ifeq|ifneq|endif|include|define)\b`)},
-	{"Kotlin", regexp.MustCompile(`^\s*(override |private |internal |suspend |data |open )*(fun|val|var|class|object) \w+.*[{=:)]|^import [\w.]+$|\?\.|\bwhen \(`)},
-	{"Swift", regexp.MustCompile(`^\s*(public |private |override |static )*func \w+.*(->|\{)|^import (Foundation|UIKit|SwiftUI)|\bguard let |\bif let `)},
-	{"Lua", regexp.MustCompile(`^\s*(local (function )?\w+|function [\w.:]+\(|end\)?,?$|elseif .* then|if .* then$)|\.\. `)},
-	{"Dockerfile", regexp.MustCompile(`^(FROM|RUN|COPY|ADD|ENV|WORKDIR|CMD|ENTRYPOINT|EXPOSE|ARG|LABEL|USER|VOLUME|HEALTHCHECK)\b`)},
-	{"Elixir", regexp.MustCompile(`^\s*(defmodule|defp?|use|alias|import) [\w.]+.*( do|,|$)|\|> |^\s*end$`)},
-	{"Terraform", regexp.MustCompile(`^(resource|variable|output|module|provider|data|locals|terraform)\b.*\{$|^\s+\w+\s+= `)},
-	{"GraphQL or protobuf", regexp.MustCompile(`^(type|input|enum|interface|query|mutation|message|service|schema|syntax|extend)\b.*[{;]$|^\s+(rpc|repeated|optional|string|int32|int64|bool) |^\s+\w+(\(.*\))?: \[?\w+!?\]?!?$`)},
-}
-
-// codeLine is a line that most languages with braces could have.
-var codeLine = regexp.MustCompile(`^\s*(func|def|class|import|package|from|public|private|protected|static|const|let|var|type|interface|export|#include|#define|fn|impl|use|using|struct|return|if|for|while|switch|case|else|try|catch|namespace|enum)\b.*([{};:(),\[\\=]|\w['"]?|\*)\s*$|[{};]\s*$|^\s*(//|/\*|\*/|\*( |$)|[})\]]+[;,)]*\s*$)|^\s*[\w.]+\([^)]*\);?$`)
-
-const langLines = 120 // lines in which languages are looked for
-
-// guessSource wants code on three of ten lines, or a line in two that one
-// language alone has.
-func guessSource(s *sniffed) string {
-	if s.begins("#!/") || s.begins("<?php") {
-		return "source"
-	}
-	if best, n := s.language(); best != nil {
-		lines := min(s.full, langLines)
-		prose := s.count(sentence)
-		if 100*n >= 45*lines && (n > 1 || s.full == 1) && 4*prose < s.full && best.own(s) {
-			return "source"
-		}
-		code := s.count(codeLine.Match)
-		if s.most(code, 30) && 2*prose < code+n && (n > 0 || s.most(code, 60)) {
-			return "source"
-		}
-	}
-	return ""
-}
-
-// language returns the language with most lines of its own.
-func (s *sniffed) language() (best *language, most int) {
-	for i := range languages {
-		n, seen := 0, 0
-		for _, line := range s.lines {
-			if len(bytes.TrimSpace(line)) == 0 {
-				continue
-			}
-			if seen++; seen > langLines {
-				break
-			}
-			if languages[i].line.Match(line[:min(len(line), 160)]) {
-				n++
-			}
-		}
-		if best == nil || n > most {
-			best, most = &languages[i], n
-		}
-	}
-	return best, most
-}
-
-// own reports that more than one line shows the language, other than the
-// lines that prose or a list could have: "name: words", "x:".
-func (l *language) own(s *sniffed) bool {
-	if l.name != "Makefile" && l.name != "CSS" {
-		return true
-	}
-	return s.count(func(line []byte) bool {
-		return len(line) > 1 && (line[0] == '\t' || bytes.ContainsAny(line, "{}$=") || hasPrefix(line, ".PHONY"))
-	}) > 1
-}
 
 // digestSource outlines the definitions.
 func digestSource(d *digest, data []byte, t *ticker) error {
@@ -119,12 +28,14 @@ func digestSource(d *digest, data []byte, t *ticker) error {
 			if n == dull+imports {
 				dull++
 			}
-		} else if imports0(line, &block) {
+		} else if isImport(line, &block) {
 			if n == dull+imports {
 				imports++
 			}
 		} else if kind, rank = definition(line, lang); kind != "" {
-			outer.enter(&p, rank, kind)
+			if lang != "Go" { // whose methods stand outside
+				outer.enter(&p, rank, kind)
+			}
 			p.addLine(n, bytes.TrimRight(line, " \t\r\n{"), rank)
 			if counts[kind] == 0 && len(order) < 40 {
 				order = append(order, kind)
@@ -198,8 +109,8 @@ func comment(line []byte, open *bool) bool {
 	return false
 }
 
-// imports0 reports a line of imports, over several lines while open.
-func imports0(line []byte, open *bool) bool {
+// isImport reports a line of imports, over several lines while open.
+func isImport(line []byte, open *bool) bool {
 	if *open {
 		*open = line[0] != ')' && !bytes.Contains(line, []byte("} from "))
 		return true

@@ -46,7 +46,7 @@ func digestYAML(d *digest, data []byte, t *ticker) error {
 	p := part{title: "keys", even: true, find: "proxy_search finds the rest"}
 	docs := part{title: "documents", even: true}
 	var open []yamlNode
-	n, docAt, docs0 := 0, 0, 0
+	n, docAt, documents := 0, 0, 0
 	var kind, name string
 	closeNode := func(y yamlNode, end int) {
 		if y.row < 0 || y.row >= len(p.rows) {
@@ -75,7 +75,7 @@ func digestYAML(d *digest, data []byte, t *ticker) error {
 		}
 		open = open[:0]
 		if end > docAt+1 {
-			docs0++
+			documents++
 			docs.addf(docAt, 0, "%s", strings.TrimSpace(clip(kind, 60)+" "+clip(name, 60)))
 		}
 		kind, name = "", ""
@@ -151,8 +151,8 @@ func digestYAML(d *digest, data []byte, t *ticker) error {
 		last = n
 	}
 	endDoc(n)
-	if docs0 > 1 {
-		d.facts = append(d.facts, plural(docs0, "documents"))
+	if documents > 1 {
+		d.facts = append(d.facts, plural(documents, "documents"))
 		docs.share = 50
 		// The keys of the others are much the same.
 		second := docs.rows[1].n
@@ -205,7 +205,7 @@ func digestINI(d *digest, data []byte, t *ticker) error {
 		s := bytes.TrimSpace(line[:min(len(line), 500)])
 		switch {
 		case len(s) == 0 || s[0] == '#' || s[0] == ';':
-		case s[0] == '[' && line[0] == '[' && iniSection.Match(s):
+		case s[0] == '[' && line[0] == '[' && iniSection().Match(s):
 			end()
 			p.addf(n, 0, "%s", s)
 		case isAlpha(s[0]) || s[0] == '_' || s[0] == '"':
