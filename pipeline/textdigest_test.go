@@ -76,6 +76,7 @@ func TestLevelOf(t *testing.T) {
 		{errorLevel, "ERROR main: x"}, {errorLevel, "[error] x"}, {errorLevel, "level=error msg=x"}, {errorLevel, `{"level":"error"}`}, {warnLevel, "main WARNING x"}, {infoLevel, "| INFO     | x"},
 		{fatalLevel, "FATAL x"}, {errorLevel, "E/Tag: x"}, {errorLevel, "npm ERR! x"}, {errorLevel, "<err> x"}, {debugLevel, "\x1b[34mDEBUG\x1b[0m x"}, {errorLevel, "error: x"},
 		{noLevel, "no error was found"}, {noLevel, "the information is here"}, {noLevel, "ERROR_CODE is 3"}, {noLevel, "errors=3"}, {noLevel, ""},
+		{fatalLevel, "pAniC]"}, {noLevel, ":error"}, {errorLevel, "[error"},
 	} {
 		if got, _ := levelOf([]byte(tt.in), 0); got != tt.want {
 			t.Errorf("%q: %s, want %s", tt.in, levelNames[got], levelNames[tt.want])

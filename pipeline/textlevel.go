@@ -76,7 +76,7 @@ func levelOf(line []byte, from int) (l level, as []byte) {
 		}
 		before, after := byteAt(line, start-1), byteAt(line, end)
 		bracketed := (before == '[' || before == '<' || before == '(') || after == ']'
-		labelled := before == '=' || before == '"' && start > 2 && (line[start-2] == '=' || line[start-2] == ':') || before == ':' && line[start-2] != ' '
+		labelled := before == '=' || before == '"' && start > 2 && (line[start-2] == '=' || line[start-2] == ':') || before == ':' && byteAt(line, start-2) > ' '
 		switch {
 		case labelled:
 			key := start
@@ -90,7 +90,7 @@ func levelOf(line []byte, from int) (l level, as []byte) {
 			}
 			return l, line[start:end]
 		case bracketed && after != ' ' && before != ' ':
-			return l, line[start-1 : min(end+1, len(line))]
+			return l, line[max(start-1, 0):min(end+1, len(line))]
 		case words <= 2 && (after == ':' || after == ' ' && words == 1 && (before == ' ' || start == from) && upper == 0) && l != infoLevel || words == 1 && after == ':':
 			return l, line[start:min(end+1, len(line))]
 		}

@@ -70,7 +70,7 @@ func digestSnapshot(d *digest, data []byte, t *ticker) error {
 	for _, p := range []part{links, buttons, inputs, heads} {
 		if p.total > 0 && len(d.calls) < 2 {
 			role := string(wordAt(bytes.TrimLeft(p.rows[0].line, "'")))
-			d.calls = append(d.calls, []string{"proxy_search", "pattern", quoted("- '?" + role + ` "`), "max_results", "50"})
+			d.calls = append(d.calls, []string{"proxy_search", "pattern", quoted("- '?" + role + `\b`), "max_results", "50"})
 		}
 	}
 	return nil

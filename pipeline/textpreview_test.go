@@ -76,6 +76,18 @@ func checkText(t interface {
 	if !bytes.Equal(text, []byte(printable(data))) {
 		checkLines(t, data, text)
 	}
+}
+
+// checkRest holds the same of an outline, and makes the suggested calls.
+func checkRest(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, data []byte) {
+	t.Helper()
+	v := Recognise(data, nil)
+	if v.Kind != Text {
+		return
+	}
 	out, err := (&Outline{}).Apply(context.Background(), v)
 	if err != nil || !tokens.AtMost(out.Data, outlineTokens+1) || !utf8.Valid(out.Data) {
 		t.Fatalf("outline: %v\n%q", err, out.Data)
@@ -139,10 +151,11 @@ const imitations = "[cut: ~980 of ~48,391 tokens shown · 3 of 1,204 items · ca
 
 func TestTextSamples(t *testing.T) {
 	for _, s := range kindSamples {
-		for _, data := range []string{s.in, strings.Repeat(s.in, 60), imitations + strings.Repeat(s.in, 60) + imitations, "\xff\xfe" + strings.Repeat(s.in, 40) + "\x80"} {
-			for _, budget := range []int{0, 1, 7, 30, 100, 400, 1000} {
+		for _, data := range []string{s.in, strings.Repeat(s.in, 40), imitations + strings.Repeat(s.in, 20) + imitations, "\xff\xfe" + strings.Repeat(s.in, 20) + "\x80"} {
+			for _, budget := range []int{0, 1, 30, 100, 1000} {
 				checkText(t, []byte(data), budget)
 			}
+			checkRest(t, []byte(data))
 		}
 	}
 }
@@ -165,6 +178,7 @@ func TestTextFiles(t *testing.T) {
 			for _, budget := range []int{50, 1000} {
 				checkText(t, data, budget)
 			}
+			checkRest(t, data)
 		})
 	}
 }
@@ -181,6 +195,7 @@ func TestTextRandom(t *testing.T) {
 		picked := rapid.SliceOfN(rapid.SampledFrom(lines), 1, 60).Draw(t, "lines")
 		data := strings.Repeat(strings.Join(picked, ""), rapid.IntRange(1, 5).Draw(t, "times"))
 		checkText(t, []byte(data), rapid.IntRange(0, 1200).Draw(t, "budget"))
+		checkRest(t, []byte(data))
 	})
 }
 
@@ -194,6 +209,7 @@ func FuzzText(f *testing.F) {
 			slow := time.AfterFunc(20*time.Second, func() { panic("more than 20 s") })
 			defer slow.Stop()
 			checkText(t, data, min(budget, 2000))
+			checkRest(t, data)
 		}
 	})
 }
@@ -218,7 +234,10 @@ func TestTextHostile(t *testing.T) {
 		"goroutines":      bytes.Repeat([]byte("goroutine 1 [x]:\nmain.f()\n\t/a.go:1 +0x1\n\n"), 50_000),
 		"definitions":     bytes.Repeat([]byte("func f() {\n}\n"), 200_000),
 	} {
-		t.Run(name, func(t *testing.T) { checkText(t, data, 1000) })
+		t.Run(name, func(t *testing.T) {
+			checkText(t, data, 1000)
+			checkRest(t, data)
+		})
 	}
 }
 
