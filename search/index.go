@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"unsafe"
 )
 
@@ -33,10 +32,9 @@ type Index struct {
 	lengths  []uint32 // of each passage, in tokens
 	average  float64  // of lengths
 
-	terms    []byte   // all distinct tokens, sorted, one after another
-	termEnds []uint32 // where each ends
-	postings []byte   // per term: passages ascending, as varint (gap, frequency)
-	postEnds []uint64 // where each term's end
+	terms    termTable // all distinct tokens
+	postings []byte    // per term: passages ascending, as varint (gap, frequency)
+	postEnds []uint32  // where each term's end
 }
 
 // Search returns at most topK passages, best first; ties are in document
@@ -52,7 +50,7 @@ func (ix *Index) Search(query string, topK int) []Hit {
 	}
 	scores := make([]float64, len(ix.passages))
 	for _, t := range queryTokens(query) {
-		if id, ok := ix.term(t); ok {
+		if id, ok := ix.terms.find([]byte(t)); ok {
 			ix.score(id, scores)
 		}
 	}
@@ -92,20 +90,9 @@ func queryTokens(query string) []string {
 	return slices.Compact(tokens)
 }
 
-// term finds the number of a token.
-func (ix *Index) term(token string) (int, bool) {
-	return sort.Find(len(ix.termEnds), func(i int) int {
-		start := uint32(0)
-		if i > 0 {
-			start = ix.termEnds[i-1]
-		}
-		return cmp.Compare(token, string(ix.terms[start:ix.termEnds[i]]))
-	})
-}
-
 // score adds what a term is worth to the passages that hold it.
-func (ix *Index) score(term int, scores []float64) {
-	start := uint64(0)
+func (ix *Index) score(term uint32, scores []float64) {
+	start := uint32(0)
 	if term > 0 {
 		start = ix.postEnds[term-1]
 	}
@@ -134,8 +121,8 @@ func nextPosting(list []byte) (gap, freq uint64, rest []byte) {
 
 // SizeBytes returns the memory that the index holds.
 func (ix *Index) SizeBytes() int64 {
-	n := int(unsafe.Sizeof(*ix)) + cap(ix.terms) + cap(ix.postings) + 16*cap(ix.passages)
-	n += 4*(cap(ix.lines)+cap(ix.lengths)+cap(ix.termEnds)) + 8*cap(ix.postEnds)
+	n := int(unsafe.Sizeof(*ix)) + ix.terms.sizeBytes() + cap(ix.postings) + 16*cap(ix.passages)
+	n += 4 * (cap(ix.lines) + cap(ix.lengths) + cap(ix.postEnds))
 	return int64(n)
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // buildIndex makes an index with one passage for each line.
@@ -159,6 +160,29 @@ func FuzzIndex(f *testing.F) {
 				t.Fatalf("%q: %v", query, h)
 			}
 			last = h.Score
+		}
+	})
+}
+
+// TestIndexTokens: what the build counts is what Tokenize returns, also where it
+// takes a shorter way.
+func TestIndexTokens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`([a-zA-Z0-9_./\- é日]|19\.5|2024-01-02|1\.2\.3\.4|getUserName ){0,60}`).Draw(t, "text")
+		bd := newIndexBuild(context.Background(), []byte(text))
+		var got []string
+		for pos := 0; ; {
+			start, end := nextChunk(bd.text, pos)
+			if start == end {
+				break
+			}
+			for _, id := range bd.tokens(bd.text[start:end]) {
+				got = append(got, string(bd.terms.term(id)))
+			}
+			pos = end
+		}
+		if d := cmp.Diff(Tokenize(text), got); d != "" {
+			t.Fatalf("%q:\n%s", text, d)
 		}
 	})
 }

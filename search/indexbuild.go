@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
-	"strings"
 )
 
 // maxMemo bounds the distinct chunks whose tokens are remembered while an
@@ -16,14 +15,18 @@ type indexBuild struct {
 	ctx  context.Context
 	text []byte
 
-	ids   map[string]uint32   // number of each token, by first appearance
-	memo  map[string][]uint32 // tokens of each chunk
-	pairs []pair              // by passage, then first appearance in it
+	terms termTable // the tokens
+	pairs []pair    // by passage, then first appearance in it
+
+	// The tokens of each chunk that was seen, as far as they are remembered.
+	chunks    termTable
+	chunkEnds []uint32 // where those of each chunk end in chunkIDs
+	chunkIDs  []uint32
 
 	freqs  []uint32 // by token, of the passage being read; else 0
 	seen   []uint32 // tokens with freqs over 0
-	number [1]uint32
-	unread int // bytes until ctx is looked at again
+	few    []uint32 // scratch of tokens
+	unread int      // bytes until ctx is looked at again
 }
 
 // A pair says how often a token stands in a passage.
@@ -33,8 +36,6 @@ func newIndexBuild(ctx context.Context, text []byte) *indexBuild {
 	return &indexBuild{
 		ctx:   ctx,
 		text:  text,
-		ids:   make(map[string]uint32),
-		memo:  make(map[string][]uint32),
 		pairs: make([]pair, 0, len(text)/10), // English has one in 9 bytes
 	}
 }
@@ -77,90 +78,101 @@ func (bd *indexBuild) tokens(chunk []byte) []uint32 {
 	if len(chunk) == 0 {
 		return nil
 	}
-	if isNumber(chunk) {
-		// Logs are full of numbers that never come again: not for the memo.
-		id, ok := bd.ids[string(chunk)]
-		if !ok {
-			id = bd.add(string(chunk))
+	bd.few = bd.few[:0]
+	if isNumeric(chunk) {
+		// Logs and tables are full of numbers that never come again: not for
+		// the memo.
+		for rest := chunk; len(rest) > 0; {
+			n := 0
+			for n < len(rest) && !isJoint(rest[n]) {
+				n++
+			}
+			bd.few = append(bd.few, bd.add(rest[:n]))
+			rest = rest[min(n+1, len(rest)):]
 		}
-		bd.number[0] = id
-		return bd.number[:]
-	}
-	if ids, ok := bd.memo[string(chunk)]; ok {
-		return ids
-	}
-	tokens := appendTokens(nil, chunk)
-	ids := make([]uint32, len(tokens))
-	for i, t := range tokens {
-		id, ok := bd.ids[t]
-		if !ok {
-			id = bd.add(strings.Clone(t))
+		if len(bd.few) > 1 {
+			bd.few = append(bd.few, bd.add(chunk))
 		}
-		ids[i] = id
+		return bd.few
 	}
-	if len(chunk) <= maxTokenBytes && len(bd.memo) < maxMemo {
-		bd.memo[string(chunk)] = ids
+	if n, ok := bd.chunks.find(chunk); ok {
+		start := uint32(0)
+		if n > 0 {
+			start = bd.chunkEnds[n-1]
+		}
+		return bd.chunkIDs[start:bd.chunkEnds[n]]
 	}
-	return ids
+	for _, t := range appendTokens(nil, chunk) {
+		bd.few = append(bd.few, bd.add([]byte(t)))
+	}
+	if len(chunk) <= maxTokenBytes && bd.chunks.len() < maxMemo {
+		bd.chunks.add(chunk)
+		bd.chunkIDs = append(bd.chunkIDs, bd.few...)
+		bd.chunkEnds = append(bd.chunkEnds, uint32(len(bd.chunkIDs)))
+	}
+	return bd.few
 }
 
-// isNumber reports whether chunk is its own only token.
-func isNumber(chunk []byte) bool {
+// isNumeric reports whether chunk is a number, a date, an address: digits and
+// what joins them. Its tokens need neither stems nor small letters.
+func isNumeric(chunk []byte) bool {
+	if len(chunk) > maxTokenBytes {
+		return false
+	}
 	for _, b := range chunk {
-		if b < '0' || b > '9' {
+		if (b < '0' || b > '9') && !isJoint(b) {
 			return false
 		}
 	}
-	return len(chunk) <= maxTokenBytes
+	return true
 }
 
-// add gives a new token its number.
-func (bd *indexBuild) add(token string) uint32 {
-	id := uint32(len(bd.freqs))
-	bd.ids[token] = id
-	bd.freqs = append(bd.freqs, 0)
+// add returns the number of a token.
+func (bd *indexBuild) add(token []byte) uint32 {
+	id, added := bd.terms.add(token)
+	if added {
+		bd.freqs = append(bd.freqs, 0)
+	}
 	return id
 }
 
-// finish sorts what was counted into ix.
+// finish moves what was counted into ix.
 func (bd *indexBuild) finish(ix *Index) {
-	names := make([]string, 0, len(bd.ids))
-	for name := range bd.ids {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-
 	// A counting sort of the pairs by token leaves each token's passages in
 	// ascending order.
-	ends := make([]int, len(bd.freqs)+1)
+	ends := make([]uint32, len(bd.freqs)+1)
 	for _, p := range bd.pairs {
 		ends[p.token+1]++
 	}
 	for i := range bd.freqs {
 		ends[i+1] += ends[i]
 	}
-	byToken := make([]uint32, len(bd.pairs))
-	next := slices.Clone(ends)
-	for i, p := range bd.pairs {
-		byToken[next[p.token]] = uint32(i)
-		next[p.token]++
+	sorted := make([]posting, len(bd.pairs))
+	for _, p := range bd.pairs {
+		// ends[token] moves from where the token's postings begin to where
+		// they end, which is where the next token's began.
+		sorted[ends[p.token]] = posting{p.passage, p.freq}
+		ends[p.token]++
 	}
-
-	ix.termEnds = make([]uint32, 0, len(names))
-	ix.postEnds = make([]uint64, 0, len(names))
-	for _, name := range names {
-		id, before := bd.ids[name], uint32(0)
-		for _, i := range byToken[ends[id]:ends[id+1]] {
-			p := bd.pairs[i]
+	bd.pairs = nil
+	ix.postings = make([]byte, 0, 3*len(sorted))
+	ix.postEnds = make([]uint32, bd.terms.len())
+	start := uint32(0)
+	for id := range ix.postEnds {
+		before := uint32(0)
+		for _, p := range sorted[start:ends[id]] {
 			ix.postings = binary.AppendUvarint(ix.postings, uint64(p.passage-before))
 			ix.postings = binary.AppendUvarint(ix.postings, uint64(p.freq))
 			before = p.passage
 		}
-		ix.postEnds = append(ix.postEnds, uint64(len(ix.postings)))
-		ix.terms = append(ix.terms, name...)
-		ix.termEnds = append(ix.termEnds, uint32(len(ix.terms)))
+		start = ends[id]
+		ix.postEnds[id] = uint32(len(ix.postings))
 	}
-	// Appending left up to a quarter unused.
+	// Appending left up to a half unused.
 	ix.postings = slices.Clip(slices.Clone(ix.postings))
-	ix.terms = slices.Clip(slices.Clone(ix.terms))
+	ix.terms = bd.terms
+	ix.terms.keys = slices.Clip(slices.Clone(ix.terms.keys))
 }
+
+// A posting is a passage that has a token, and how often.
+type posting struct{ passage, freq uint32 }

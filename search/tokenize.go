@@ -39,6 +39,12 @@ func Tokenize(text string) []string {
 // empty range at the end of text.
 func nextChunk(text []byte, pos int) (start, end int) {
 	for pos < len(text) {
+		if c := classes[text[pos]]; c == classNone {
+			pos++
+			continue
+		} else if c == classWord {
+			break
+		}
 		r, size := decode(text, pos)
 		if isWord(r) || r == '_' {
 			break
@@ -46,6 +52,13 @@ func nextChunk(text []byte, pos int) (start, end int) {
 		pos += size
 	}
 	start, end = pos, pos
+	// Most chunks are ASCII from begin to end.
+	for most := min(len(text), start+maxChunkBytes); end < most && classes[text[end]] == classWord; {
+		end++
+	}
+	if end == len(text) || end > start && classes[text[end]] == classNone {
+		return start, end
+	}
 	var unspaced bool
 	for end < len(text) && end-start < maxChunkBytes {
 		r, size := decode(text, end)
@@ -70,6 +83,26 @@ func nextChunk(text []byte, pos int) (start, end int) {
 	}
 	return start, end
 }
+
+// classes says what a byte of UTF-8 is on its own. Only letters, digits and the
+// underscore go on with a chunk whatever follows.
+var classes = func() (c [256]uint8) {
+	for b := range 256 {
+		switch {
+		case b >= utf8.RuneSelf || isJoint(byte(b)):
+			c[b] = classUnsure
+		case isWord(rune(b)) || b == '_':
+			c[b] = classWord
+		}
+	}
+	return c
+}()
+
+const (
+	classNone = iota
+	classWord
+	classUnsure
+)
 
 func isJoint(b byte) bool { return b == '.' || b == '/' || b == '-' }
 

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -65,4 +66,78 @@ func FuzzTokenize(f *testing.F) {
 			}
 		}
 	})
+}
+
+// slowChunk is nextChunk without its tables.
+func slowChunk(text []byte, pos int) (start, end int) {
+	for pos < len(text) {
+		r, size := decode(text, pos)
+		if isWord(r) || r == '_' {
+			break
+		}
+		pos += size
+	}
+	start, end = pos, pos
+	unspaced := false
+	for end < len(text) && end-start < maxChunkBytes {
+		r, size := decode(text, end)
+		joint := r < utf8.RuneSelf && isJoint(byte(r))
+		after := rune(0)
+		if joint && end+1 < len(text) {
+			after, _ = decode(text, end+1)
+		}
+		goesOn := isWord(r) && (end == start || unspaced == isUnspaced(r)) || r == '_' && !unspaced || joint && !unspaced && isWord(after) && !isUnspaced(after)
+		if !goesOn {
+			break
+		}
+		if end == start {
+			unspaced = isUnspaced(r)
+		}
+		end += size
+	}
+	return start, end
+}
+
+func FuzzChunk(f *testing.F) {
+	for _, s := range []string{"a b", "_a.b/c-d.", "日本語abc", "a日", "a.日", "é_x", "\xff a\x80b", strings.Repeat("x", 3000), strings.Repeat("é", 2000), "...", "a..b", "_", "1.5-2_3"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for pos := 0; pos < len(text); {
+			start, end := nextChunk(text, pos)
+			slowStart, slowEnd := slowChunk(text, pos)
+			if start != slowStart || end != slowEnd {
+				t.Fatalf("%q from %d: [%d,%d), want [%d,%d)", text, pos, start, end, slowStart, slowEnd)
+			}
+			if start == end {
+				break
+			}
+			pos = end
+		}
+	})
+}
+
+func TestTermTable(t *testing.T) {
+	var table termTable
+	if _, ok := table.find([]byte("x")); ok {
+		t.Error("an empty table has a term")
+	}
+	want := map[string]uint32{}
+	for i := range 5000 {
+		key := fmt.Sprint(i * i % 1999)
+		n, added := table.add([]byte(key))
+		was, known := want[key]
+		if added == known || known && n != was || !known && int(n) != len(want) {
+			t.Fatalf("%s is %d, added %v; was %d, %v", key, n, added, was, known)
+		}
+		want[key] = n
+	}
+	for key, n := range want {
+		if got, ok := table.find([]byte(key)); !ok || got != n || string(table.term(n)) != key {
+			t.Errorf("%s is %d, %v", key, got, ok)
+		}
+	}
+	if _, ok := table.find([]byte("-1")); ok || table.len() != len(want) {
+		t.Errorf("%d terms, want %d", table.len(), len(want))
+	}
 }
