@@ -7,7 +7,7 @@ import (
 	"sync"
 	"text/tabwriter"
 
-	"rlmproxy/pipeline"
+	shown "rlmproxy/pipeline/show"
 )
 
 // printed makes the benchmark print its table once, however often it is run.
@@ -122,4 +122,4 @@ func yes(b bool) string {
 	return "no"
 }
 
-func comma(n int) string { return pipeline.Comma(n) }
+func comma(n int) string { return shown.Count(n) }

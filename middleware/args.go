@@ -10,6 +10,7 @@ import (
 
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/show"
 )
 
 // A param is one parameter of a proxy_* tool: where it goes, and how a right
@@ -33,7 +34,7 @@ func decodeArgs(tool string, args json.RawMessage, params []param) error {
 		i := slices.IndexFunc(params, func(p param) bool { return p.name == key })
 		switch {
 		case i < 0:
-			text := fmt.Sprintf("no parameter %q", clip(key, 60))
+			text := fmt.Sprintf("no parameter %q", show.ClipBytes(key, 60))
 			if near := nearest(key, params); near != "" {
 				text += fmt.Sprintf("; did you mean %q?", near)
 			}
@@ -46,7 +47,7 @@ func decodeArgs(tool string, args json.RawMessage, params []param) error {
 			*raw = value
 			return nil
 		} else if ok || json.Unmarshal(value, p.into) != nil {
-			return badArgs(tool, []param{p}, fmt.Sprintf("%q must be %s, not %s", p.name, kindOf(p.into), clip(string(value), 80)))
+			return badArgs(tool, []param{p}, fmt.Sprintf("%q must be %s, not %s", p.name, kindOf(p.into), show.ClipBytes(string(value), 80)))
 		}
 		return nil
 	})

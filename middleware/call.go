@@ -14,6 +14,7 @@ import (
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/show"
 )
 
 // callTool answers one tools/call.
@@ -69,7 +70,7 @@ func (s *Server) find(ctx context.Context, name string) (target, error) {
 }
 
 func (s *Server) unknownTool(name string) error {
-	e := &pipeline.Error{Code: codeUnknownTool, Text: fmt.Sprintf("no tool %q", clip(name, 80))}
+	e := &pipeline.Error{Code: codeUnknownTool, Text: fmt.Sprintf("no tool %q", show.ClipBytes(name, 80))}
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
 		state, err := up.Conn.State()

@@ -7,13 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/show"
 )
 
 // The codes of errors that only this package gives; the others are
@@ -80,9 +80,9 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 
 // describe writes an error as an agent reads it, no part of it unbounded.
 func describe(e *pipeline.Error) string {
-	text := e.Code + ": " + clip(e.Text, 1500)
+	text := e.Code + ": " + show.ClipBytes(e.Text, 1500)
 	if e.Hint != "" {
-		text += "\nhint: " + clip(e.Hint, 1500)
+		text += "\nhint: " + show.ClipBytes(e.Hint, 1500)
 	}
 	return text
 }
@@ -96,12 +96,4 @@ func again(o cache.Origin) string {
 		return o.Tool + " with the same arguments"
 	}
 	return o.Tool + " " + string(o.Arguments)
-}
-
-// clip shortens s to about n bytes.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

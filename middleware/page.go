@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/show"
 )
 
 // page answers a proxy_filter that selects nothing: with the items from offset
@@ -65,7 +66,7 @@ func pageHeader(f found, v pipeline.Value, slice pipeline.Slice, next int) strin
 	if v.Items == v.Total {
 		return header(f, v)
 	}
-	h := fmt.Sprintf("[%s of %s %s", pipeline.Comma(v.Items), pipeline.Comma(v.Total), v.Unit)
+	h := fmt.Sprintf("[%s of %s %s", show.Count(v.Items), show.Count(v.Total), v.Unit)
 	if slice.Offset > 0 {
 		h += fmt.Sprintf(", from offset %d", slice.Offset)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -77,7 +78,7 @@ func (s *Server) open(ctx context.Context, agent, self string, src *source, req 
 		id, err = s.opts.Store.Put(agent, origin, raw)
 		if errors.Is(err, cache.ErrTooLarge) {
 			return found{}, &pipeline.Error{Code: pipeline.LimitMemory, Err: err,
-				Text: fmt.Sprintf("the result of %s, %s bytes, is too large to keep", src.tool, pipeline.Comma(len(raw))),
+				Text: fmt.Sprintf("the result of %s, %s bytes, is too large to keep", src.tool, show.Count(len(raw))),
 				Hint: "call the tool with narrower arguments"}
 		}
 		if err != nil {
@@ -256,9 +257,9 @@ func header(f found, v pipeline.Value) string {
 	part := v.Items != v.Total && v.Unit != "matches" && v.Unit != "passages"
 	switch {
 	case part && f.fresh:
-		h = fmt.Sprintf("[%s of %s %s · cache_id=%s]\n", pipeline.Comma(v.Items), pipeline.Comma(v.Total), v.Unit, f.id)
+		h = fmt.Sprintf("[%s of %s %s · cache_id=%s]\n", show.Count(v.Items), show.Count(v.Total), v.Unit, f.id)
 	case part:
-		h = fmt.Sprintf("[%s of %s %s]\n", pipeline.Comma(v.Items), pipeline.Comma(v.Total), v.Unit)
+		h = fmt.Sprintf("[%s of %s %s]\n", show.Count(v.Items), show.Count(v.Total), v.Unit)
 	case f.fresh:
 		h = fmt.Sprintf("[cache_id=%s]\n", f.id)
 	}
@@ -329,7 +330,7 @@ func (s *Server) filter(ctx context.Context, agent string, req *mcp.CallToolRequ
 		}
 		n.fields, n.exclude = nil, n.fields
 	default:
-		return nil, badArgs(self, params, fmt.Sprintf(`mode must be "include" or "exclude", not %q`, clip(mode, 40)))
+		return nil, badArgs(self, params, fmt.Sprintf(`mode must be "include" or "exclude", not %q`, show.ClipBytes(mode, 40)))
 	}
 	if slice.Offset < 0 || slice.Limit < 0 {
 		return nil, badArgs(self, params, "offset and limit must not be negative")

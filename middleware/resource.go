@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"rlmproxy/cache"
+	"rlmproxy/pipeline/show"
 )
 
 // blobURI names a block of a cached result as a resource.
@@ -54,7 +55,7 @@ func (s *Server) readResource(agent, uri string) (json.RawMessage, error) {
 // notFound is the error for a resource that is not there. The SDK's own writes
 // the URI as a Go string, which JSON cannot hold if it has control characters.
 func notFound(uri string) error {
-	data, err := json.Marshal(map[string]string{"uri": clip(uri, 200)})
+	data, err := json.Marshal(map[string]string{"uri": show.ClipBytes(uri, 200)})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -91,7 +92,7 @@ func (s *Server) lossless(r *result, total int, lim limit) (json.RawMessage, boo
 	if v.Note != "" {
 		how = " · " + v.Note
 	}
-	text := append(fmt.Appendf(nil, "[complete: nothing left out%s · ~%s instead of ~%s tokens]\n", how, pipeline.Comma(n), pipeline.Comma(total)), v.Data...)
+	text := append(fmt.Appendf(nil, "[complete: nothing left out%s · ~%s instead of ~%s tokens]\n", how, show.Count(n), show.Count(total)), v.Data...)
 	if !lim.fits(text) {
 		return nil, false, nil
 	}
@@ -136,7 +137,7 @@ func (s *Server) cut(agent string, origin cache.Origin, r *result, total int, li
 
 // firstLine is the line that no cut goes without. Items may be empty.
 func firstLine(id cache.ID, shown, total int, items string) []byte {
-	b := fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown%s", pipeline.Comma(shown), pipeline.Comma(total), items)
+	b := fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown%s", show.Count(shown), show.Count(total), items)
 	if id == "" {
 		return append(b, " · too large to keep: call the tool again with narrower arguments]\n"...)
 	}
@@ -176,10 +177,10 @@ func (s *Server) preview(agent string, id cache.ID, r *result, calls []string, t
 	for i, d := range r.docs[:listed] {
 		if len(r.docs) > 1 {
 			n, _ := tokens.Count(d.text)
-			fmt.Fprintf(&body, "--- block %d of this result: ~%s tokens\n", d.block, pipeline.Comma(n))
+			fmt.Fprintf(&body, "--- block %d of this result: ~%s tokens\n", d.block, show.Count(n))
 		}
 		if d.blob != "" {
-			fmt.Fprintf(&body, "%s, %s characters of base64: read the resource %s\n", d.blob, pipeline.Comma(len(d.text)), blobURI(id, d.block))
+			fmt.Fprintf(&body, "%s, %s characters of base64: read the resource %s\n", d.blob, show.Count(len(d.text)), blobURI(id, d.block))
 			continue
 		}
 		text, part := pipeline.Preview(s.recognise(agent, id, d), each)
@@ -197,7 +198,7 @@ func (s *Server) preview(agent string, id cache.ID, r *result, calls []string, t
 	shown, _ := tokens.Count(body.Bytes())
 	items := ""
 	if unit != "" {
-		items = fmt.Sprintf(" · %s of %s %s", pipeline.Comma(f.ShownItems), pipeline.Comma(f.Items), unit)
+		items = fmt.Sprintf(" · %s of %s %s", show.Count(f.ShownItems), show.Count(f.Items), unit)
 		if f.ShownItems == f.Items {
 			items += ", abridged" // or it would look whole
 		}

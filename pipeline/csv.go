@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"rlmproxy/pipeline/digest"
 )
 
 const (
-	// maxColumns of a table are named, as many as [columns] recognises. What
+	// maxColumns of a table are named, as many as [digest.Columns] recognises. What
 	// a row has beyond them is a list under "rest".
 	maxColumns = 500
 
@@ -54,12 +56,12 @@ func csvSeparator(v Value) byte {
 	if v.Kind != Text || v.Items != v.Total {
 		return 0
 	}
-	sep, _ := columns(v.Data)
+	sep, _ := digest.Columns(v.Data)
 	if sep == 0 {
 		return 0
 	}
 	// Lines of a log or of Markdown can have as many commas each.
-	if name := guessFormat(v.Data).name; name != "CSV" && name != "TSV" {
+	if kind := digest.Kind(v.Data); kind != "CSV" && kind != "TSV" {
 		return 0
 	}
 	return sep
@@ -258,7 +260,7 @@ func isNumeral(s string) bool {
 	return i == len(s)
 }
 
-// appendString is [appendQuoted], which asks encoding/json, in a fifth of the
+// appendString is [show.AppendQuote], which asks encoding/json, in a fifth of the
 // time or less.
 func appendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"rlmproxy/bench/corpus"
+	"rlmproxy/pipeline/show"
 )
 
 func TestCSVRecords(t *testing.T) {
@@ -209,7 +210,7 @@ func TestAppendString(t *testing.T) {
 			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 			rapid.Map(rapid.SliceOf(rapid.SampledFrom([]string{"a", "\"", "\\", "\n", "\b", "\f", "\t", "\r", "\x00", "\x1f", "\x7f", "<", "é", "😀", "\u2028", "\u2029", "\ufffd", "\xe2\x80", "\xed\xa0\x80", "\xff"})), func(l []string) string { return strings.Join(l, "") }),
 		).Draw(t, "s")
-		want := string(appendQuoted(nil, s))
+		want := string(show.AppendQuote(nil, s))
 		if got := string(appendString(nil, s)); got != want {
 			t.Fatalf("%q: %s", s, got)
 		}

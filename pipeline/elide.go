@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"rlmproxy/pipeline/show"
 )
 
 // elide writes value in about limit bytes: compact, with long strings, long
@@ -78,7 +80,7 @@ func (e elider) write(b *strings.Builder, value []byte, depth, stop int) {
 		b.WriteByte('}')
 	default:
 		s := strings.TrimSpace(string(value))
-		b.WriteString(clip(s, max(e.str, 24)))
+		b.WriteString(show.Clip(s, max(e.str, 24)))
 	}
 }
 
@@ -90,9 +92,9 @@ func more(b *strings.Builder, left, shown int, unit string) {
 		b.WriteByte(',')
 	}
 	if shown > 0 {
-		fmt.Fprintf(b, "…+%s", Comma(left))
+		fmt.Fprintf(b, "…+%s", show.Count(left))
 	} else {
-		fmt.Fprintf(b, "…%s", plural(left, unit))
+		fmt.Fprintf(b, "…%s", show.Plural(left, unit))
 	}
 }
 
@@ -108,8 +110,8 @@ func (e elider) writeString(b *strings.Builder, raw []byte) {
 	for len(head) > 2 && !validString(head) {
 		head = append(head[:len(head)-2], '"')
 	}
-	b.Write(appendQuoted(nil, clip(unquote(head), e.str)))
-	fmt.Fprintf(b, "(%s bytes)", Comma(len(raw)-2))
+	b.Write(show.AppendQuote(nil, show.Clip(unquote(head), e.str)))
+	fmt.Fprintf(b, "(%s bytes)", show.Count(len(raw)-2))
 }
 
 // validString reports whether a string cut somewhere ends between escapes.

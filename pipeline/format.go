@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+
+	"rlmproxy/pipeline/show"
 )
 
 var _ Stage = (*Format)(nil)
@@ -36,7 +38,7 @@ func (f *Format) Apply(ctx context.Context, in Value) (Value, error) {
 	switch f.As {
 	case "", "json", "table", "lines", "text":
 	default:
-		return Value{}, badArguments(`"format" is json, table, lines or text`, "unknown format %s", quotePreview(f.As, 40))
+		return Value{}, badArguments(`"format" is json, table, lines or text`, "unknown format %s", show.Quote(show.Clip(f.As, 40)))
 	}
 	if in.Kind == Text {
 		if f.As == "" || f.As == "text" {
@@ -171,7 +173,7 @@ func table(v Value, t *ticker) ([]byte, bool) {
 		if i > 0 {
 			out = append(out, '|')
 		}
-		out = appendCell(out, appendQuoted(nil, name))
+		out = appendCell(out, show.AppendQuote(nil, name))
 	}
 	for _, row := range rows {
 		out = append(out, '\n')

@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+
+	"rlmproxy/pipeline/digest"
+	"rlmproxy/pipeline/show"
 )
 
 // Hide takes fields out of documents wherever they stand. It is for what an
@@ -31,11 +34,11 @@ func NewHide(fields []string) (*Hide, error) {
 			case StepKey:
 				keys = append(keys, s.Key)
 			case StepIndex:
-				return nil, badArguments("name the field alone", "hide %s: an index", quotePreview(f, 60))
+				return nil, badArguments("name the field alone", "hide %s: an index", show.Quote(show.Clip(f, 60)))
 			}
 		}
 		if len(keys) == 0 {
-			return nil, badArguments("name a field", "hide %s: no key", quotePreview(f, 60))
+			return nil, badArguments("name a field", "hide %s: no key", show.Quote(show.Clip(f, 60)))
 		}
 		slices.Reverse(keys)
 		h.paths[keys[0]] = append(h.paths[keys[0]], keys[1:])
@@ -60,7 +63,7 @@ func (h *Hide) Document(ctx context.Context, data []byte) ([]byte, error) {
 	if k := kindOf(data); (k == '{' || k == '[') && json.Valid(data) {
 		return nil, &Error{Code: LimitMemory, Text: "the result is nested too deep to hide fields in it"}
 	}
-	if _, header := columns(data); slices.ContainsFunc(header, h.names) {
+	if _, header := digest.Columns(data); slices.ContainsFunc(header, h.names) {
 		rows, ok, err := csvRecords(ctx, v)
 		if err != nil || !ok {
 			return data, err
@@ -133,7 +136,7 @@ func (w *hider) value(value []byte) ([]byte, error) {
 		if err != nil || same(kept, inner) {
 			return value, err
 		}
-		return appendQuoted(nil, string(kept)), nil
+		return show.AppendQuote(nil, string(kept)), nil
 	}
 	return value, nil
 }

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/itchyny/gojq"
+
+	"rlmproxy/pipeline/show"
 )
 
 var _ Stage = (*JQ)(nil)
@@ -32,7 +34,7 @@ type JQ struct {
 	Program string
 }
 
-func (q *JQ) String() string { return "jq " + clip(q.Program, 200) }
+func (q *JQ) String() string { return "jq " + show.Clip(q.Program, 200) }
 
 const (
 	maxProgramBytes = 10_000
@@ -140,7 +142,7 @@ func (p *jqProgram) run(ctx context.Context, in Value) (Value, error) {
 			return Value{}, runtimeError(err, tree)
 		}
 		if n++; n > maxOutputs {
-			return Value{}, &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: more than %s outputs", Comma(maxOutputs)),
+			return Value{}, &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: more than %s outputs", show.Count(maxOutputs)),
 				Hint: "collect them, [ … ], count them, … | length, or take some, limit(100; …)"}
 		}
 		if buf, err = appendTree(buf, v, 0); err != nil {

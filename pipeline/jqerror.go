@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"rlmproxy/pipeline/show"
 )
 
 // syntaxError shows the line of source where offset is, with a caret below:
@@ -20,13 +22,13 @@ func syntaxError(source string, offset int, what string, cause error) *Error {
 		line = line[:end]
 	}
 	before := []rune(strings.ToValidUTF8(source[start:offset], "�"))
-	after := clip(strings.ToValidUTF8(line[min(offset-start, len(line)):], "�"), 40)
+	after := show.Clip(strings.ToValidUTF8(line[min(offset-start, len(line)):], "�"), 40)
 	// Sixty characters to the left are enough to find the place.
 	if len(before) > 60 {
 		before = append([]rune("…"), before[len(before)-59:]...)
 	}
-	show := strings.ReplaceAll(string(before)+after, "\t", " ")
-	text := fmt.Sprintf("jq: %s\n    %s\n    %s^", clip(what, 200), show, strings.Repeat(" ", len(before)))
+	shown := strings.ReplaceAll(string(before)+after, "\t", " ")
+	text := fmt.Sprintf("jq: %s\n    %s\n    %s^", show.Clip(what, 200), shown, strings.Repeat(" ", len(before)))
 	return &Error{Code: BadJQ, Text: text, Hint: slipHint(source), Err: cause}
 }
 
@@ -78,7 +80,7 @@ func slipHint(source string) string {
 
 // runtimeError explains a program that failed on this data.
 func runtimeError(err error, tree any) *Error {
-	msg := clip(strings.ToValidUTF8(err.Error(), "�"), 300)
+	msg := show.Clip(strings.ToValidUTF8(err.Error(), "�"), 300)
 	e := &Error{Code: BadJQ, Text: "jq: " + msg, Err: err}
 	_, list := tree.([]any)
 	_, text := tree.(string)

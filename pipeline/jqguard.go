@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/itchyny/gojq"
+
+	"rlmproxy/pipeline/show"
 )
 
 const (
@@ -35,7 +37,7 @@ func (c *stepContext) Done() <-chan struct{} {
 		c.left--
 	}
 	if c.left == 0 {
-		c.err = &Error{Code: LimitTime, Text: fmt.Sprintf("jq: stopped after %s steps, the limit for reduce, foreach, recursion and paths built by programs", Comma(maxBuildSteps)),
+		c.err = &Error{Code: LimitTime, Text: fmt.Sprintf("jq: stopped after %s steps, the limit for reduce, foreach, recursion and paths built by programs", show.Count(maxBuildSteps)),
 			Hint: "use map, select, group_by, add or length, which have no such limit"}
 		return closed
 	}
@@ -53,7 +55,7 @@ func (c *stepContext) Err() error {
 // not survive was refused.
 func compileJQ(source string) (*jqProgram, error) {
 	if len(source) > maxProgramBytes {
-		return nil, &Error{Code: BadJQ, Text: fmt.Sprintf("jq: program of %s bytes; %s are allowed", Comma(len(source)), Comma(maxProgramBytes))}
+		return nil, &Error{Code: BadJQ, Text: fmt.Sprintf("jq: program of %s bytes; %s are allowed", show.Count(len(source)), show.Count(maxProgramBytes))}
 	}
 	if at := nestsBeyond(source, maxProgramDepth); at >= 0 {
 		return nil, syntaxError(source, at, fmt.Sprintf("program nests deeper than %d levels", maxProgramDepth), nil)
@@ -68,7 +70,7 @@ func compileJQ(source string) (*jqProgram, error) {
 	}
 	code, err := gojq.Compile(query)
 	if err != nil {
-		return nil, &Error{Code: BadJQ, Text: "jq: " + clip(err.Error(), 300), Hint: slipHint(source), Err: err}
+		return nil, &Error{Code: BadJQ, Text: "jq: " + show.Clip(err.Error(), 300), Hint: slipHint(source), Err: err}
 	}
 	p := &jqProgram{code: code}
 	p.writes, p.builds = traits(query)

@@ -10,6 +10,8 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+
+	"rlmproxy/pipeline/show"
 )
 
 // parseTree decodes in as gojq wants it, numbers as they are spelt. The size
@@ -83,7 +85,7 @@ func cloneTree(v any) any {
 // escapes that only some readers want.
 func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 	if depth > maxDepth {
-		return nil, &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the result nests deeper than %s levels", Comma(maxDepth)),
+		return nil, &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the result nests deeper than %s levels", show.Count(maxDepth)),
 			Hint: "flatten it, or put out less"}
 	}
 	if len(dst) > maxOutputBytes {

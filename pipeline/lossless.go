@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -73,7 +74,7 @@ func unwrapped(v Value) (Value, bool) {
 	var at []string
 	root.walk(nil, func(p Path, sh, parent *shape) bool {
 		if sh == parent.inner && parent.onlyJSON() && len(at) <= maxPaths {
-			at = append(at, clip(p[:len(p)-1].String(), 100))
+			at = append(at, show.Clip(p[:len(p)-1].String(), 100))
 		}
 		return true
 	})
@@ -167,7 +168,7 @@ func flatTable(v Value) (Value, bool) {
 		b = append(append(append(b, v.Data[:i]...), tableMark...), v.Data[i+len(l.Data):]...)
 		b = append(appendMinified(nil, b), '\n')
 		out.Data = append(b, rows.Data...)
-		note = fmt.Sprintf("%s %s", clip(l.at.String(), 100), note)
+		note = fmt.Sprintf("%s %s", show.Clip(l.at.String(), 100), note)
 	}
 	out.addNote(note)
 	return out, true

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/agnivade/levenshtein"
+
+	"rlmproxy/pipeline/show"
 )
 
 // missing is the error for the first path of m that led nowhere. In a
@@ -44,7 +46,7 @@ func noSuchPath(path Path, known []Path) *Error {
 	if len(names) > 0 {
 		hint = "nearest: " + strings.Join(names, ", ")
 	}
-	return badArguments(hint, "no field %s in the data", clip(path.String(), 120))
+	return badArguments(hint, "no field %s in the data", show.Clip(path.String(), 120))
 }
 
 // nearest returns up to limit of the known paths, most similar first: same

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"strconv"
+
+	"rlmproxy/pipeline/show"
 )
 
 // NextCalls returns one or two calls that are useful for v, complete and
@@ -24,8 +26,8 @@ func textCalls(v Value, id string) []string {
 		return nil
 	}
 	var calls []string
-	for _, c := range d.calls {
-		calls = append(calls, call(c[0], id, c[1:]...))
+	for _, c := range d.Calls {
+		calls = append(calls, call(c.Tool, id, c.Args...))
 	}
 	if len(calls) < 2 {
 		calls = append(calls, call("proxy_explore", id))
@@ -39,12 +41,10 @@ func textCalls(v Value, id string) []string {
 // call writes a call; values are JSON already.
 func call(tool, id string, args ...string) string {
 	b := append([]byte(tool), ` {"cache_id":`...)
-	b = appendQuoted(b, id)
+	b = show.AppendQuote(b, id)
 	for i := 0; i < len(args); i += 2 {
-		b = append(appendQuoted(append(b, ','), args[i]), ':')
+		b = append(show.AppendQuote(append(b, ','), args[i]), ':')
 		b = append(b, args[i+1]...)
 	}
 	return string(append(b, '}'))
 }
-
-func quoted(s string) string { return string(appendQuoted(nil, s)) }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"rlmproxy/pipeline/show"
 )
 
 // jsonCalls suggests a program made of the fields and values that are there,
@@ -16,15 +18,15 @@ func jsonCalls(v Value, id string) []string {
 	}
 	if list, ok := mainListing(v, root); ok {
 		if program := listProgram(list); program != "" && compiles(program) {
-			return []string{call("proxy_filter", id, "jq", quoted(program)), explore}
+			return []string{call("proxy_filter", id, "jq", show.Quote(program)), explore}
 		}
 		return []string{explore}
 	}
 	if _, at, ok := mainText(v); ok && isWordy(at) {
-		return []string{call("proxy_filter", id, "jq", quoted(at.JQ()), "format", quoted("text"))}
+		return []string{call("proxy_filter", id, "jq", show.Quote(at.JQ()), "format", show.Quote("text"))}
 	}
 	if path := largestMember(v.Data); path != nil && isWordy(path) {
-		explore = call("proxy_explore", id, "path", quoted(path.String()))
+		explore = call("proxy_explore", id, "path", show.Quote(path.String()))
 	}
 	return []string{explore}
 }
@@ -84,7 +86,7 @@ func jqKey(name string) string {
 	if isWord(name) {
 		return name
 	}
-	return quoted(name)
+	return show.Quote(name)
 }
 
 // largestMember is the path of the biggest container in an object.

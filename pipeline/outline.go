@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"rlmproxy/pipeline/show"
 )
 
 var _ Stage = (*Outline)(nil)
@@ -48,7 +50,7 @@ func (o *Outline) Apply(ctx context.Context, in Value) (Value, error) {
 	}
 	if rows, ok, e := csvRecords(ctx, v.Value); ok || e != nil {
 		if err = e; ok {
-			fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(v.Value, rows), Comma(len(v.Data)))
+			fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(v.Value, rows), show.Count(len(v.Data)))
 			v.Value = rows
 			err = d.paths(v)
 		}
@@ -79,14 +81,14 @@ func (d *describer) json(v place) error {
 	}
 	switch {
 	case v.many:
-		fmt.Fprintf(&d.out, "at %s: %s, %s bytes\n", v.at, plural(root.maxLen, "values"), Comma(root.bytes))
+		fmt.Fprintf(&d.out, "at %s: %s, %s bytes\n", v.at, show.Plural(root.maxLen, "values"), show.Count(root.bytes))
 		if top := root.items; top.count > 0 {
 			fmt.Fprintf(&d.out, "%s: %s\n", v.at, describe(v.at, top, root))
 		}
 	case len(v.at) > 0:
-		fmt.Fprintf(&d.out, "at %s: %s, %s bytes\n", v.at, describeRoot(v.Value, root), Comma(root.bytes))
+		fmt.Fprintf(&d.out, "at %s: %s, %s bytes\n", v.at, describeRoot(v.Value, root), show.Count(root.bytes))
 	default:
-		fmt.Fprintf(&d.out, "%s, %s bytes\n", describeRoot(v.Value, root), Comma(len(v.Data)))
+		fmt.Fprintf(&d.out, "%s, %s bytes\n", describeRoot(v.Value, root), show.Count(len(v.Data)))
 	}
 	return d.paths(v)
 }
@@ -112,7 +114,7 @@ func (d *describer) paths(v place) error {
 		}
 	}
 	if chosen < total {
-		fmt.Fprintf(&d.out, "… %s paths more: give path or a smaller max_depth\n", Comma(total-chosen))
+		fmt.Fprintf(&d.out, "… %s paths more: give path or a smaller max_depth\n", show.Count(total-chosen))
 	}
 	sample(&d.out, v)
 	return nil
@@ -124,17 +126,17 @@ func describeTable(v, records Value) string {
 	if csvSeparator(v) == '\t' {
 		name = "TSV"
 	}
-	return name + ", " + plural(records.Total, "rows")
+	return name + ", " + show.Plural(records.Total, "rows")
 }
 
 func describeRoot(v Value, root *shape) string {
 	switch {
 	case v.Kind == JSONLines:
-		return "JSON Lines, the array of " + plural(root.maxLen, "lines")
+		return "JSON Lines, the array of " + show.Plural(root.maxLen, "lines")
 	case root.kinds[isArray] > 0:
-		return "JSON array of " + plural(root.maxLen, "items")
+		return "JSON array of " + show.Plural(root.maxLen, "items")
 	case root.kinds[isObject] > 0:
-		return "JSON object of " + plural(root.members, "fields")
+		return "JSON object of " + show.Plural(root.members, "fields")
 	}
 	return "JSON " + root.types()
 }
@@ -170,7 +172,7 @@ func describe(at Path, sh, parent *shape) string {
 	if parent.rest == sh {
 		types = mapKeys(parent) + " → " + types
 	} else if sh.count == 1 && !isOpen(sh.first) && parent.count == 1 {
-		return printable([]byte(elide(sh.first, 120)))
+		return show.Printable(elide(sh.first, 120))
 	}
 	parts := []string{types}
 	if last := at[len(at)-1]; last.Kind == StepKey && sh.count < parent.kinds[isObject] {
@@ -178,9 +180,9 @@ func describe(at Path, sh, parent *shape) string {
 	}
 	if sh.kinds[isArray] > 0 && sh.items != nil {
 		if sh.minItems == sh.maxLen {
-			parts = append(parts, plural(sh.maxLen, "items"))
+			parts = append(parts, show.Plural(sh.maxLen, "items"))
 		} else {
-			parts = append(parts, fmt.Sprintf("%s–%s", Comma(sh.minItems), plural(sh.maxLen, "items")))
+			parts = append(parts, fmt.Sprintf("%s–%s", show.Count(sh.minItems), show.Plural(sh.maxLen, "items")))
 		}
 	}
 	if values := sh.values.tell(sh.kinds[isNumber] + sh.kinds[isString] + sh.kinds[isBool]); values != "" {
@@ -192,7 +194,7 @@ func describe(at Path, sh, parent *shape) string {
 		parts = append(parts, sh.numbers.String())
 	}
 	if mean := sh.bytes / sh.count; mean > 100 {
-		parts = append(parts, "~"+Comma(mean)+" bytes")
+		parts = append(parts, "~"+show.Count(mean)+" bytes")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -206,9 +208,9 @@ func mapKeys(sh *shape) string {
 	}
 	like := ""
 	for i, f := range sh.fields[:min(len(sh.fields), 3)] {
-		like += []string{" like ", ", ", ", "}[i] + quotePreview(f.name, 30)
+		like += []string{" like ", ", ", ", "}[i] + show.Quote(show.Clip(f.name, 30))
 	}
-	return fmt.Sprintf("{%s%s keys%s}", Comma(n), plus, like)
+	return fmt.Sprintf("{%s%s keys%s}", show.Count(n), plus, like)
 }
 
 // percent of a total, and neither 0% nor 100% for what is only nearly so.
@@ -229,7 +231,7 @@ func sample(b *strings.Builder, v place) {
 		if !v.many {
 			label = v.at.with(Step{Kind: StepIndex}).String()
 		}
-		fmt.Fprintf(b, "%s %s\n", label, printable([]byte(elide(value, 400))))
+		fmt.Fprintf(b, "%s %s\n", label, show.Printable(elide(value, 400)))
 		return
 	}
 }

@@ -9,6 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"rlmproxy/pipeline/digest"
+	"rlmproxy/pipeline/show"
 )
 
 func TestOutlineJSON(t *testing.T) {
@@ -107,7 +110,7 @@ func TestOutlinePathsWork(t *testing.T) {
 				record.WriteByte(',')
 			}
 			value := rapid.SampledFrom([]string{`1`, `"s"`, `{"x":{"y":[1]}}`, `[{"z":"\\"}]`, `[[{"w":1}]]`}).Draw(t, "value")
-			fmt.Fprintf(&record, "%s:%s", quoted(k), value)
+			fmt.Fprintf(&record, "%s:%s", show.Quote(k), value)
 		}
 		doc := "{" + record.String() + "}"
 		switch rapid.IntRange(0, 2).Draw(t, "form") {
@@ -166,7 +169,7 @@ func TestGuessFormat(t *testing.T) {
 		{"plain text", ""},
 		{"binary", "a\x00b"},
 	} {
-		if got := guessFormat([]byte(tt.in)).name; got != tt.want {
+		if got := digest.Kind([]byte(tt.in)); got != tt.want {
 			t.Errorf("%q: %s, want %s", tt.in, got, tt.want)
 		}
 	}
@@ -231,11 +234,11 @@ func manyMembers(n int) string {
 // once taken for a table.
 func TestGuessLargeSource(t *testing.T) {
 	code := strings.Repeat("import {A} from 'a';\n", 8) + strings.Repeat("  /** text */\n  call(a, b): void;\n}\n", 5000)
-	if got := guessFormat([]byte(code)).name; got != "source" {
+	if got := digest.Kind([]byte(code)); got != "source" {
 		t.Errorf("source code is taken for %s", got)
 	}
 	rows := "a,b,c\n" + strings.Repeat("1,\"x, y\",3\n", 20_000)
-	if got := guessFormat([]byte(rows)).name; got != "CSV" {
+	if got := digest.Kind([]byte(rows)); got != "CSV" {
 		t.Errorf("CSV is taken for %s", got)
 	}
 }

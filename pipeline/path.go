@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"rlmproxy/pipeline/show"
 )
 
 // A Path names places in a JSON document: a key, an index or "each" a step.
@@ -50,10 +52,10 @@ const (
 func ParsePath(s string) (Path, error) {
 	fail := func(at int, what string) (Path, error) {
 		return nil, badArguments(`write paths like items.user.name, and odd keys like items["a.b"].c`,
-			"path %s: %s at character %d", quotePreview(s, 60), what, utf8.RuneCountInString(s[:at])+1)
+			"path %s: %s at character %d", show.Quote(show.Clip(s, 60)), what, utf8.RuneCountInString(s[:at])+1)
 	}
 	if len(s) > 4096 {
-		return nil, badArguments("", "path of %s bytes; 4,096 are allowed", Comma(len(s)))
+		return nil, badArguments("", "path of %s bytes; 4,096 are allowed", show.Count(len(s)))
 	}
 	var p Path
 	i := 0
@@ -202,7 +204,7 @@ func (p Path) String() string {
 			}
 			b = append(b, s.Key...)
 		default:
-			b = append(appendQuoted(append(b, '['), s.Key), ']')
+			b = append(show.AppendQuote(append(b, '['), s.Key), ']')
 		}
 		if s.Try {
 			b = append(b, '?')
@@ -228,21 +230,4 @@ func isWord(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-// quotePreview quotes s, cut to limit runes.
-func quotePreview(s string, limit int) string {
-	return string(appendQuoted(nil, clip(s, limit)))
-}
-
-// clip cuts s to limit runes, the last of them … if anything was cut.
-func clip(s string, limit int) string {
-	n := 0
-	for i := range s {
-		if n++; n > limit {
-			_, last := utf8.DecodeLastRuneInString(s[:i])
-			return s[:i-last] + "…"
-		}
-	}
-	return s
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 )
 
@@ -95,26 +94,4 @@ func (t *ticker) err() error {
 		return context.DeadlineExceeded
 	}
 	return t.ctx.Err()
-}
-
-// Comma writes 1204 as 1,204.
-func Comma(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// plural is "1 item" or "3 items" for unit "items".
-func plural(n int, unit string) string {
-	if n == 1 {
-		switch {
-		case unit == "matches":
-			unit = "match"
-		case len(unit) > 1 && unit[len(unit)-1] == 's':
-			unit = unit[:len(unit)-1]
-		}
-	}
-	return Comma(n) + " " + unit
 }

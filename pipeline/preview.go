@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -22,7 +23,7 @@ func Preview(v Value, budget int) (text []byte, part Part) {
 	}
 	if whole, ok := minified(v, budget); ok {
 		// U+FFFD for what is invalid can take more tokens than that did.
-		if text := []byte(printable(whole.Data)); tokens.AtMost(text, budget) {
+		if text := []byte(show.Printable(whole.Data)); tokens.AtMost(text, budget) {
 			return text, Part{v.Items, v.Total, v.Unit}
 		}
 	}
@@ -56,7 +57,7 @@ func (s *sheet) json(v Value) (unit string) {
 	if err != nil { // cannot be: nothing ends this context
 		return v.Unit
 	}
-	s.first(describeRoot(v, root) + ", " + Comma(len(v.Data)) + " bytes")
+	s.first(describeRoot(v, root) + ", " + show.Count(len(v.Data)) + " bytes")
 	if list, ok := mainListing(v, root); ok {
 		s.total = list.n
 		s.paths(root, s.left/2)
@@ -65,7 +66,7 @@ func (s *sheet) json(v Value) (unit string) {
 	}
 	if text, at, ok := mainText(v); ok {
 		s.paths(root, s.left/4)
-		s.note(clip(at.String(), 200)+" is text:", 0)
+		s.note(show.Clip(at.String(), 200)+" is text:", 0)
 		s.total = countLines(text)
 		s.text(Value{Kind: Text, Data: text})
 		return "lines"
@@ -81,7 +82,7 @@ func (s *sheet) csv(v, records Value) (unit string) {
 	if err != nil { // cannot be: nothing ends this context
 		return "rows"
 	}
-	s.first(describeTable(v, records) + ", " + Comma(len(v.Data)) + " bytes; jq and fields see an array of objects")
+	s.first(describeTable(v, records) + ", " + show.Count(len(v.Data)) + " bytes; jq and fields see an array of objects")
 	list, ok := mainListing(records, root)
 	if !ok {
 		return "rows"
@@ -90,18 +91,18 @@ func (s *sheet) csv(v, records Value) (unit string) {
 	s.paths(root, s.left/2)
 	var names []byte
 	for _, f := range root.items.fields {
-		names = appendTableCell(names, appendQuoted(nil, f.name))
+		names = appendTableCell(names, show.AppendQuote(nil, f.name))
 	}
-	s.note("rows: "+clip(printable(names), 1000), 0)
+	s.note("rows: "+show.Clip(show.Printable(names), 1000), 0)
 	list.row = func(record []byte, limit int) string {
 		var out []byte
 		for _, cell := range members(record) {
 			if len(cell) > limit {
-				cell = appendQuoted(nil, elide(cell, limit))
+				cell = show.AppendQuote(nil, elide(cell, limit))
 			}
 			out = appendTableCell(out, cell)
 		}
-		return clip(printable(out), limit)
+		return show.Clip(show.Printable(out), limit)
 	}
 	s.records(list)
 	return "rows"
@@ -126,7 +127,7 @@ func (s *sheet) paths(root *shape, share int) {
 		}
 	}
 	if kept < total {
-		s.note(fmt.Sprintf("… %s more: proxy_explore", plural(total-kept, "paths")), 0)
+		s.note(fmt.Sprintf("… %s more: proxy_explore", show.Plural(total-kept, "paths")), 0)
 	}
 }
 
@@ -138,7 +139,7 @@ func (s *sheet) records(l listing) {
 		if why != "" {
 			why = " (" + why + ")"
 		}
-		label := clip(l.at.with(at).String(), 200) + why + " "
+		label := show.Clip(l.at.with(at).String(), 200) + why + " "
 		switch {
 		case l.row != nil:
 			return label + l.row(value, limit)
@@ -147,7 +148,7 @@ func (s *sheet) records(l listing) {
 		default:
 			value = []byte(elide(value, limit))
 		}
-		return label + printable(value)
+		return label + show.Printable(value)
 	}
 	// A token is three to four bytes: the first record gets a third of the
 	// room, the others less.
@@ -214,7 +215,7 @@ func (s *sheet) keys(l listing) {
 	var line []byte
 	n := 0
 	for step := range l.all() {
-		key := appendQuoted(nil, clip(step.Key, 100))
+		key := show.AppendQuote(nil, show.Clip(step.Key, 100))
 		if n++; len(line)+len(key) > 3*s.left {
 			break
 		}
@@ -237,8 +238,8 @@ func (s *sheet) members(v Value, root *shape) {
 	s.paths(root, s.left*3/4)
 	n := 0
 	for key, value := range members(v.Data) {
-		line := clip(Path{{Key: unquote(key)}}.String(), 200)
-		if isOpen(value) && !s.item(n, line+" "+printable([]byte(elide(value, max(s.left, 60)))), 0) {
+		line := show.Clip(Path{{Key: unquote(key)}}.String(), 200)
+		if isOpen(value) && !s.item(n, line+" "+show.Printable(elide(value, max(s.left, 60))), 0) {
 			return
 		}
 		n++

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -53,7 +54,7 @@ func TestPreviewText(t *testing.T) {
 	if total != 5000 || shown < 10 {
 		t.Errorf("%d of %d", shown, total)
 	}
-	for _, want := range []string{"log, 5,000 lines", "1: 2024-01-02T03:04:05Z line 1\n", fmt.Sprintf("… %s left out …", Comma(5000-shown)), "line 5000"} {
+	for _, want := range []string{"log, 5,000 lines", "1: 2024-01-02T03:04:05Z line 1\n", fmt.Sprintf("… %s left out …", show.Count(5000-shown)), "line 5000"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -99,7 +100,7 @@ func TestLossless(t *testing.T) {
 	indented := "[\n" + strings.Repeat("    {\n        \"some_name\": 1\n    },\n", 50) + "    {}\n]"
 	rows := "[" + strings.Repeat(`{"some_name":1,"other_name":"v"},`, 50) + `{"other_name":"w"}]`
 	nested := "[" + strings.Repeat(`{"some_name":1,"other_name":{"v":1}},`, 50) + `{"other_name":"w"}]`
-	wrapped := `{"result":` + quoted(`[`+strings.Repeat(`{"some_name":"a"},`, 50)+`{}]`) + `,"plain":"x"}`
+	wrapped := `{"result":` + show.Quote(`[`+strings.Repeat(`{"some_name":"a"},`, 50)+`{}]`) + `,"plain":"x"}`
 	for _, tt := range []struct {
 		name, in, want, note string
 		budget               int
@@ -136,7 +137,7 @@ func TestLosslessReadsBack(t *testing.T) {
 		}
 		wrapped := rapid.Bool().Draw(t, "wrapped")
 		if wrapped {
-			doc = fmt.Appendf(nil, `{"w":%s,"v":"x"}`, quoted(string(doc)))
+			doc = fmt.Appendf(nil, `{"w":%s,"v":"x"}`, show.Quote(string(doc)))
 		}
 		v := Recognise(doc, nil)
 		for _, form := range []func(Value) (Value, bool){unwrapped, flatTable} {
@@ -177,7 +178,7 @@ func untable(t *rapid.T, rows string) string {
 		if s[0] == '"' || json.Valid([]byte(s)) {
 			return s
 		}
-		return quoted(s)
+		return show.Quote(s)
 	}
 	head := strings.Split(lines[0], "|")
 	var out []string

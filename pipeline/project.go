@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"rlmproxy/pipeline/show"
 )
 
 var _ Stage = (*Project)(nil)
@@ -138,7 +140,7 @@ type mask struct {
 func newMask(fields []string) (*mask, error) {
 	root := &mask{}
 	if len(fields) > 500 {
-		return nil, badArguments("", "%s paths; 500 are allowed", Comma(len(fields)))
+		return nil, badArguments("", "%s paths; 500 are allowed", show.Count(len(fields)))
 	}
 	for _, f := range fields {
 		path, err := ParsePath(f)
@@ -400,7 +402,7 @@ func (m *mask) lacking(at Path) string {
 		for _, k := range m.order {
 			c, p := m.keys[k], at.with(Step{Key: k})
 			if c.hits < m.objects && c.hits > 0 {
-				parts = append(parts, fmt.Sprintf("%s of %s lack %s", Comma(m.objects-c.hits), plural(m.objects, "records"), clip(p.JQ(), 80)))
+				parts = append(parts, fmt.Sprintf("%s of %s lack %s", show.Count(m.objects-c.hits), show.Plural(m.objects, "records"), show.Clip(p.JQ(), 80)))
 			}
 			walk(c, p)
 		}

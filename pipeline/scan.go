@@ -196,18 +196,6 @@ func unquote(raw []byte) string {
 	return s
 }
 
-// appendQuoted appends s as a JSON string, without the escapes that only
-// HTML needs.
-func appendQuoted(dst []byte, s string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(s) != nil { // cannot be: any string encodes
-		return append(dst, `""`...)
-	}
-	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte{'\n'})...)
-}
-
 // appendMinified appends data without the space between its tokens.
 func appendMinified(dst, data []byte) []byte {
 	for i := 0; i < len(data); {

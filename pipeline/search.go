@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"rlmproxy/pipeline/show"
 	"rlmproxy/search"
 )
 
@@ -40,7 +41,7 @@ const (
 )
 
 func (s *Search) String() string {
-	return fmt.Sprintf("search mode=%s pattern=%q", s.Mode, clip(s.Pattern, 200))
+	return fmt.Sprintf("search mode=%s pattern=%q", s.Mode, show.Clip(s.Pattern, 200))
 }
 
 // Apply is an [*Error] for a pattern or a setting that cannot be used. A
@@ -75,7 +76,7 @@ func (s *Search) defaults() error {
 		s.Mode = "regex"
 	case "regex", "bm25", "fuzzy", "context":
 	default:
-		return badArguments(`"mode" is regex, bm25, fuzzy or context`, "unknown mode %s", quotePreview(s.Mode, 40))
+		return badArguments(`"mode" is regex, bm25, fuzzy or context`, "unknown mode %s", show.Quote(show.Clip(s.Mode, 40)))
 	}
 	if s.Pattern == "" {
 		return badArguments(`e.g. "pattern":"error|timeout"`, "pattern is empty")
@@ -91,14 +92,14 @@ func (s *Search) defaults() error {
 		{"context_lines", &s.ContextLines, 0, maxContextLines},
 	} {
 		if *n.value < 0 || *n.value > n.max {
-			return badArguments("", "%s %d; it is 0 to %s", n.name, *n.value, Comma(n.max))
+			return badArguments("", "%s %d; it is 0 to %s", n.name, *n.value, show.Count(n.max))
 		}
 		if *n.value == 0 {
 			*n.value = n.zero
 		}
 	}
 	if _, err := search.ParseUnit(s.ContextType); err != nil {
-		return badArguments(`"context_type" is paragraph, section, sentence or lines`, "unknown context_type %s", quotePreview(s.ContextType, 40))
+		return badArguments(`"context_type" is paragraph, section, sentence or lines`, "unknown context_type %s", show.Quote(show.Clip(s.ContextType, 40)))
 	}
 	return nil
 }
@@ -108,13 +109,13 @@ func (s *Search) explain(err error) error {
 	var pe *search.PatternError
 	switch {
 	case errors.As(err, &pe):
-		e := &Error{Code: BadPattern, Text: clip(strings.ToValidUTF8(err.Error(), "�"), 400), Err: err,
+		e := &Error{Code: BadPattern, Text: show.Clip(strings.ToValidUTF8(err.Error(), "�"), 400), Err: err,
 			Hint: `patterns are RE2: no lookaround, no backreferences; escape \( \[ \. \* for the characters; "mode":"fuzzy" takes plain words`}
 		return e
 	case errors.Is(err, search.ErrThreshold):
 		return &Error{Code: BadArguments, Text: fmt.Sprintf("threshold %v: %v", s.Threshold, err), Hint: `e.g. "threshold":0.7`, Err: err}
 	case errors.Is(err, search.ErrNoQuery), errors.Is(err, search.ErrLongQuery):
-		return &Error{Code: BadPattern, Text: "pattern " + quotePreview(s.Pattern, 60) + ": " + err.Error(),
+		return &Error{Code: BadPattern, Text: "pattern " + show.Quote(show.Clip(s.Pattern, 60)) + ": " + err.Error(),
 			Hint: `"mode":"regex" takes any characters`, Err: err}
 	}
 	return ended(err)
@@ -133,12 +134,12 @@ func (s *Search) matches(ctx context.Context, in Value) (Value, error) {
 	)
 	if s.Mode == "fuzzy" {
 		hits, total, err = search.Fuzzy(ctx, view.text, s.Pattern, search.FuzzyOptions{Threshold: s.Threshold, Limit: s.MaxResults})
-		head = plural(total, "matches") + " by similarity"
+		head = show.Plural(total, "matches") + " by similarity"
 	} else {
 		var m search.Matches
 		m, err = search.Regex(ctx, view.text, s.Pattern, search.RegexOptions{CaseInsensitive: s.CaseInsensitive, Limit: s.MaxResults})
 		hits, total = m.Hits, m.Total
-		head = plural(total, "matches") + " on " + plural(m.Lines, "lines")
+		head = show.Plural(total, "matches") + " on " + show.Plural(m.Lines, "lines")
 	}
 	if err != nil {
 		return Value{}, err
@@ -149,7 +150,7 @@ func (s *Search) matches(ctx context.Context, in Value) (Value, error) {
 		return out, nil
 	}
 	p := newPrinter(view, hits)
-	fmt.Fprintf(&p.b, "%s, %s shown\n", head, Comma(len(hits)))
+	fmt.Fprintf(&p.b, "%s, %s shown\n", head, show.Count(len(hits)))
 	switch s.Mode {
 	case "context":
 		unit, _ := search.ParseUnit(s.ContextType)
@@ -173,7 +174,7 @@ func (s *Search) matches(ctx context.Context, in Value) (Value, error) {
 
 // nothing says that there is no match, and what comes near.
 func (s *Search) nothing(ctx context.Context, text []byte) []byte {
-	msg := fmt.Sprintf("0 matches for %s in %s bytes\n", quotePreview(s.Pattern, 80), Comma(len(text)))
+	msg := fmt.Sprintf("0 matches for %s in %s bytes\n", show.Quote(show.Clip(s.Pattern, 80)), show.Count(len(text)))
 	if s.Mode == "fuzzy" {
 		return []byte(msg + `try a lower "threshold", or "mode":"bm25" with several words` + "\n")
 	}
@@ -183,7 +184,7 @@ func (s *Search) nothing(ctx context.Context, text []byte) []byte {
 		var near []string
 		seen := map[string]bool{}
 		for _, h := range hits {
-			if word := clip(strings.ToValidUTF8(string(text[h.Start:h.End]), "�"), 60); !seen[word] && len(near) < 5 {
+			if word := show.Clip(strings.ToValidUTF8(string(text[h.Start:h.End]), "�"), 60); !seen[word] && len(near) < 5 {
 				seen[word] = true
 				near = append(near, fmt.Sprintf("%q", word))
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"rlmproxy/pipeline/show"
 	"rlmproxy/search"
 )
 
@@ -47,7 +48,7 @@ func (p *printer) line(n int) {
 	}
 	fmt.Fprintf(&p.b, "%d: %s", n, window(p.view.text, span, p.hits[i].Span))
 	if p.paths != nil && len(p.paths[i]) > 0 {
-		fmt.Fprintf(&p.b, "  (%s)", clip(p.paths[i].String(), 200))
+		fmt.Fprintf(&p.b, "  (%s)", show.Clip(p.paths[i].String(), 200))
 	}
 	p.b.WriteByte('\n')
 }
@@ -121,13 +122,13 @@ func (p *printer) span(from, to int) {
 			}
 		}
 		if left > 0 {
-			fmt.Fprintf(&p.b, "… %s left out …\n", plural(left, "lines"))
+			fmt.Fprintf(&p.b, "… %s left out …\n", show.Plural(left, "lines"))
 			left = 0
 		}
 		p.line(n)
 	}
 	if left > 0 {
-		fmt.Fprintf(&p.b, "… %s left out …\n", plural(left, "lines"))
+		fmt.Fprintf(&p.b, "… %s left out …\n", show.Plural(left, "lines"))
 	}
 }
 
@@ -170,7 +171,7 @@ func (p *printer) blockEnd(n, to int) int {
 // window returns the part of a line around hit, all of it if it is short.
 func window(text []byte, line, hit search.Span) string {
 	if line.Len() <= windowBytes+80 {
-		return printable(text[line.Start:line.End])
+		return show.Printable(text[line.Start:line.End])
 	}
 	from := max(line.Start, hit.Start-windowBytes/3)
 	to := min(line.End, from+windowBytes)
@@ -180,7 +181,7 @@ func window(text []byte, line, hit search.Span) string {
 	for to < line.End && !utf8.RuneStart(text[to]) {
 		to++
 	}
-	s := printable(text[from:to])
+	s := show.Printable(text[from:to])
 	if from > line.Start {
 		s = "…" + s
 	}
@@ -188,9 +189,4 @@ func window(text []byte, line, hit search.Span) string {
 		s += "…"
 	}
 	return s
-}
-
-// printable makes bytes of any kind fit for a JSON reply.
-func printable(b []byte) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(string(b), "�"), "\x00", "�")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"rlmproxy/pipeline/show"
 	"rlmproxy/search"
 )
 
@@ -28,7 +29,7 @@ func (s *Search) ranked(ctx context.Context, in Value) (Value, error) {
 	out := Value{Kind: Text, Unit: "passages", Items: len(hits), Total: len(hits)}
 	var b strings.Builder
 	if len(hits) == 0 {
-		fmt.Fprintf(&b, "0 passages for %s in %s bytes\n", quotePreview(s.Pattern, 80), Comma(len(r.text)))
+		fmt.Fprintf(&b, "0 passages for %s in %s bytes\n", show.Quote(show.Clip(s.Pattern, 80)), show.Count(len(r.text)))
 		b.WriteString(`try other words, or "mode":"fuzzy" for another spelling` + "\n")
 		out.Data = []byte(b.String())
 		return out, nil
@@ -37,7 +38,7 @@ func (s *Search) ranked(ctx context.Context, in Value) (Value, error) {
 	if r.spans != nil {
 		unit = "records"
 	}
-	fmt.Fprintf(&b, "best %s for %s\n", plural(len(hits), unit), quotePreview(s.Pattern, 80))
+	fmt.Fprintf(&b, "best %s for %s\n", show.Plural(len(hits), unit), show.Quote(show.Clip(s.Pattern, 80)))
 	for i, h := range hits {
 		if i > 0 {
 			b.WriteString("--\n")
@@ -89,7 +90,7 @@ func (r *ranking) print(b *strings.Builder, h search.Hit) {
 	if r.spans == nil {
 		from, to := r.lines.Line(h.Start), r.lines.Line(max(h.End-1, h.Start))
 		text := bytes.TrimSpace(r.text[h.Start:h.End])
-		fmt.Fprintf(b, "lines %d–%d (score %.2f)\n%s\n", from, to, h.Score, printable(text))
+		fmt.Fprintf(b, "lines %d–%d (score %.2f)\n%s\n", from, to, h.Score, show.Printable(text))
 		return
 	}
 	n := 0
@@ -97,7 +98,7 @@ func (r *ranking) print(b *strings.Builder, h search.Hit) {
 		n++
 	}
 	at := r.base.with(Step{Kind: StepIndex, Index: n})
-	fmt.Fprintf(b, "%s (score %.2f): %s\n", at, h.Score, printable([]byte(elide(r.text[h.Start:h.End], maxPassage))))
+	fmt.Fprintf(b, "%s (score %.2f): %s\n", at, h.Score, show.Printable(elide(r.text[h.Start:h.End], maxPassage)))
 }
 
 // lineSpans are the records of JSON Lines.

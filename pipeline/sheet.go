@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -126,7 +127,7 @@ func (s *sheet) render() string {
 	next := 0
 	gap := func(n int) {
 		if n > next {
-			lines = append(lines, fmt.Sprintf("… %s left out …", Comma(n-next)))
+			lines = append(lines, fmt.Sprintf("… %s left out …", show.Count(n-next)))
 		}
 		next = n + 1
 	}

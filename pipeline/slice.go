@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -120,7 +121,7 @@ func (p *pager) apply(in Value) (Value, error) {
 	}
 	out := Value{Kind: in.Kind, Data: p.out, Unit: unit, Items: p.kept, Total: p.seen, Note: in.Note}
 	if p.Offset >= p.seen && p.Offset > 0 {
-		out.addNote(fmt.Sprintf("offset %s is beyond the end: %s in all", Comma(p.Offset), plural(p.seen, unit)))
+		out.addNote(fmt.Sprintf("offset %s is beyond the end: %s in all", show.Count(p.Offset), show.Plural(p.seen, unit)))
 	}
 	return out, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"rlmproxy/pipeline/show"
 )
 
 // A standout is a record that differs from the others.
@@ -193,10 +195,10 @@ func (f *finder) members(n int, value []byte, fields map[string]*fieldFinder) {
 			if c.values != nil {
 				c.values[string(raw)] = false
 			}
-			f.add(n, c.name+" "+clip(string(raw), 30), 5.2)
+			f.add(n, c.name+" "+show.Clip(string(raw), 30), 5.2)
 		} else if c.values[string(raw)] {
 			c.values[string(raw)] = false
-			f.add(n, c.name+" "+clip(string(raw), 30), 4)
+			f.add(n, c.name+" "+show.Clip(string(raw), 30), 4)
 		}
 		if c.max != nil && bytes.Equal(raw, c.max) {
 			c.max = nil
@@ -214,7 +216,7 @@ func (f *finder) members(n int, value []byte, fields map[string]*fieldFinder) {
 
 // add notes that a record stands out; reasons of one record join.
 func (f *finder) add(n int, why string, score float64) {
-	why = clip(strings.ToValidUTF8(why, "�"), 60)
+	why = show.Clip(strings.ToValidUTF8(why, "�"), 60)
 	if last := len(f.found) - 1; last >= 0 && f.found[last].n == n && last != f.where {
 		if s := &f.found[last]; strings.Count(s.why, ",") < 2 {
 			s.why = fmt.Sprintf("%s, %s", s.why, why)

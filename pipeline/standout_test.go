@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"rlmproxy/pipeline/show"
 )
 
 // rows joins what row makes of 0 to n-1.
@@ -39,7 +41,7 @@ func TestStandouts(t *testing.T) {
 		}), "99 max v|98 min v"},
 		{"ids are no extremes", rows(100, func(i int) string { return fmt.Sprintf(`{"id":%d}`, i*i*i) }), ""},
 		{"other type", rows(100, func(i int) string { return at(i, 7, `null`, `{"a":1}`) }), "7 null"},
-		{"large", rows(100, func(i int) string { return at(i, 7, quoted(strings.Repeat("x", 900)), `"abc"`) }), "7 largest"},
+		{"large", rows(100, func(i int) string { return at(i, 7, show.Quote(strings.Repeat("x", 900)), `"abc"`) }), "7 largest"},
 		{"below", rows(100, func(i int) string { return at(i, 7, `{"a":{"s":"b"}}`, `{"a":{"s":"a"}}`) }), `7 a.s "b"`},
 		{"two reasons", rows(100, func(i int) string { return at(i, 7, `{"s":"error","n":1}`, `{"s":"ok"}`) }), `7 s "error", has n`},
 	} {
@@ -112,10 +114,10 @@ func TestPreviewForms(t *testing.T) {
 		want      []string
 		next      string
 	}{
-		{"text inside", `{"path":"x.txt","content":` + quoted(lines) + `}`, Part{0, 200, "lines"},
+		{"text inside", `{"path":"x.txt","content":` + show.Quote(lines) + `}`, Part{0, 200, "lines"},
 			[]string{`path: "x.txt"`, "content is text:", "1: a line of text"},
 			`proxy_filter {"cache_id":"id","jq":".content","format":"text"}`},
-		{"JSON in a string", `{"result":` + quoted(rows(300, func(i int) string { return fmt.Sprintf(`{"id":%d,"s":"x"}`, i) })) + `}`, Part{5, 300, "items"},
+		{"JSON in a string", `{"result":` + show.Quote(rows(300, func(i int) string { return fmt.Sprintf(`{"id":%d,"s":"x"}`, i) })) + `}`, Part{5, 300, "items"},
 			[]string{"result|fromjson|.[].id: number, 0..299", `result|fromjson|.[299] {"id":299,"s":"x"}`},
 			`proxy_filter {"cache_id":"id","jq":".result|fromjson|.[] | {id, s}"}`},
 		{"map", "{" + strings.Trim(rows(2000, func(i int) string { return fmt.Sprintf(`"k%d":{"s":"ok","n":%d}`, i, i) }), "[]") + "}", Part{2, 2000, "fields"},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"rlmproxy/pipeline/show"
 )
 
 const (
@@ -71,7 +73,7 @@ func (s *numberStats) String() string {
 	if s.n == 0 {
 		return ""
 	}
-	lo, hi := clip(string(s.minRaw), 24), clip(string(s.maxRaw), 24)
+	lo, hi := show.Clip(string(s.minRaw), 24), show.Clip(string(s.maxRaw), 24)
 	if lo == hi {
 		return lo
 	}
@@ -193,9 +195,9 @@ func (d *distinct) tell(count int) string {
 	}
 	var parts []string
 	for _, v := range list {
-		s := clip(strings.ToValidUTF8(string(v.raw), "�"), maxDistinctBytes)
+		s := show.Clip(strings.ToValidUTF8(string(v.raw), "�"), maxDistinctBytes)
 		if v.count > 1 {
-			s += " ×" + Comma(v.count)
+			s += " ×" + show.Count(v.count)
 		}
 		parts = append(parts, s)
 	}

@@ -16,7 +16,7 @@ import (
 	"rlmproxy/config"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/wire"
-	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -114,7 +114,7 @@ func play(ctx context.Context, w io.Writer, conn *wire.Conn) (tally, error) {
 		if more := len(lines) - st.show; more > 0 {
 			fmt.Fprintf(w, "   │ (%d more lines on the agent's side)\n", more)
 		}
-		fmt.Fprintf(w, "   %s tokens read\n\n", pipeline.Comma(a.tokens))
+		fmt.Fprintf(w, "   %s tokens read\n\n", show.Count(a.tokens))
 	}
 	return t, nil
 }
@@ -123,10 +123,10 @@ func (t tally) print(w io.Writer) error {
 	with := t.read + t.tools
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(tw, "the whole task\ttokens\t\n")
-	fmt.Fprintf(tw, "without the proxy: the two results, whole\t%s\t\n", pipeline.Comma(t.without))
-	fmt.Fprintf(tw, "with it: %d replies\t%s\t\n", t.calls, pipeline.Comma(t.read))
-	fmt.Fprintf(tw, "its own tool schemas and instructions\t%s\t\n", pipeline.Comma(t.tools))
-	fmt.Fprintf(tw, "saved\t%s (%.1f %%)\t\n", pipeline.Comma(t.without-with), 100*float64(t.without-with)/float64(t.without))
+	fmt.Fprintf(tw, "without the proxy: the two results, whole\t%s\t\n", show.Count(t.without))
+	fmt.Fprintf(tw, "with it: %d replies\t%s\t\n", t.calls, show.Count(t.read))
+	fmt.Fprintf(tw, "its own tool schemas and instructions\t%s\t\n", show.Count(t.tools))
+	fmt.Fprintf(tw, "saved\t%s (%.1f %%)\t\n", show.Count(t.without-with), 100*float64(t.without-with)/float64(t.without))
 	if err := tw.Flush(); err != nil {
 		return err
 	}

@@ -1,0 +1,222 @@
+// Package digest says what kind of text a text is, and what stands out in it.
+//
+//	text → Kind → Of → Digest → facts, parts of ranked rows, lines, next calls
+//
+// It is text in, facts and ranked lines out: how many of them an agent sees
+// is for the caller, who knows the budget. A log is told by its levels and
+// templates, a diff by its files, a program by its definitions, and so on;
+// what is of no known kind has paragraphs and lines like headings.
+//
+// Lines are counted from 0, and as an agent reads them from 1. Everything is read
+// in one pass or two, without a tree, so that what is hostile or broken
+// costs no more time, and bounded memory.
+package digest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"rlmproxy/pipeline/show"
+)
+
+const (
+	// maxRows of a part are kept; what is beyond them is counted only.
+	maxRows = 10_000
+
+	// maxRowRunes of a line in the upper part are shown: an outline is read
+	// for its names.
+	maxRowRunes = 110
+)
+
+// A Digest says what a text is and what stands out in it, whatever the room
+// that there is to tell it: a preview and an outline show the same digest. Its
+// lines are slices of the text.
+type Digest struct {
+	Kind  string   // see [Kind]
+	Facts []string // of the first line, after kind, lines and bytes
+	Parts []Part   // in the order to be read, best first
+	Picks []Line   // lines to show before head and tail, best first
+	Calls []Call   // of use for this text, best first
+
+	Ends  int  // lines of head and tail that are worth their tokens; 0 is all
+	Dull  int  // lines of the head that say little: a licence, imports
+	Brief bool // lines say little, as in a blob
+}
+
+// A Line is a line of the text.
+type Line struct {
+	N    int // from 0
+	Text []byte
+}
+
+// A Call is one that an agent can make next, without the cache ID.
+type Call struct {
+	Tool string
+	Args []string // names, each followed by its value as JSON
+}
+
+// A Part is a list of what stands out.
+type Part struct {
+	Words string // all there is to say, in a part without rows
+	Title string
+	Rows  []Row  // in the order to be read
+	Total int    // rows that there are, those not kept included
+	Share int    // percent of the room for parts that it may take; 0 is all
+	Even  bool   // of rows too many, show some from everywhere and not the first
+	Most  int    // rows shown; 0 is any number
+	Find  string // how to get at those not shown
+}
+
+// A Row is a line of the text with its number, or words of ours about one.
+//
+// They differ by what follows the number: "8: # Title" is line 8 as it is, cut
+// perhaps; "8  Title" says something about it.
+type Row struct {
+	Line
+	Rank  int    // lower ranks are shown first
+	words string // if not empty, instead of the line
+	note  string // of ours, behind the line
+}
+
+func (p *Part) add(r Row) {
+	if p.Total++; len(p.Rows) < maxRows {
+		p.Rows = append(p.Rows, r)
+	}
+}
+
+// addLine adds line n as it is.
+func (p *Part) addLine(n int, line []byte, rank int) {
+	p.add(Row{Line: Line{n, bytes.TrimRight(line, "\r\n")}, Rank: rank})
+}
+
+// addf adds words about line n, or about none if it is negative. They begin with
+// the number, without the colon behind which the text itself stands.
+func (p *Part) addf(n, rank int, format string, args ...any) {
+	if len(p.Rows) == maxRows {
+		p.Total++
+		return
+	}
+	text := fmt.Sprintf(format, args...)
+	if n >= 0 {
+		text = fmt.Sprintf("%d  %s", n+1, text)
+	}
+	p.add(Row{Line: Line{N: n}, words: show.Printable(text), Rank: rank})
+}
+
+// String is r as the agent reads it.
+func (r *Row) String() string {
+	if r.words != "" {
+		return r.words
+	}
+	return show.Numbered(r.N, r.Text, maxRowRunes) + r.note
+}
+
+// Of makes the digest of text. An error is that of ctx.
+func Of(ctx context.Context, text []byte) (*Digest, error) {
+	kind := Kind(text)
+	d := &Digest{Kind: kind, Ends: endLines[kind]}
+	longest(d, text)
+	if read := digesters[kind]; read != nil {
+		if err := read(d, text, &ticker{ctx: ctx}); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// digesters read the kinds of text. A kind that is not here has only its ends.
+var digesters = map[string]func(d *Digest, data []byte, t *ticker) error{
+	"log":                 digestLog,
+	"access log":          digestLog,
+	"diff":                digestDiff,
+	"git log":             digestGitLog,
+	"source":              digestSource,
+	"Markdown":            digestMarkdown,
+	"HTML":                digestHTML,
+	"XML":                 digestXML,
+	"YAML":                digestYAML,
+	"INI":                 digestINI,
+	"TOML":                digestINI,
+	"page snapshot":       digestSnapshot,
+	"stack trace":         digestTrace,
+	"file list":           digestFiles,
+	"matches":             digestMatches,
+	"plain text":          digestPlain,
+	"base64":              digestBlob,
+	"binary":              digestBlob,
+	"broken JSON":         digestBroken,
+	"JSON Lines and text": digestMixed,
+	"CSV":                 digestColumns,
+	"TSV":                 digestColumns,
+}
+
+// endLines are worth showing where the upper part says what all lines are like.
+var endLines = map[string]int{
+	"log": 10, "access log": 8, "diff": 10, "git log": 20, "HTML": 12, "XML": 20, "page snapshot": 20, "stack trace": 25, "file list": 20, "matches": 25, "JSON Lines and text": 12,
+}
+
+// digestColumns tells the columns of a table.
+func digestColumns(d *Digest, data []byte, _ *ticker) error {
+	var b strings.Builder
+	describeColumns(&b, data)
+	d.say("%s", strings.TrimSuffix(b.String(), "\n"))
+	return nil
+}
+
+// longest tells of a line that is too long to be read whole. It leaps over the
+// short ones.
+func longest(d *Digest, data []byte) {
+	const long = 1000
+	most, at := long, -1
+	for i := 0; i < len(data); {
+		if short := bytes.LastIndexByte(data[i:min(i+long, len(data))], '\n'); short >= 0 {
+			i += short + 1
+			continue
+		}
+		size := bytes.IndexByte(data[i:], '\n') + 1
+		if size == 0 {
+			size = len(data) - i
+		}
+		if size > most {
+			most, at = size, i
+		}
+		i += size
+	}
+	if at >= 0 && most < len(data) {
+		d.factf("longest line %s: %s bytes", show.Count(bytes.Count(data[:at], []byte("\n"))+1), show.Count(most))
+	}
+}
+
+// say adds a part that is one line.
+func (d *Digest) say(format string, args ...any) {
+	d.Parts = append(d.Parts, Part{Words: show.Printable(fmt.Appendf(nil, format, args...))})
+}
+
+// factf adds to the first line.
+func (d *Digest) factf(format string, args ...any) {
+	d.Facts = append(d.Facts, fmt.Sprintf(format, args...))
+}
+
+// page adds a call that shows limit lines from offset on.
+func (d *Digest) page(offset, limit int) {
+	d.Calls = append(d.Calls, Call{"proxy_filter", []string{"offset", strconv.Itoa(offset), "limit", strconv.Itoa(limit)}})
+}
+
+// search adds a call that finds pattern, a regular expression.
+func (d *Digest) search(pattern string, args ...string) {
+	d.Calls = append(d.Calls, Call{"proxy_search", append([]string{"pattern", show.Quote(pattern)}, args...)})
+}
+
+// SizeBytes is what d keeps in memory, its text aside.
+func (d *Digest) SizeBytes() int64 {
+	n := 400 + 40*len(d.Picks)
+	for _, p := range d.Parts {
+		for _, r := range p.Rows {
+			n += 72 + len(r.words)
+		}
+	}
+	return int64(n)
+}
