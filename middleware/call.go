@@ -107,11 +107,12 @@ func (s *Server) unknownTool(name string) error {
 
 // result is what the tool answers, without what its operator hides.
 func (s *Server) result(ctx context.Context, t target, req *mcp.CallToolRequest, args json.RawMessage) (json.RawMessage, error) {
+	p := t.up.policy(t.tool.Name)
 	raw, err := s.forward(ctx, t, req, args)
 	if err != nil {
-		return nil, err
+		return nil, s.hideInError(ctx, err, p)
 	}
-	return s.hide(ctx, raw, t.up.policy(t.tool.Name))
+	return s.hide(ctx, raw, p)
 }
 
 // forward sends the call to the tool's server, with the client's _meta, and its
@@ -136,7 +137,12 @@ func (s *Server) forward(ctx context.Context, t target, req *mcp.CallToolRequest
 		call.Meta[key] = b
 	}
 	if token := req.Params.GetProgressToken(); token != nil {
-		call.Progress = func(params json.RawMessage) { s.progress(ctx, req.Session, token, params) }
+		policy := t.up.policy(t.tool.Name)
+		call.Progress = func(params json.RawMessage) {
+			if kept, err := s.hide(ctx, params, policy); err == nil {
+				s.progress(ctx, req.Session, token, kept)
+			}
+		}
 	}
 	raw, err := t.up.Conn.CallTool(ctx, call)
 	if err != nil && ctx.Err() != nil {

@@ -1,18 +1,20 @@
 package middleware
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 
-	"rlmproxy/middleware/wire"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"rlmproxy/pipeline"
 )
 
 // hide takes the fields out of a result that its tool's policy never shows:
 // before it is counted, cached or passed on, so that no later call can show
-// them. A result that has none keeps its bytes. What cannot be searched for
-// them is an error, and nothing of it is shown.
+// them. A result that has none keeps its bytes. Where the search does not end
+// in time, nothing of the result is shown.
 func (s *Server) hide(ctx context.Context, raw json.RawMessage, p Policy) (json.RawMessage, error) {
 	if len(p.Hide) == 0 {
 		return raw, nil
@@ -23,122 +25,52 @@ func (s *Server) hide(ctx context.Context, raw json.RawMessage, p Policy) (json.
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.QueryTimeout)
 	defer cancel()
-	h := hider{ctx, fields}
-	known := false
-	out, err := h.members(raw, func(key string, value json.RawMessage) (json.RawMessage, error) {
-		switch key {
-		case "content":
-			known = true
-			return h.blocks(value)
-		case "structuredContent":
-			known = true
-			return h.document(value)
-		}
-		return value, nil
-	})
-	if err == nil && !known {
-		return h.document(raw)
-	}
-	return out, err
+	return fields.Value(ctx, raw, ofProtocol)
 }
 
-type hider struct {
-	ctx    context.Context
-	fields *pipeline.Hide
-}
-
-func (h hider) document(data json.RawMessage) (json.RawMessage, error) {
-	return h.fields.Document(h.ctx, data)
-}
-
-// text is document for a JSON string.
-func (h hider) text(quoted json.RawMessage) (json.RawMessage, error) {
-	var text string
-	if err := json.Unmarshal(quoted, &text); err != nil {
-		return quoted, nil // not a string: no document
-	}
-	was := []byte(text)
-	kept, err := h.fields.Document(h.ctx, was)
-	if err != nil || bytes.Equal(kept, was) {
-		return quoted, err
-	}
-	return quote(string(kept))
-}
-
-func (h hider) blocks(content json.RawMessage) (json.RawMessage, error) {
-	if content[0] != '[' {
-		return h.document(content)
-	}
-	out := []byte{'['}
-	err := wire.Elements(content, func(b json.RawMessage) error {
-		kept, err := h.block(b)
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, kept...)
+// hideInError is hide for an upstream's own JSON-RPC error. Other errors are
+// ours.
+func (s *Server) hideInError(ctx context.Context, err error, p Policy) error {
+	var rpc *jsonrpc.Error
+	if len(p.Hide) == 0 || !errors.As(err, &rpc) {
 		return err
-	})
-	return append(out, ']'), err
+	}
+	fields, bad := pipeline.NewHide(p.Hide)
+	if bad != nil {
+		return bad
+	}
+	message, bad := fields.Text(ctx, []byte(rpc.Message))
+	if bad != nil {
+		return bad
+	}
+	data := []byte(rpc.Data)
+	if len(data) > 0 {
+		if data, bad = fields.Value(ctx, data, nil); bad != nil {
+			return bad
+		}
+	}
+	return &jsonrpc.Error{Code: rpc.Code, Message: string(message), Data: data}
 }
 
-func (h hider) block(raw json.RawMessage) (json.RawMessage, error) {
-	if raw[0] != '{' {
-		return h.document(raw)
-	}
-	var kind string
-	_ = wire.Members(raw, func(key string, value json.RawMessage) error {
-		if key == "type" {
-			_ = json.Unmarshal(value, &kind)
-		}
-		return nil
-	})
-	switch kind {
-	case "text":
-		return h.members(raw, h.textMember)
-	case "resource":
-		return h.members(raw, func(key string, value json.RawMessage) (json.RawMessage, error) {
-			if key == "resource" && value[0] == '{' {
-				return h.members(value, h.textMember)
-			}
-			return value, nil
-		})
-	case "image", "audio", "resource_link":
-		return raw, nil
-	}
-	return h.document(raw)
+// protocolKeys are the members of a result that the protocol defines, by the
+// keys to where they are. Without them a result is none, whatever an operator
+// hides; what they hold is searched all the same.
+var protocolKeys = map[string][]string{
+	"":                 {"content", "structuredContent", "isError", "_meta", "resultType", "progressToken", "progress", "total", "message"},
+	"content":          {"type", "text", "data", "mimeType", "resource", "uri", "name", "title", "description", "size", "annotations", "icons", "_meta"},
+	"content.resource": {"uri", "mimeType", "text", "blob", "_meta"},
 }
 
-func (h hider) textMember(key string, value json.RawMessage) (json.RawMessage, error) {
-	if key == "text" {
-		return h.text(value)
+func ofProtocol(at []string, key string) bool {
+	if len(at) > 2 {
+		return false
 	}
-	return value, nil
-}
-
-// members is wire.Rewrite with errors, and returns raw itself where f changes
-// nothing.
-func (h hider) members(raw json.RawMessage, f func(key string, value json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
-	var failed error
-	changed := false
-	out, err := wire.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
-		if failed != nil {
-			return value
+	where := ""
+	for i, k := range at {
+		if i > 0 {
+			where += "."
 		}
-		kept, err := f(key, value)
-		if err != nil {
-			failed = err
-			return value
-		}
-		changed = changed || !bytes.Equal(kept, value)
-		return kept
-	})
-	switch {
-	case failed != nil:
-		return nil, failed
-	case err != nil:
-		return nil, err
-	case !changed:
-		return raw, nil
+		where += k
 	}
-	return out, nil
+	return slices.Contains(protocolKeys[where], key)
 }

@@ -1,10 +1,17 @@
 package middleware
 
 import (
+	"context"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/middleware/upstream"
 )
 
 // TestHide: what an operator hides is in no reply, however it is asked for.
@@ -25,6 +32,11 @@ func TestHide(t *testing.T) {
 		"error":      fmt.Sprintf(`{"content":[{"type":"text","text":%q}],"isError":true}`, rows[0]),
 		"lines":      string(textResult(strings.Join(rows, "\n"))),
 		"csv":        string(textResult("id,token\n1," + secret + "\n2," + secret + "\n")),
+		"beside":     fmt.Sprintf(`{"content":[{"type":"text","text":"x"}],"more":%s,"_meta":%s}`, rows[0], rows[0]),
+		"file":       fmt.Sprintf(`{"content":[{"type":"text","text":%q}],"structuredContent":{"content":%q}}`, "id,token\n1,"+secret+"\n2,"+secret+"\n", "id,token\n1,"+secret+"\n2,"+secret+"\n"),
+		"blob":       fmt.Sprintf(`{"content":[{"type":"resource","resource":{"uri":"x:y","blob":%q}}]}`, base64.StdEncoding.EncodeToString([]byte(rows[0]))),
+		"link":       fmt.Sprintf(`{"content":[{"type":"resource_link","uri":"x:y","name":"token","description":%q}]}`, rows[0]),
+		"no text":    fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, rows[0]),
 		"plain":      `{"content":[{"type":"text","text":"nothing to hide"}],  "n": 1.0}`,
 	}
 	var names []string
@@ -39,8 +51,11 @@ func TestHide(t *testing.T) {
 		_, conn := dial(t, Options{Upstreams: []Upstream{up}, FreshCalls: FreshAll})
 		for _, name := range names {
 			raw := call(t, conn, name, `{}`)
-			if strings.Contains(raw, secret) {
+			if strings.Contains(raw, secret) || strings.Contains(raw, base64.StdEncoding.EncodeToString([]byte(secret))) {
 				t.Errorf("%s, shape %v: %.300s", name, shape, raw)
+			}
+			if strings.HasPrefix(name, "no_text") {
+				continue
 			}
 			if name == "plain" && raw != results[name] {
 				t.Errorf("a result without hidden fields changed: %s", raw)
@@ -59,10 +74,21 @@ func TestHide(t *testing.T) {
 			}
 		}
 	}
-	deep := strings.Repeat("[", 1200) + `{"token":"` + secret + `"}` + strings.Repeat("]", 1200)
-	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"deep": string(textResult(deep))}, "deep"), Policy: Policy{Hide: []string{"token"}}}}})
-	if raw := call(t, conn, "deep", `{}`); strings.Contains(raw, secret) || !decode(t, raw).IsError {
-		t.Errorf("what cannot be searched is shown: %.200s", raw)
+	// A longer glob does not show what a shorter one hides.
+	up.Tools = map[string]Policy{"*": {Hide: []string{"user.email"}}, "sma*": {MaxTokens: 3000}}
+	_, conn := dial(t, Options{Upstreams: []Upstream{up}})
+	if raw := call(t, conn, "small", `{}`); strings.Contains(raw, secret) {
+		t.Errorf("with a longer glob: %s", raw)
+	}
+	f := server(nil, "fails")
+	f.call = func(context.Context, upstream.ToolCall) (json.RawMessage, error) {
+		return nil, &jsonrpc.Error{Code: -32000, Message: "no: token=" + secret, Data: json.RawMessage(rows[0])}
+	}
+	_, conn = dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f, Policy: Policy{Hide: []string{"token", "user.email"}}}}})
+	_, err := conn.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"fails","arguments":{}}`))
+	var rpc *jsonrpc.Error
+	if !errors.As(err, &rpc) || strings.Contains(rpc.Message+string(rpc.Data), secret) || rpc.Code != -32000 {
+		t.Errorf("an error shows %v", err)
 	}
 	bad := Upstream{Name: "s", Conn: server(nil), Policy: Policy{Hide: []string{"a..b"}}}
 	if err := bad.Check(); err == nil {

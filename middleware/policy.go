@@ -50,8 +50,8 @@ type Policy struct {
 	// whole result stays in the cache.
 	Fields, Exclude []string
 	JQ              string
-	// Hide are fields that no agent gets to see, see [pipeline.Hide]. A tool's
-	// come on top of its server's.
+	// Hide are fields that no agent gets to see, see [pipeline.Hide]. Those of
+	// the server and of every glob that matches add up.
 	Hide []string
 }
 
@@ -63,10 +63,15 @@ func (u *Upstream) offers(tool string) bool {
 func (u *Upstream) policy(tool string) Policy {
 	p := u.Policy
 	best := ""
-	for glob := range u.Tools {
-		if ok, _ := path.Match(glob, tool); ok && (len(glob) > len(best) || len(glob) == len(best) && glob < best) {
+	for _, glob := range slices.Sorted(maps.Keys(u.Tools)) {
+		if ok, _ := path.Match(glob, tool); !ok {
+			continue
+		}
+		if len(glob) > len(best) {
 			best = glob
 		}
+		// What one glob hides, a longer one does not show.
+		p.Hide = slices.Concat(p.Hide, u.Tools[glob].Hide)
 	}
 	if best == "" {
 		return p
@@ -82,7 +87,6 @@ func (u *Upstream) policy(tool string) Policy {
 		p.MaxTokens = t.MaxTokens
 	}
 	p.Fields, p.Exclude, p.JQ = t.Fields, t.Exclude, t.JQ
-	p.Hide = slices.Concat(p.Hide, t.Hide)
 	return p
 }
 

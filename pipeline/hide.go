@@ -3,8 +3,13 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/show"
@@ -13,16 +18,25 @@ import (
 // Hide takes fields out of documents wherever they stand. It is for what an
 // operator never wants an agent to see, so it does not depend on where a
 // server puts its records: user.email names every email in a user, at any
-// depth, arrays between them or not, also in a JSON string. Hide is safe for
-// concurrent use.
+// depth, arrays between them or not, in any case of letters, and in strings
+// that hold a document of their own. Hide is safe for concurrent use.
+//
+// What it cannot take apart it does not show: a text that names a hidden field
+// as data does ("token: …", token=…), and is neither JSON nor JSON Lines nor a
+// table, is replaced by a line that says so. A value without the name of its
+// field, as in the last rows of a table alone, is beyond it.
 type Hide struct {
-	// paths by their last key, each without it, innermost key first.
+	// paths by their last key, each without it, innermost key first; all in
+	// lower case.
 	paths map[string][][]string
+	names [][]byte       // the last keys
+	named *regexp.Regexp // one of names, as data names a field
 }
 
 // NewHide is an [*Error] for a path that cannot be read or has an index.
 func NewHide(fields []string) (*Hide, error) {
 	h := &Hide{paths: map[string][][]string{}}
+	var names []string
 	for _, f := range fields {
 		path, err := ParsePath(f)
 		if err != nil {
@@ -32,82 +46,152 @@ func NewHide(fields []string) (*Hide, error) {
 		for _, s := range path {
 			switch s.Kind {
 			case StepKey:
-				keys = append(keys, s.Key)
+				keys = append(keys, strings.ToLower(s.Key))
 			case StepIndex:
 				return nil, badArguments("name the field alone", "hide %s: an index", show.Quote(show.Clip(f, 60)))
 			}
 		}
-		if len(keys) == 0 {
+		if slices.Contains(keys, "") || len(keys) == 0 {
 			return nil, badArguments("name a field", "hide %s: no key", show.Quote(show.Clip(f, 60)))
 		}
 		slices.Reverse(keys)
+		if h.paths[keys[0]] == nil {
+			h.names = append(h.names, []byte(keys[0]))
+			names = append(names, regexp.QuoteMeta(keys[0]))
+		}
 		h.paths[keys[0]] = append(h.paths[keys[0]], keys[1:])
 	}
+	h.named = regexp.MustCompile(`(?i)(?:^|[^\pL\pN_])(?:` + strings.Join(names, "|") + `)["'` + "`" + `\\*]*\s*(?:[:=,;|>\t\])]|\r?\n|$)`)
 	return h, nil
 }
 
-// Document returns data without the hidden fields, and data itself if it has
-// none. JSON, JSON Lines and CSV have fields; other text is left as it is.
-// What has them but is nested too deep to be searched is an error.
-func (h *Hide) Document(ctx context.Context, data []byte) ([]byte, error) {
-	v := Recognise(data, nil)
-	w := &hider{hide: h, tick: ticker{ctx: ctx}}
-	switch {
-	case v.Kind == JSON && kindOf(data) != '"':
-		return w.container(data)
-	case v.Kind == JSON:
-		return w.value(data)
-	case v.Kind == JSONLines:
-		return w.lines(data)
-	}
-	if k := kindOf(data); (k == '{' || k == '[') && json.Valid(data) {
-		return nil, &Error{Code: LimitMemory, Text: "the result is nested too deep to hide fields in it"}
-	}
-	if _, header := digest.Columns(data); slices.ContainsFunc(header, h.names) {
-		rows, ok, err := csvRecords(ctx, v)
-		if err != nil || !ok {
-			return data, err
-		}
-		return w.lines(rows.Data)
-	}
-	return data, nil
+// Text returns a text of any kind without the hidden fields, and text itself
+// if it has none.
+func (h *Hide) Text(ctx context.Context, text []byte) ([]byte, error) {
+	return (&hider{hide: h, ctx: ctx}).text(text)
 }
 
-// names reports whether a field of this name is hidden wherever it is.
-func (h *Hide) names(key string) bool {
-	return slices.ContainsFunc(h.paths[key], func(above []string) bool { return len(above) == 0 })
+// Value is Text for a JSON value, such as a whole result. A member that
+// protected names is not taken out, but searched: at has the keys to the
+// object it is in, outermost first.
+func (h *Hide) Value(ctx context.Context, value []byte, protected func(at []string, key string) bool) ([]byte, error) {
+	return (&hider{hide: h, ctx: ctx, protected: protected}).value(value)
+}
+
+// mayName reports whether a hidden name can be in text, escapes included.
+func (h *Hide) mayName(text []byte) bool {
+	if bytes.Contains(text, []byte(`\u`)) {
+		return true
+	}
+	lower := bytes.ToLower(text)
+	return slices.ContainsFunc(h.names, func(name []byte) bool { return bytes.Contains(lower, name) })
 }
 
 // A hider walks one document. Every method returns its argument, not a copy,
 // where nothing is hidden.
 type hider struct {
-	hide *Hide
-	tick ticker
-	at   []string // the keys to where it is, outermost first
+	hide      *Hide
+	ctx       context.Context
+	protected func(at []string, key string) bool // may be nil
+	at        []string                           // the keys to where it is
 }
+
+// text takes a text for what it is.
+func (w *hider) text(text []byte) ([]byte, error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, ended(err)
+	}
+	if !w.hide.mayName(text) {
+		return text, nil
+	}
+	v := Recognise(bytes.TrimPrefix(text, []byte("\ufeff")), nil)
+	switch {
+	case v.Kind == JSON:
+		return w.unlessSame(text, v.Data, w.value)
+	case v.Kind == JSONLines:
+		return w.unlessSame(text, v.Data, w.lines)
+	}
+	if _, header := digest.Columns(v.Data); slices.ContainsFunc(header, w.hidesColumn) {
+		rows, ok, err := csvRecords(w.ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		if kept, err := w.columns(rows.Data); ok && !same(kept, rows.Data) || err != nil {
+			return kept, err
+		}
+	}
+	if w.hide.named.Match(text) {
+		return fmt.Appendf(nil, "[withheld: %s bytes that name a hidden field and are neither JSON nor JSON Lines nor a table]\n", show.Count(len(text))), nil
+	}
+	return text, nil
+}
+
+// unlessSame is text where f does not change data, which is what text holds.
+func (w *hider) unlessSame(text, data []byte, f func([]byte) ([]byte, error)) ([]byte, error) {
+	kept, err := f(data)
+	if err == nil && same(kept, data) {
+		return text, nil
+	}
+	return kept, err
+}
+
+// same reports whether a and b are the same memory.
+func same(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // hides reports whether the member key of the object at w.at is hidden.
 func (w *hider) hides(key string) bool {
-	for _, above := range w.hide.paths[key] {
+	for _, above := range w.hide.paths[strings.ToLower(key)] {
 		if len(above) > len(w.at) {
 			continue
 		}
-		same := true
+		found := true
 		for i, k := range above {
-			same = same && w.at[len(w.at)-1-i] == k
+			found = found && w.at[len(w.at)-1-i] == k
 		}
-		if same {
-			return true
+		if found {
+			return w.protected == nil || !w.protected(w.at, key)
 		}
 	}
 	return false
+}
+
+// hidesColumn is hides for a column of a table, the second of that name too.
+func (w *hider) hidesColumn(name string) bool {
+	return w.hides(name) || w.hides(secondName.ReplaceAllString(name, ""))
+}
+
+// secondName is what csvRecords adds to a name that is there already.
+var secondName = regexp.MustCompile(`_\d+$`)
+
+// columns is lines for the records of a table.
+func (w *hider) columns(records []byte) ([]byte, error) {
+	var out []byte
+	changed := false
+	for line := range bytes.Lines(records) {
+		out = append(out, '{')
+		for key, cell := range members(line) {
+			if w.hidesColumn(unquote(key)) {
+				changed = true
+				continue
+			}
+			if out[len(out)-1] != '{' {
+				out = append(out, ',')
+			}
+			out = append(append(append(out, key...), ':'), cell...)
+		}
+		out = append(out, "}\n"...)
+	}
+	if !changed {
+		return records, w.ctx.Err()
+	}
+	return out, w.ctx.Err()
 }
 
 func (w *hider) lines(data []byte) ([]byte, error) {
 	var out []byte
 	changed := false
 	for line := range records(data) {
-		kept, err := w.container(line)
+		kept, err := w.value(line)
 		if err != nil {
 			return nil, err
 		}
@@ -120,29 +204,49 @@ func (w *hider) lines(data []byte) ([]byte, error) {
 	return out, nil
 }
 
-// same reports whether a and b are the same memory.
-func same(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
-
 func (w *hider) value(value []byte) ([]byte, error) {
 	switch kindOf(value) {
 	case '{', '[':
 		return w.container(value)
 	case '"':
-		inner, ok := enterString(value)
-		if !ok {
-			return value, nil
-		}
-		kept, err := w.container(inner)
-		if err != nil || same(kept, inner) {
-			return value, err
-		}
-		return show.AppendQuote(nil, string(kept)), nil
+		return w.str(value)
 	}
 	return value, nil
 }
 
+// str takes a string for the document that it may be.
+func (w *hider) str(value []byte) ([]byte, error) {
+	if !w.hide.mayName(value) && !w.isData() {
+		return value, nil
+	}
+	var s string
+	if json.Unmarshal(value, &s) != nil {
+		return value, nil
+	}
+	was := []byte(s)
+	if w.isData() {
+		if decoded, err := base64.StdEncoding.DecodeString(s); err == nil && utf8.Valid(decoded) {
+			kept, err := w.text(decoded)
+			if err != nil || same(kept, decoded) {
+				return value, err
+			}
+			return show.AppendQuote(nil, base64.StdEncoding.EncodeToString(kept)), nil
+		}
+	}
+	kept, err := w.text(was)
+	if err != nil || same(kept, was) {
+		return value, err
+	}
+	return show.AppendQuote(nil, string(kept)), nil
+}
+
+// isData reports whether the value is where base64 is.
+func (w *hider) isData() bool {
+	return len(w.at) > 0 && (w.at[len(w.at)-1] == "blob" || w.at[len(w.at)-1] == "data")
+}
+
 func (w *hider) container(data []byte) ([]byte, error) {
-	if err := w.tick.err(); err != nil {
+	if err := w.ctx.Err(); err != nil {
 		return nil, ended(err)
 	}
 	data = bytes.TrimSpace(data)
@@ -162,7 +266,6 @@ func (w *hider) container(data []byte) ([]byte, error) {
 			out = append(out, p...)
 		}
 	}
-	colon := []byte{':'}
 	if kindOf(data) == '[' {
 		for _, e := range elements(data) {
 			kept, err := w.value(e)
@@ -176,18 +279,19 @@ func (w *hider) container(data []byte) ([]byte, error) {
 				add(kept)
 			}
 		}
-		if out != nil {
-			return append(out, ']'), nil
+		if out == nil {
+			return data, nil
 		}
-		return data, nil
+		return append(out, ']'), nil
 	}
+	colon := []byte{':'}
 	for key, e := range members(data) {
 		name := unquote(key)
 		if w.hides(name) {
 			differ(key)
 			continue
 		}
-		w.at = append(w.at, name)
+		w.at = append(w.at, strings.ToLower(name))
 		kept, err := w.value(e)
 		w.at = w.at[:len(w.at)-1]
 		if err != nil {
@@ -200,8 +304,8 @@ func (w *hider) container(data []byte) ([]byte, error) {
 			add(key, colon, kept)
 		}
 	}
-	if out != nil {
-		return append(out, '}'), nil
+	if out == nil {
+		return data, nil
 	}
-	return data, nil
+	return append(out, '}'), nil
 }
