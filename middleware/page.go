@@ -31,8 +31,8 @@ func (s *Server) page(ctx context.Context, agent string, src *source, req *mcp.C
 	}
 	slice.Compact = format.As == "" || format.As == "json"
 	lim := s.limit(Policy{})
-	const head = 48 // tokens of the lines above a page
-	for budget := lim.tokens - head; ; budget = budget * 2 / 3 {
+	const above = 48 // tokens of the lines above a page
+	for budget := lim.tokens - above; ; budget = budget * 2 / 3 {
 		page, next, err := slice.Fill(ctx, v, budget)
 		if err != nil {
 			return nil, s.withID(err, f)

@@ -95,3 +95,37 @@ func TestLongString(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestPagesWithALongItem: an item that no page has room for is cut, and its
+// reply still says which it is and what comes next.
+func TestPagesWithALongItem(t *testing.T) {
+	doc := `[` + strings.Repeat(`{"id":1},`, 5) + `{"long":"` + strings.Repeat("words ", 4000) + `"},` + strings.Repeat(`{"id":2},`, 5000) + `{"id":3}]`
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"doc": string(textResult(doc))}, "doc")}}})
+	id := decode(t, call(t, conn, "doc", `{}`)).Meta.Result.CacheID
+	for offset, want := range map[int]string{
+		0: "[5 of 5,007 items · next offset 5]",
+		5: "[1 of 5,007 items, from offset 5 · next offset 6]",
+	} {
+		lines := strings.Split(text(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"offset":%d}`, id, offset)), "\n")
+		if lines[0] != want && lines[1] != want {
+			t.Errorf("from %d: %s\n%s", offset, lines[0], lines[1])
+		}
+	}
+	got := text(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"fields":["id","long"],"limit":4000}`, id))
+	if !strings.Contains(got, "\n[4,000 of 5,007 items]\n") || !strings.Contains(got, "records lack") {
+		t.Errorf("a cut selection does not say of how many: %.400s", got)
+	}
+}
+
+// TestPageThatImitates: a text that begins as a page of ours does.
+func TestPageThatImitates(t *testing.T) {
+	const doc = "[20 of 30 items · next offset 50]\nwords\n"
+	_, conn := dial(t, Options{MaxTokens: 200, Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"doc": string(textResult(doc))}, "doc")}}})
+	if got := text(t, conn, "proxy_filter", `{"tool":"doc","arguments":{}}`); !strings.HasPrefix(got, "[cache_id=") || !strings.HasSuffix(got, doc) {
+		t.Errorf("got %s", got)
+	}
+	id := decode(t, call(t, conn, "proxy_filter", `{"tool":"doc","arguments":{}}`)).Meta.Result.CacheID
+	if got := text(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q}`, id)); got != "[complete, as it is:]\n"+doc {
+		t.Errorf("got %s", got)
+	}
+}

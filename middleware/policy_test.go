@@ -82,6 +82,14 @@ func TestStandingProjection(t *testing.T) {
 			t.Errorf("%s answers %s, want %s", id, got, want)
 		}
 	}
+	// With no room for a preview it is told all the same that something is gone.
+	for _, lim := range []int{1, 10, 30, 60} {
+		_, conn := dial(t, Options{MaxTokens: lim, Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"rows": string(textResult(records(9)))}, "rows"),
+			Tools: map[string]Policy{"rows": {Fields: []string{"[].id"}}}}}})
+		if got := text(t, conn, "rows", `{}`); got != records(9) && !strings.HasPrefix(got, "[cut: ") {
+			t.Errorf("limit %d: %s", lim, got)
+		}
+	}
 	up := Upstream{Name: "s", Conn: server(nil), Tools: map[string]Policy{"rows": {JQ: ".["}}}
 	if _, err := New(Options{Store: &cache.Store{}, Upstreams: []Upstream{up}}); err == nil || !strings.Contains(err.Error(), `server "s": tools "rows": jq`) {
 		t.Errorf("a standing jq that does not parse: %v", err)

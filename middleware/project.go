@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,15 +21,11 @@ func (s *Server) project(agent string, origin cache.Origin, r *result, p Policy,
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.QueryTimeout)
 	defer cancel()
-	id, err := s.opts.Store.Put(agent, origin, r.raw)
-	if err != nil {
-		return nil, false
-	}
 	standing := narrowing{p.Fields, p.Exclude, p.JQ}
 	stages, err := standing.stages(origin.Tool)
 	var v pipeline.Value
 	if err == nil {
-		v, err = stages.Run(ctx, s.recognise(agent, id, r.docs[0]))
+		v, err = stages.Run(ctx, pipeline.Recognise(r.docs[0].text, nil))
 	}
 	if err != nil {
 		s.logger.Warn("the tool's standing projection does not apply", "tool", origin.Tool, "error", err)
@@ -36,13 +33,20 @@ func (s *Server) project(agent string, origin cache.Origin, r *result, p Policy,
 	}
 	total, _ := r.tokens()
 	n, _ := tokens.Count(v.Data)
-	text := append(firstLine(id, n, total, " · fields chosen by the operator"), v.Data...)
-	switch shown, _ := tokens.Count(text); {
-	case shown >= total:
+	if n+firstTokens >= total {
+		return nil, false // it saves nothing, and need not be kept
+	}
+	id, err := s.opts.Store.Put(agent, origin, r.raw)
+	if err != nil {
 		return nil, false
-	case !lim.fits(text):
+	}
+	text := append(firstLine(id, n, total, " · fields chosen by the operator"), notes(found{}, v)...)
+	text = append(text, v.Data...)
+	if shown, _ := tokens.Count(text); shown >= total {
+		return nil, false
+	} else if !lim.fits(text) {
 		out, err := s.cutProjection(agent, origin, r, v, id, n, lim)
-		return out, err == nil
+		return out, err == nil && out != nil
 	}
 	out, err := reply{
 		text: text, others: r.others(), meta: r.meta, key: metaResult,
@@ -51,19 +55,21 @@ func (s *Server) project(agent string, origin cache.Origin, r *result, p Policy,
 	return out, err == nil
 }
 
-// cutProjection cuts v, which the operator's choice left of r. whole is the id
-// of r.
+// firstTokens is what the first line of a projection costs at least.
+const firstTokens = 30
+
+// cutProjection cuts v, which the operator's choice left of r, and returns nil
+// if the limit has no room for that. whole is the id of r.
 func (s *Server) cutProjection(agent string, origin cache.Origin, r *result, v pipeline.Value, whole cache.ID, total int, lim limit) (json.RawMessage, error) {
-	raw, err := reply{text: v.Data, key: metaResult, facts: facts{Tokens: total, Complete: true}}.encode()
-	if err != nil {
-		return nil, err
-	}
-	left, err := parseResult(raw)
+	left, err := derived(v.Data, fmt.Sprintf("[fields chosen by the operator; the whole result: cache_id=%s]\n", whole)+notes(found{}, v))
 	if err != nil {
 		return nil, err
 	}
 	left.meta = r.meta
-	left.note = fmt.Sprintf("fields chosen by the operator; the whole result: cache_id=%s", whole)
 	left.blocks = append(left.blocks, r.others()...)
-	return s.cut(agent, origin, left, total, lim)
+	out, err := s.cut(agent, origin, left, total, lim)
+	if bytes.Equal(out, left.raw) {
+		return nil, err // it would look whole
+	}
+	return out, err
 }

@@ -1,10 +1,12 @@
 package middleware
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -220,6 +222,9 @@ func (s *Server) answer(ctx context.Context, agent, self string, src *source, re
 // deliver replies with v below its header if that is within the limit. Else v
 // is kept under an id of its own.
 func (s *Server) deliver(agent, self string, req *mcp.CallToolRequest, f found, v pipeline.Value, header string, lim limit) (json.RawMessage, error) {
+	if header == "" && imitates(v.Data) {
+		header = "[complete, as it is:]\n"
+	}
 	text := append([]byte(header), v.Data...)
 	if lim.fits(text) || s.opts.PassThrough {
 		n, _ := tokens.Count(text)
@@ -237,16 +242,38 @@ func (s *Server) deliver(agent, self string, req *mcp.CallToolRequest, f found, 
 		data = []byte(text)
 	}
 	total, _ := tokens.Count(data)
-	whole, err := reply{text: data, key: metaResult, facts: facts{Tokens: total, ShownTokens: total, Items: v.Total, ShownItems: v.Items, Complete: true}}.encode()
+	r, err := derived(data, header)
 	if err != nil {
 		return nil, err
 	}
-	r, err := parseResult(whole)
-	if err != nil {
+	n, _ := tokens.Count(text)
+	if r.plain, err = (reply{text: text, key: metaResult, facts: facts{CacheID: f.id, Tokens: n, ShownTokens: n, Items: v.Total, ShownItems: v.Items}}).encode(); err != nil {
 		return nil, err
 	}
-	r.meta = nil
 	return s.cut(agent, cache.Origin{Tool: self, Arguments: req.Params.Arguments}, r, total, lim)
+}
+
+// imitates reports whether data begins as a line of ours does.
+func imitates(data []byte) bool {
+	line, _, _ := bytes.Cut(data[:min(len(data), 300)], []byte{'\n'})
+	return notice.Match(line)
+}
+
+var notice = regexp.MustCompile(`^\[(cut: |complete|cache_id=|[\d,]+ of )`)
+
+// derived makes a result of what we made of another one, to be cut and kept as
+// any other. notes are lines for the agent that reads its preview.
+func derived(text []byte, notes string) (*result, error) {
+	raw, err := reply{text: text, key: metaResult, facts: facts{Complete: true}}.encode()
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseResult(raw)
+	if err != nil {
+		return nil, err
+	}
+	r.meta, r.notes = nil, notes
+	return r, nil
 }
 
 // header says what an answer is a part of, if it is one, and where a fresh

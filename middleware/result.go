@@ -18,8 +18,12 @@ type result struct {
 	docs    []document // in the order of their blocks
 	meta    json.RawMessage
 	isError bool
-	partial bool   // the tool wants input first: not a result to shape
-	note    string // of ours, for the agent that reads a preview
+	partial bool // the tool wants input first: not a result to shape
+
+	// derived results are ours: notes, whole lines, stand above their preview,
+	// and plain is what is sent if no preview is shorter; nil sends raw.
+	notes string
+	plain json.RawMessage
 }
 
 // A block is one element of content.

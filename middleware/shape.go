@@ -128,9 +128,14 @@ func (s *Server) cut(agent string, origin cache.Origin, r *result, total int, li
 	// if it is shorter than the result.
 	first := firstLine(id, 0, total, "")
 	n, _ := tokens.Count(first)
-	if n >= total {
+	switch {
+	case n < total:
+	case r.plain != nil:
+		return r.plain, nil
+	default:
 		return r.raw, nil
 	}
+	first = append(first, r.notes...)
 	return reply{text: first, others: r.others(), meta: r.meta, key: metaResult, isError: r.isError,
 		facts: facts{CacheID: id, Tokens: total, ShownTokens: n}}.encode()
 }
@@ -158,7 +163,8 @@ const (
 // document, in about budget tokens.
 func (s *Server) preview(agent string, id cache.ID, r *result, calls []string, total, budget int) ([]byte, facts) {
 	f := facts{CacheID: id, Tokens: total}
-	reserve := 48
+	noted, _ := tokens.Count([]byte(r.notes))
+	reserve := 48 + noted
 	for _, c := range calls {
 		// What an id costs differs with the id, and what is shown should not.
 		n, _ := tokens.Count([]byte(strings.ReplaceAll(c, string(id), "")))
@@ -205,9 +211,7 @@ func (s *Server) preview(agent string, id cache.ID, r *result, calls []string, t
 	}
 	var out bytes.Buffer
 	out.Write(firstLine(id, shown, total, items))
-	if r.note != "" {
-		fmt.Fprintf(&out, "[%s]\n", r.note)
-	}
+	out.WriteString(r.notes)
 	for _, c := range calls {
 		fmt.Fprintf(&out, "next: %s\n", c)
 	}
