@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -29,9 +30,8 @@ const (
 // that names its columns may be on another.
 //
 // A cell that is a JSON number as it stands becomes one, spelt as it is; true
-// stays a string, and so does an empty cell. A column with a cell as 01234 is
-// one of codes, which all stay strings. A row that is
-// short lacks the last keys. An [*Error] says that the records would be too
+// stays a string, and so does an empty cell. A column of codes, see [codeFinder],
+// stays one of strings. A row that is short lacks the last keys. An [*Error] says that the records would be too
 // large.
 func csvRecords(ctx context.Context, v Value) (Value, bool, error) {
 	sep := csvSeparator(v)
@@ -70,14 +70,25 @@ func csvSeparator(v Value) byte {
 // readCSV is [csvRecords] without the memo.
 func readCSV(ctx context.Context, data []byte, sep byte) (Value, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	var codes [maxColumns]bool
 	w := recordWriter{out: make([]byte, 0, min(2*len(data), maxRecordBytes))}
-	for again := true; again; {
-		w = recordWriter{tick: ticker{ctx: ctx}, taken: map[string]bool{}, out: w.out[:0], codes: codes}
-		if err := w.rows(data, sep); err != nil {
+	lines := false
+	for {
+		codes := w.codes
+		w = recordWriter{tick: ticker{ctx: ctx}, taken: map[string]bool{}, out: w.out[:0], codes: codes, lines: lines}
+		err := w.rows(data, sep)
+		var malformed *csv.ParseError
+		if errors.As(err, &malformed) && !lines {
+			// A quote that is not closed would take the rows behind it into
+			// its cell.
+			lines = true
+			continue
+		}
+		if err != nil {
 			return Value{}, err
 		}
-		again, codes = w.codes != codes, w.codes
+		if w.codes.same(codes) {
+			break
+		}
 	}
 	v := Value{Kind: JSONLines, Data: w.out, Unit: "lines", Items: w.n, Total: w.n}
 	return v, nil
@@ -91,39 +102,76 @@ type recordWriter struct {
 	rest  []byte // as names, of what maxColumns leaves over
 	out   []byte
 	n     int // records
-	// codes are the columns that have codes, as far as they are known.
-	codes [maxColumns]bool
+	codes codeFinder
+	lines bool // a row is a line, whatever its quotes
 }
 
-// rows reads data as encoding/csv does, whatever its quotes.
+// rows reads the rows and writes the records.
 func (w *recordWriter) rows(data []byte, sep byte) error {
-	r := csv.NewReader(bytes.NewReader(data))
-	r.Comma = rune(sep)
-	r.LazyQuotes = true
-	r.FieldsPerRecord = -1
-	r.ReuseRecord = true
-	for {
-		cells, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil { // cannot be: with LazyQuotes, anything is a cell
-			return fmt.Errorf("read CSV: %w", err)
-		}
+	next := w.reader(data, sep)
+	first, err := next()
+	if err != nil || first == nil {
+		return err
+	}
+	first = slices.Clone(first)
+	cells, err := next()
+	if err == nil && !w.header(first, cells) {
+		err = w.row(first)
+	}
+	for ; err == nil && cells != nil; cells, err = next() {
 		if err := w.row(cells); err != nil {
 			return err
 		}
 	}
+	return err
 }
 
-// row writes one record; the first row names the columns if it can.
+// reader returns a function that returns the next row that is not blank, until
+// the next call, and nil at the end. A [csv.ParseError] is for quotes that are
+// not closed, or stand inside of cells; there is none if w reads lines.
+func (w *recordWriter) reader(data []byte, sep byte) func() ([]string, error) {
+	open := func(data []byte) *csv.Reader {
+		r := csv.NewReader(bytes.NewReader(data))
+		r.Comma = rune(sep)
+		r.LazyQuotes = w.lines
+		r.FieldsPerRecord = -1
+		r.ReuseRecord = true
+		return r
+	}
+	r := open(data)
+	read := r.Read
+	if w.lines {
+		read = func() ([]string, error) {
+			if len(data) == 0 {
+				return nil, io.EOF
+			}
+			line, rest, _ := bytes.Cut(data, []byte{'\n'})
+			data = rest
+			cells, err := open(line).Read()
+			if errors.Is(err, io.EOF) {
+				return []string{""}, nil // a blank line
+			}
+			return cells, err
+		}
+	}
+	return func() ([]string, error) {
+		for {
+			cells, err := read()
+			switch {
+			case errors.Is(err, io.EOF):
+				return nil, nil
+			case err != nil:
+				return nil, fmt.Errorf("read CSV: %w", err)
+			case len(cells) == 1 && strings.TrimSpace(cells[0]) == "":
+				continue
+			}
+			return cells, nil
+		}
+	}
+}
+
+// row writes one record.
 func (w *recordWriter) row(cells []string) error {
-	if len(cells) == 1 && strings.TrimSpace(cells[0]) == "" {
-		return w.tick.err()
-	}
-	if w.names == nil && w.header(cells) {
-		return nil
-	}
 	size := len(w.out)
 	for _, cell := range cells {
 		size += len(cell)
@@ -141,7 +189,7 @@ func (w *recordWriter) row(cells []string) error {
 			w.name("c" + strconv.Itoa(i+1))
 		}
 		w.out = append(w.out, w.names[i]...)
-		if w.codes[i] = w.codes[i] || isCode(cell); w.codes[i] {
+		if w.codes.isCode(i, cell) {
 			w.out = appendString(w.out, cell)
 		} else {
 			w.out = appendCellJSON(w.out, cell)
@@ -165,16 +213,28 @@ func (w *recordWriter) more(cells []string) {
 	w.out = append(w.out, ']')
 }
 
-// header names the columns by the first row, or reports that it is data.
-func (w *recordWriter) header(cells []string) bool {
+// header names the columns by the first row, or reports that it is data: a row
+// with numbers, unless they are years above what is none.
+func (w *recordWriter) header(cells, second []string) bool {
 	cells = cells[:min(len(cells), maxColumns)]
-	for _, cell := range cells {
-		if isNumeral(strings.TrimSpace(cell)) {
-			for i := range cells {
-				w.name("c" + strconv.Itoa(i+1))
-			}
-			return false
+	numbers, years, below := 0, 0, 0
+	for i, cell := range cells {
+		if cell = strings.TrimSpace(cell); !isNumeral(cell) {
+			continue
 		}
+		numbers++
+		if isYear(cell) {
+			years++
+		}
+		if i < len(second) && isYear(strings.TrimSpace(second[i])) {
+			below++
+		}
+	}
+	if numbers > 0 && (years < numbers || below == numbers || second == nil) {
+		for i := range cells {
+			w.name("c" + strconv.Itoa(i+1))
+		}
+		return false
 	}
 	for i, cell := range cells {
 		name := utf8Text([]byte(strings.Trim(cell, "\" ")))
@@ -212,18 +272,49 @@ func appendCellJSON(dst []byte, cell string) []byte {
 	return appendString(dst, cell)
 }
 
-// isCode reports whether s has digits only and begins with a 0 that a number
-// would not have: a postal code, a number of a house or a part.
-func isCode(s string) bool {
-	if len(s) < 2 || s[0] != '0' {
-		return false
+// isYear reports whether s is one of 1000 to 2999.
+func isYear(s string) bool {
+	return len(s) == 4 && (s[0] == '1' || s[0] == '2') && strings.Trim(s, "0123456789") == ""
+}
+
+// A codeFinder tells the columns of codes, whose cells only look like numbers:
+// postal codes (01234), versions (1.9 and 1.10), hashes (12e5). A number that
+// is written so in some cells and otherwise in others would not equal itself.
+type codeFinder struct {
+	code [maxColumns]bool
+	// Digits behind the point: the fewest of a cell that has any, and the most
+	// of one that ends in a zero, from two on.
+	fewest, zeros [maxColumns]uint8
+}
+
+func (f *codeFinder) same(o codeFinder) bool { return f.code == o.code }
+
+// isCode takes a cell of column i into account and reports whether the column
+// is known to have codes.
+func (f *codeFinder) isCode(i int, cell string) bool {
+	if f.code[i] || len(cell) < 2 || cell[len(cell)-1]-'0' > 9 {
+		return f.code[i]
 	}
-	for i := range len(s) {
-		if s[i]-'0' > 9 {
-			return false
-		}
+	digits, tail, point := strings.Cut(cell, ".")
+	if strings.Trim(digits+tail, "0123456789") != "" {
+		// Nobody writes a number as 12e5 who has no point or sign.
+		mantissa, exponent, e := strings.Cut(cell, "e")
+		f.code[i] = e && mantissa != "" && exponent != "" && strings.Trim(mantissa+exponent, "0123456789") == ""
+		return f.code[i]
 	}
-	return true
+	if !point {
+		f.code[i] = len(digits) > 1 && digits[0] == '0'
+		return f.code[i]
+	}
+	n := uint8(min(len(tail), 255))
+	if f.fewest[i] == 0 || n < f.fewest[i] {
+		f.fewest[i] = n
+	}
+	if n > 1 && tail[n-1] == '0' {
+		f.zeros[i] = max(f.zeros[i], n)
+	}
+	f.code[i] = f.zeros[i] > f.fewest[i]
+	return f.code[i]
 }
 
 // isNumeral reports whether s is a number as JSON spells it.

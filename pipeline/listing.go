@@ -98,7 +98,8 @@ func mainText(v Value) (text []byte, at Path, ok bool) {
 		return nil, nil, false
 	}
 	data := bytes.TrimSpace(v.Data)
-	for kindOf(data) == '{' {
+	// Each level is read to its end, so the depth is bounded.
+	for depth := 0; depth < surveyDepth && kindOf(data) == '{'; depth++ {
 		var next []byte
 		for key, value := range members(data) {
 			if 4*len(value) >= 3*len(data) {
@@ -107,7 +108,7 @@ func mainText(v Value) (text []byte, at Path, ok bool) {
 		}
 		data = next
 	}
-	if len(data) < 1000 || data[0] != '"' {
+	if len(data) < 1000 || kindOf(data) != '"' {
 		return nil, nil, false
 	}
 	return []byte(unquote(data)), at, true

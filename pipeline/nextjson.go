@@ -49,11 +49,11 @@ func listProgram(l listing) string {
 		if len(names) < 4 {
 			names = append(names, jqKey(f.name))
 		}
-		everywhere := sh.count == l.elem.count
+		everywhere := sh.count == l.elem.count && sh.owners == sh.count
 		if sh.numbers.n == 0 && sh.values.tell(sh.count) != "" && len(sh.values.list) > 1 && (category == nil || len(sh.values.list) < len(category.shape.values.list)) {
 			category = f
 		}
-		if everywhere && sh.numbers.n == sh.count && !sh.numbers.rising && number == nil {
+		if everywhere && sh.numbers.n == sh.count && !sh.numbers.rising && sh.numbers.min < sh.numbers.max && number == nil {
 			number = f
 		}
 	}

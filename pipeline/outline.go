@@ -175,8 +175,8 @@ func describe(at Path, sh, parent *shape) string {
 		return show.Printable(elide(sh.first, 120))
 	}
 	parts := []string{types}
-	if last := at[len(at)-1]; last.Kind == StepKey && sh.count < parent.kinds[isObject] {
-		parts = append(parts, "in "+percent(sh.count, parent.kinds[isObject]))
+	if last := at[len(at)-1]; last.Kind == StepKey && sh.owners < parent.kinds[isObject] {
+		parts = append(parts, "in "+percent(sh.owners, parent.kinds[isObject]))
 	}
 	if sh.kinds[isArray] > 0 && sh.items != nil {
 		if sh.minItems == sh.maxLen {
@@ -187,7 +187,7 @@ func describe(at Path, sh, parent *shape) string {
 	}
 	if values := sh.values.tell(sh.kinds[isNumber] + sh.kinds[isString] + sh.kinds[isBool]); values != "" {
 		parts = append(parts, values)
-	} else if dates := sh.dates; dates.n > 0 && dates.n == sh.kinds[isString] {
+	} else if dates := sh.dates; dates.n > 0 && dates.n == sh.kinds[isString] && !dates.mixed {
 		parts = append(parts, string(dates.min)+".."+string(dates.max))
 	}
 	if sh.numbers.n > 0 && (sh.values.many || len(sh.values.list) > fewDistinct || sh.values.tell(sh.kinds[isNumber]) == "") {

@@ -28,7 +28,10 @@ type shape struct {
 	count int    // values seen
 	bytes int    // their length as written
 	first []byte // the first of them
-	kinds [numKinds]int
+	// owners are the objects that have the field: fewer than count if some
+	// have it twice. lastOwner is the number of the last one.
+	owners, lastOwner int
+	kinds             [numKinds]int
 
 	fields  []*field // of objects, in the order of first appearance
 	byName  map[string]*field
@@ -137,7 +140,12 @@ func (s *surveyor) add(sh *shape, value []byte, depth int) error {
 		}
 		for key, member := range members(value) {
 			sh.members++
-			if err := s.add(s.field(sh, unquote(key)), member, depth-1); err != nil {
+			f := s.field(sh, unquote(key))
+			if f.lastOwner != sh.kinds[isObject] {
+				f.owners++
+				f.lastOwner = sh.kinds[isObject]
+			}
+			if err := s.add(f, member, depth-1); err != nil {
 				return err
 			}
 		}
@@ -231,17 +239,26 @@ func (s *surveyor) field(sh *shape, name string) *shape {
 			sh.byName[name] = f
 			return f.shape
 		}
-		// From here on it is a map, and all that was seen are its values.
-		sh.rest = s.new()
-		sh.restKeys = map[uint64]struct{}{}
-		for _, f := range sh.fields {
-			s.merge(sh.rest, f.shape)
-		}
+		s.becomeMap(sh)
 	}
+	s.know(sh, name)
+	return sh.rest
+}
+
+// becomeMap makes of all fields that sh has seen the values of one map.
+func (s *surveyor) becomeMap(sh *shape) {
+	sh.rest = s.new()
+	sh.restKeys = map[uint64]struct{}{}
+	for _, f := range sh.fields {
+		s.merge(sh.rest, f.shape)
+	}
+}
+
+// know counts the key of a map, once.
+func (s *surveyor) know(sh *shape, name string) {
 	if sh.byName[name] == nil && len(sh.restKeys) < maxKnownKeys {
 		sh.restKeys[maphash.String(s.seed, name)] = struct{}{}
 	}
-	return sh.rest
 }
 
 // keys is how many different keys the objects have; more says that it is a
@@ -288,7 +305,7 @@ func (sh *shape) walkFrom(at Path, missing, astray bool, visit visitor) {
 	try := sh.kinds[isObject]+sh.kinds[isNull] < sh.count
 	missing = missing || sh.kinds[isNull] > 0
 	for _, f := range sh.fields {
-		down(Step{Key: f.name, Try: try}, f.shape, missing || f.shape.count < sh.kinds[isObject], astray)
+		down(Step{Key: f.name, Try: try}, f.shape, missing || f.shape.owners < sh.kinds[isObject], astray)
 	}
 }
 

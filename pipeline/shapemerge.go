@@ -20,6 +20,7 @@ func (s *surveyor) merge(dst, src *shape) {
 		dst.kinds[k] += n
 	}
 	dst.members += src.members
+	dst.owners += src.owners
 	dst.innerMany += src.innerMany
 	dst.numbers.merge(src.numbers)
 	dst.dates.merge(src.dates)
@@ -37,16 +38,20 @@ func (s *surveyor) merge(dst, src *shape) {
 	below(&dst.inner, src.inner)
 	if src.rest != nil {
 		// What a map has for fields is in its rest already.
-		below(&dst.rest, src.rest)
-		if dst.restKeys == nil {
-			dst.restKeys = map[uint64]struct{}{}
+		if dst.rest == nil {
+			s.becomeMap(dst)
 		}
+		s.merge(dst.rest, src.rest)
 		for k := range src.restKeys {
 			dst.restKeys[k] = struct{}{}
+		}
+		for _, f := range src.fields {
+			s.know(dst, f.name)
 		}
 		return
 	}
 	for _, f := range src.fields {
+		// In a map the owners of a value are no longer told apart.
 		s.merge(s.field(dst, f.name), f.shape)
 	}
 }
@@ -54,17 +59,19 @@ func (s *surveyor) merge(dst, src *shape) {
 // merge is by Chan, Golub and LeVeque, "Updating formulae and a pairwise
 // algorithm for computing sample variances", 1979.
 func (s *numberStats) merge(o numberStats) {
+	s.beyond += o.beyond
 	if o.n == 0 {
 		return
 	}
 	if s.n == 0 {
+		o.beyond = s.beyond
 		*s = o
 		return
 	}
-	if o.min < s.min {
+	if less(o.min, o.minRaw, s.min, s.minRaw) {
 		s.min, s.minRaw = o.min, o.minRaw
 	}
-	if o.max > s.max {
+	if less(s.max, s.maxRaw, o.max, o.maxRaw) {
 		s.max, s.maxRaw = o.max, o.maxRaw
 	}
 	n, m := float64(s.n), float64(o.n)
@@ -81,6 +88,7 @@ func (d *dateRange) merge(o dateRange) {
 		return
 	}
 	n := d.n + o.n
+	d.mixed = d.mixed || o.mixed
 	d.add(o.min)
 	d.add(o.max)
 	d.n = n

@@ -28,8 +28,8 @@ type Slice struct {
 }
 
 const (
-	// longLine bytes, on the average, are more than a page of a few lines
-	// should have; pieceSize is what a piece has at most.
+	// longLine bytes are more than one line of a page should have; pieceSize is
+	// what a piece has at most.
 	longLine  = 2000
 	pieceSize = 1000
 )
@@ -93,10 +93,10 @@ func isScalar(v Value) bool {
 	return v.Kind == JSON && k != '[' && k != '{'
 }
 
-// pieces reports whether v is paged in pieces, as its lines are too long: one
-// line of 40 KB, say.
+// pieces reports whether v is paged in pieces, as it is one long line. A long
+// line among others is a page of its own, which has pieces in turn.
 func pieces(v Value) bool {
-	return v.Kind == Text && len(v.Data) > longLine && len(v.Data) > longLine*countLines(v.Data)
+	return v.Kind == Text && len(v.Data) > longLine && bytes.IndexByte(v.Data[:len(v.Data)-1], '\n') < 0
 }
 
 // A pager counts every item and keeps those of the page.

@@ -256,7 +256,8 @@ func TestPieces(t *testing.T) {
 	}{
 		{"short line", strings.Repeat("x", 2000), nil},
 		{"long line", strings.Repeat("x", 2001), []int{1000, 1000, 1}},
-		{"long lines", strings.Repeat(strings.Repeat("x", 2000)+"\n", 2), []int{1000, 1000, 1000, 1000, 2}},
+		{"long lines", strings.Repeat(strings.Repeat("x", 2000)+"\n", 2), nil},
+		{"long line with its end", strings.Repeat("x", 2001) + "\n", []int{1000, 1000, 2}},
 		{"one long line of many", strings.Repeat("x", 5000) + "\na\nb\nc\n", nil},
 		{"two bytes a rune", "x" + strings.Repeat("é", 1001), []int{999, 1000, 4}},
 		{"four bytes a rune", "xx" + strings.Repeat("😀", 600), []int{998, 1000, 404}},

@@ -28,6 +28,7 @@ const (
 // place in a range and are left out.
 type numberStats struct {
 	n              int
+	beyond         int // float64; they are in no sum
 	min, max       float64
 	minRaw, maxRaw []byte // as spelt
 	mean, m2       float64
@@ -39,12 +40,13 @@ type numberStats struct {
 func (s *numberStats) add(raw []byte) {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
+		s.beyond++
 		return
 	}
-	if s.n == 0 || f < s.min {
+	if s.n == 0 || less(f, raw, s.min, s.minRaw) {
 		s.min, s.minRaw = f, raw
 	}
-	if s.n == 0 || f > s.max {
+	if s.n == 0 || less(s.max, s.maxRaw, f, raw) {
 		s.max, s.maxRaw = f, raw
 	}
 	if s.n == 0 {
@@ -58,6 +60,19 @@ func (s *numberStats) add(raw []byte) {
 	d := f - s.mean
 	s.mean += d / float64(s.n)
 	s.m2 += d * (f - s.mean)
+}
+
+// less compares numbers by value, and integers that float64 takes for equal, as
+// it does beyond 2^53, by their digits.
+func less(a float64, aRaw []byte, b float64, bRaw []byte) bool {
+	if a != b || math.Abs(a) < 1<<53 || bytes.ContainsAny(aRaw, ".eE") || bytes.ContainsAny(bRaw, ".eE") {
+		return a < b
+	}
+	if c := cmp.Or(cmp.Compare(len(aRaw), len(bRaw)), bytes.Compare(aRaw, bRaw)); a > 0 {
+		return c < 0
+	} else {
+		return c > 0
+	}
 }
 
 // deviation is the standard deviation.
@@ -78,8 +93,15 @@ func (s *numberStats) String() string {
 		return lo
 	}
 	out := lo + ".." + hi
+	if s.beyond > 0 {
+		return out + ", and some beyond float64"
+	}
 	if s.n >= 10 && !s.rising {
-		out += ", mean " + shortNumber(s.mean)
+		mean := s.mean
+		if math.Abs(mean) < 1e-9*(s.max-s.min) {
+			mean = 0 // what rounding left of it
+		}
+		out += ", mean " + shortNumber(mean)
 	}
 	return out
 }
@@ -97,11 +119,15 @@ func shortNumber(f float64) string {
 type dateRange struct {
 	n        int
 	min, max []byte // as spelt
+	mixed    bool   // they are written in different ways, or zones: no range
 }
 
 func (d *dateRange) add(raw []byte) {
 	if !isDate(raw) {
 		return
+	}
+	if d.n > 0 && (raw[5] != d.min[5] || zone(raw) != zone(d.min)) {
+		d.mixed = true
 	}
 	if d.n == 0 || bytes.Compare(raw, d.min) < 0 {
 		d.min = raw
@@ -110,6 +136,14 @@ func (d *dateRange) add(raw []byte) {
 		d.max = raw
 	}
 	d.n++
+}
+
+// zone is what stands behind the time of a date: Z, an offset, or nothing.
+func zone(raw []byte) string {
+	if i := bytes.IndexAny(raw[11:], "Z+-"); i >= 0 {
+		return string(raw[11+i : len(raw)-1])
+	}
+	return ""
 }
 
 // isDate reports whether a JSON string begins as 2024-01-31 or 2024/01/31 does.
