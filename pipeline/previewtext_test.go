@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,6 +32,12 @@ func TestTextPreviews(t *testing.T) {
 			"601 elements", "list ×1  2\n", "  item ×300  3  @id\n", "    name ×300  3  e.g. x\n"}},
 		{"YAML", "name: CI\njobs:\n  build:\n    steps:\n" + strings.Repeat("      - run: |\n          echo: x\n", 300), []string{
 			"1  name: CI\n", "2  jobs  1 key, 603 lines\n", "4      steps  300 items, 601 lines"}},
+		{"changelog", changelog(100), []string{
+			"300 headings", "headings (", "\n1  # 100.0.0 (2026-01-02)\n10  # 99.0.0 (2026-01-02)\n19  # 98.0.0 (2026-01-02)\n", "\n64  # 93.0.0 (2026-01-02)\n", "\n1: # [100.0.0](https://github.com/"}},
+		{"YAML items", "# tests\n" + strings.Repeat("- name: one\n  args:\n    - x\n    - name: y\n\n-   id: 3\n    name: two # words\n    \"a b\": |\n      id: none\n", 200) + "- name: odd\n  rare: 1\n", []string{
+			", 401 items\nkeys, in how many items: name 401 · args 200 · id 200 · \"a b\" 200 · rare 1\nitems (20 of 401 from all over; ", "\n2: - name: one\n", "1802: - name: odd\n1803:   rare: 1"}},
+		{"YAML documents", "---\n" + strings.Repeat("apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n---\nkind: Secret\nmetadata:\n  name: key\ndata:\n  a: b\n---\n", 90), []string{
+			"180 documents\nkeys, in how many documents: kind 180 · metadata 180 · apiVersion 90 · data 90\nkinds: Service 90 · Secret 90\ndocuments (", "\n1  Service web\n", "keys of the first document:\n2  apiVersion: v1\n3  kind: Service\n4  metadata  1 key, 2 lines\n5    name: web\n"}},
 		{"page", "- Page URL: http://x/\n- main [ref=e1]:\n  - heading \"Top\" [level=1] [ref=e2]\n  - textbox \"Name\" [ref=e3]\n  - button \"Go\" [ref=e4]\n" + strings.Repeat("  - link \"More\" [ref=e5]:\n    - /url: /x\n", 300), []string{
 			"Page URL: http://x/", "roles: link 300, main 1", "3: heading \"Top\" [level=1] [ref=e2]", "4: textbox \"Name\" [ref=e3]", "5: button \"Go\" [ref=e4]"}},
 		{"Java", "java.lang.RuntimeException: a\n" + strings.Repeat("\tat org.springframework.X.y(X.java:1)\n", 300) + "\tat com.acme.Main.main(Main.java:9)\nCaused by: java.io.IOException: the reason\n\tat java.base/java.io.F.g(F.java:3)\n\tat com.acme.Db.open(Db.java:77)\n" + strings.Repeat("\tat org.apache.X.y(X.java:1)\n", 300), []string{
@@ -50,4 +57,13 @@ func TestTextPreviews(t *testing.T) {
 			}
 		}
 	}
+}
+
+// changelog has the versions n.0.0 down to 1.0.0.
+func changelog(n int) string {
+	var b strings.Builder
+	for i := n; i > 0; i-- {
+		fmt.Fprintf(&b, "# [%d.0.0](https://github.com/acme/anvil/compare/v%d.0.0...v%d.0.0) (2026-01-02)\n\n### Bug Fixes\n\n- one ([a1b2c3](https://github.com/acme/anvil/commit/a1b2c3))\n\n### Features\n\n- more\n", i, i-1, i)
+	}
+	return b.String()
 }

@@ -19,6 +19,7 @@ const (
 type fileDiff struct {
 	at       int // line
 	old, new string
+	git      string // the name in its line "diff ", if it has one
 	how      string // "new", "deleted", "renamed", "binary"
 	add, del int
 	hunk     int // line of the largest hunk
@@ -107,7 +108,8 @@ func (r *diffReader) line(n int, line []byte) {
 		}
 	case hasPrefix(line, "diff --git "), hasPrefix(line, "diff --cc "), hasPrefix(line, "diff --combined "):
 		r.start(n, true)
-		r.f.new = diffName(line)
+		r.f.git = diffName(line)
+		r.f.new = r.f.git
 	case hasPrefix(line, "--- "):
 		if r.f == nil || !r.git || r.hunk >= 0 {
 			r.start(n, false)

@@ -50,8 +50,12 @@ func (r *diffReader) tell(d *Digest) {
 	// The head of a file is found by its name.
 	if name := big.name(); len(byChurn) > 1 && len(name) < 120 && isPrintable(name) {
 		head := `^diff .*`
-		if !r.git {
+		switch name {
+		case big.git:
+		case big.new:
 			head = `^\+\+\+ .*`
+		default:
+			head = `^--- .*`
 		}
 		d.search(head+regexp.QuoteMeta(name), "context_lines", "20")
 	}

@@ -2,6 +2,7 @@ package digest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -17,6 +18,36 @@ func TestMaskLine(t *testing.T) {
 		{"/api/v1/items/123/x", "/api/v<*>/items/<*>/x"},
 	} {
 		if got := string(maskLine(nil, []byte(tt.in))); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+// TestBadWords: what is counted as bad is found by the search suggested for it.
+func TestBadWords(t *testing.T) {
+	for word := range strings.SplitSeq(badWords, "|") {
+		if !soundsBad([]byte("it " + strings.ToUpper(word) + " so")) {
+			t.Errorf("%q does not sound bad", word)
+		}
+	}
+}
+
+func TestWithoutLinks(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{"# Title", "# Title"},
+		{"## [7.8.1](https://x.y/compare/7.8.0...7.8.1) (2023-04-26)", "## 7.8.1 (2023-04-26)"},
+		{"## [a](x) and [b](y)", "## a and b"},
+		{"# [![Build](https://b/x.svg)](https://b) Tool", "# Build Tool"},
+		{"# ![logo](x.png)", "# logo"},
+		{"# [a](x(1)) b", "# a b"},
+		{"# [[1]](x)", "# [1]"},
+		{"# f(x)[0] and [ref][1]", "# f(x)[0] and [ref][1]"},
+		{"# `a[0](x)` [b](y)", "# `a[0](x)` b"},
+		{"# \\[a](x)", "# \\[a](x)"},
+		{"# [a](x", "# [a](x"},
+		{"# ](x) [", "# ](x) ["},
+	} {
+		if got := string(withoutLinks([]byte(tt.in))); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.in, got, tt.want)
 		}
 	}

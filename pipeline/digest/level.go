@@ -138,6 +138,9 @@ func letterPrefix(line []byte) level {
 	return noLevel
 }
 
+// badWords is a pattern for the words that [soundsBad] knows.
+const badWords = "error|exception|fail|fatal|panic|denied|refused|timed out|traceback"
+
 // soundsBad reports a word for a failure in a line that states no level.
 func soundsBad(line []byte) bool {
 	for i := 0; i+4 <= len(line); i++ {

@@ -149,7 +149,7 @@ func (r *logReader) calls(d *Digest, clusters []*cluster) {
 	case len(patterns) > 0:
 		d.search(strings.Join(patterns, "|"), "context_lines", "2")
 	case r.bad > 0:
-		d.search("error|exception|fail|fatal|panic|denied|refused|timed out", "case_insensitive", "true", "context_lines", "2")
+		d.search(badWords, "case_insensitive", "true", "context_lines", "2")
 	default:
 		var rare *cluster
 		for _, c := range clusters {

@@ -70,12 +70,12 @@ func digestMarkdown(d *Digest, data []byte, t *ticker) error {
 		case len(line) > 0 && line[0] == '#' && heading().Match(line[:min(len(line), 10)]):
 			endTable()
 			level := bytes.IndexByte(line, ' ')
-			heads.addLine(n, line, level-1)
+			addHeading(&heads, n, line, level-1)
 			sections = append(sections, mdSection{n: n, level: level, title: string(bytes.TrimRight(s[level:], "# "))})
 		case len(s) > 2 && (s[0] == '=' || s[0] == '-') && len(bytes.Trim(s, "=")) == 0 || len(s) > 2 && s[0] == '-' && len(bytes.Trim(s, "-")) == 0 && line[0] == '-':
 			if b := bytes.TrimSpace(before.Text); len(b) > 0 && len(b) < 200 && b[0] != '|' && before.Text[0] != '-' && before.Text[0] != '#' && before.Text[0] != '>' {
 				level := 1 + btoi(s[0] == '-')
-				heads.addLine(before.N, before.Text, level-1)
+				addHeading(&heads, before.N, before.Text, level-1)
 				sections = append(sections, mdSection{n: before.N, level: level, title: string(b), underlined: true})
 			}
 		case table >= 0 && bytes.IndexByte(s, '|') >= 0:
@@ -116,6 +116,7 @@ func digestMarkdown(d *Digest, data []byte, t *ticker) error {
 	if heads.Total > 0 {
 		d.Facts = append(d.Facts, show.Plural(heads.Total, "headings"))
 	}
+	firstOnesFirst(heads.Rows)
 	d.Parts = append(d.Parts, heads, tables)
 	mdCalls(d, sections, n)
 	return nil

@@ -118,7 +118,7 @@ func digestFiles(d *Digest, data []byte, t *ticker) error {
 	if len(prefix) > 1 {
 		d.say("all under %s", show.Clip(prefix, 200))
 	}
-	if s := exts.top(12); s != "" {
+	if s := exts.top(12, ", "); s != "" {
 		d.say("names end in: %s", s)
 	}
 	d.Parts = append(d.Parts, folders.part("folders, times × first line"))
@@ -173,8 +173,8 @@ func (t *tally) sorted() []string {
 	return order
 }
 
-// top is "ts 12, md 3".
-func (t *tally) top(most int) string {
+// top is "ts 12, md 3" if ", " is between.
+func (t *tally) top(most int, between string) string {
 	var parts []string
 	for i, name := range t.sorted() {
 		if i == most {
@@ -183,7 +183,7 @@ func (t *tally) top(most int) string {
 		}
 		parts = append(parts, show.Clip(name, 60)+" "+show.Count(t.counts[name]))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, between)
 }
 
 func (t *tally) part(title string) Part {

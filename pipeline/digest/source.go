@@ -157,7 +157,7 @@ func (o *inside) close(p *Part) {
 	}
 	if o.open && n > 7 && o.row < len(p.Rows) {
 		r := &p.Rows[o.row]
-		r.note = "  (" + o.kinds.top(4) + ")"
+		r.note = "  (" + o.kinds.top(4, ", ") + ")"
 	}
 	o.open = false
 }

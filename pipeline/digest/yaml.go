@@ -2,7 +2,6 @@ package digest
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 
 	"rlmproxy/pipeline/show"
@@ -42,13 +41,17 @@ func yamlKeyOf(s []byte) (key, value []byte, ok bool) {
 }
 
 // digestYAML lists the keys of the first three levels, with how much is below
-// each, and the documents.
+// each. Of several documents it tells what they have in common.
 func digestYAML(d *Digest, data []byte, t *ticker) error {
+	if ok, err := digestItems(d, data, t); ok || err != nil {
+		return err
+	}
 	p := Part{Title: "keys", Even: true, Find: "proxy_search finds the rest"}
 	docs := Part{Title: "documents", Even: true}
 	var open []yamlNode
 	n, docAt, documents := 0, 0, 0
 	var kind, name string
+	var kinds, tops tally // of all documents
 	closeNode := func(y yamlNode, end int) {
 		if y.row < 0 || y.row >= len(p.Rows) {
 			return
@@ -77,6 +80,9 @@ func digestYAML(d *Digest, data []byte, t *ticker) error {
 		open = open[:0]
 		if end > docAt+1 {
 			documents++
+			if kind != "" {
+				kinds.add(kind, docAt)
+			}
 			docs.addf(docAt, 0, "%s", strings.TrimSpace(show.Clip(kind, 60)+" "+show.Clip(name, 60)))
 		}
 		kind, name = "", ""
@@ -138,6 +144,9 @@ func digestYAML(d *Digest, data []byte, t *ticker) error {
 			if len(open) < 100 {
 				open = append(open, y)
 			}
+			if in == 0 {
+				tops.add(string(key), n)
+			}
 			switch {
 			case in == 0 && string(key) == "kind":
 				kind = string(value)
@@ -154,7 +163,11 @@ func digestYAML(d *Digest, data []byte, t *ticker) error {
 	endDoc(n)
 	if documents > 1 {
 		d.Facts = append(d.Facts, show.Plural(documents, "documents"))
-		docs.Share = 50
+		d.say("keys, in how many documents: %s", tops.top(maxKeysTold, " · "))
+		if len(kinds.order) > 1 {
+			d.say("kinds: %s", kinds.top(maxKeysTold, " · "))
+		}
+		docs.Share, p.Share = 40, 30
 		// The keys of the others are much the same.
 		second := docs.Rows[1].N
 		k := 0
@@ -185,41 +198,5 @@ func digestYAML(d *Digest, data []byte, t *ticker) error {
 	if size > 1 {
 		d.page(at, size)
 	}
-	return nil
-}
-
-// digestINI lists the sections with their keys.
-func digestINI(d *Digest, data []byte, t *ticker) error {
-	p := Part{Title: "sections", Even: true}
-	keys := Part{Title: "keys", Even: true}
-	n, in := 0, 0
-	end := func() {
-		if len(p.Rows) > 0 && len(p.Rows) == p.Total {
-			p.Rows[len(p.Rows)-1].words += fmt.Sprintf("  %s", show.Plural(in, "keys"))
-		}
-		in = 0
-	}
-	for line := range bytes.Lines(data) {
-		if err := t.err(); err != nil {
-			return err
-		}
-		s := bytes.TrimSpace(line[:min(len(line), 500)])
-		switch {
-		case len(s) == 0 || s[0] == '#' || s[0] == ';':
-		case s[0] == '[' && line[0] == '[' && iniSection().Match(s):
-			end()
-			p.addf(n, 0, "%s", s)
-		case isAlpha(s[0]) || s[0] == '_' || s[0] == '"':
-			if i := bytes.IndexByte(s, '='); i > 0 {
-				in++
-				if p.Total == 0 {
-					keys.addLine(n, s, 1)
-				}
-			}
-		}
-		n++
-	}
-	end()
-	d.Parts = append(d.Parts, p, keys)
 	return nil
 }

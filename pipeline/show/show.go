@@ -71,6 +71,9 @@ func Line(line []byte, limit int) string {
 	line = bytes.TrimRight(line, "\r\n")
 	cut := line[:min(len(line), 4*limit+4)]
 	s := Clip(Printable(cut), limit)
+	if len(cut) < len(line) && !strings.HasSuffix(s, "…") {
+		s += "…" // a run of bytes that are not UTF-8 is one U+FFFD
+	}
 	if len(cut) < len(line) || strings.HasSuffix(s, "…") && len(line) > len(s) {
 		s += fmt.Sprintf(" (%s bytes)", Count(len(line)))
 	}

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -14,7 +15,7 @@ func TestShow(t *testing.T) {
 		{Clip("abc", 3), "abc"}, {Clip("abcd", 3), "ab…"}, {Clip("日本語x", 3), "日本…"}, {Clip("", 0), ""},
 		{ClipBytes("abc", 3), "abc"}, {ClipBytes("abcd", 3), "abc…"}, {ClipBytes("日本", 4), "日…"},
 		{Printable("a\x00b\xff\xfe"), "a�b�"}, {Printable([]byte("é")), "é"},
-		{Line([]byte("abc\r\n"), 5), "abc"}, {Line([]byte(long), 5), "éééé… (100 bytes)"}, {Line([]byte("a…"), 5), "a…"}, {Line([]byte("a\xff\x00"), 5), "a��"},
+		{Line([]byte("abc\r\n"), 5), "abc"}, {Line([]byte(long), 5), "éééé… (100 bytes)"}, {Line([]byte("a…"), 5), "a…"}, {Line([]byte("a\xff\x00"), 5), "a��"}, {Line(bytes.Repeat([]byte{0x95}, 100), 5), "�… (100 bytes)"},
 		{Numbered(0, []byte("x\n"), 5), "1: x"}, {Numbered(1203, []byte("x"), 5), "1204: x"},
 		{Quote("<a>\n\"b\""), `"<a>\n\"b\""`}, {string(AppendQuote([]byte("k="), "v")), `k="v"`},
 	} {
@@ -38,7 +39,7 @@ func FuzzLine(f *testing.F) {
 		if !utf8.ValidString(s) || strings.ContainsAny(s, "\n\x00") {
 			t.Fatalf("%q of %q", s, line)
 		}
-		if whole := Printable(strings.TrimRight(string(line), "\r\n")); s != whole && !strings.HasSuffix(s, "…") && !strings.HasSuffix(s, " bytes)") {
+		if whole := Printable(strings.TrimRight(string(line), "\r\n")); s != whole && !strings.Contains(s, "…") {
 			t.Fatalf("%q of %q does not say that it is cut", s, line)
 		}
 	})

@@ -25,6 +25,7 @@ var Samples = []Sample{
 	{"log", "klog", "I0102 03:04:05.123456       1 main.go:12] Starting\nE0102 03:04:06.000000       1 main.go:19] Failed: x\n"},
 	{"log", "slog", "time=2024-01-02T03:04:05.000Z level=INFO msg=\"server started\" port=80\ntime=2024-01-02T03:04:06.000Z level=WARN msg=slow\n"},
 	{"log", "logfmt without a time", "level=info msg=\"started\" port=80\nlevel=error msg=\"failed\" err=\"no route\"\n"},
+	{"log", "a traceback and no level", "Traceback (most recent call last):\n2024-01-02T03:04:05Z info a\n"},
 	{"log", "npm", "npm ERR! code ERESOLVE\nnpm ERR! ERESOLVE unable to resolve dependency tree\nnpm ERR! \nnpm ERR! Found: react@18.0.0\n"},
 	{"log", "npm, small letters", "npm warn deprecated inflight@1.0.6: leaks memory\nnpm warn deprecated glob@7.2.3: old\nnpm error code 1\n"},
 	{"log", "levels only", "INFO: starting\nWARNING: low disk\nERROR: gone\n"},
@@ -46,6 +47,7 @@ var Samples = []Sample{
 	{"stack trace", "Ruby", "a.rb:2:in `f': undefined method (NoMethodError)\n\tfrom a.rb:5:in `g'\n\tfrom a.rb:8:in `<main>'\n"},
 	{"stack trace", "PHP", "PHP Fatal error:  Uncaught Exception: x in /a.php:3\nStack trace:\n#0 /a.php(7): f()\n#1 /a.php(9): g('x')\n#2 {main}\n  thrown in /a.php on line 3\n"},
 
+	{"diff", "heads that do not agree", "--- a/x\ndiff --git a/R.md b/R.md\n--- a/y\n+++ b/z\n"},
 	{"diff", "git", "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"},
 	{"diff", "plain", "--- old/x.txt\t2024-01-02\n+++ new/x.txt\t2024-01-03\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"},
 	{"diff", "of Markdown", "diff --git a/R.md b/R.md\nindex 1..2 100644\n--- a/R.md\n+++ b/R.md\n@@ -1,3 +1,3 @@\n # Title\n-## Old\n+## New\n - item\n"},
