@@ -90,17 +90,18 @@ func isLogfmt(line []byte) bool {
 
 // A logReader gathers what a log says.
 type logReader struct {
-	ts          *templates
-	from, to    string // stamps
-	levels      [numLevels]int
-	spelt       [numLevels][]string
-	firstOf     [numLevels]Line
-	lastOf      [numLevels]Line
-	classes     [6]int // of statuses
-	stamps      int
-	inside, bad int
-	access      bool
-	entry       *template // of the last line
+	ts *templates
+	// stamps, as written: of the first and the last entry, and the range
+	first, last, from, to []byte
+	levels                [numLevels]int
+	spelt                 [numLevels][]string
+	firstOf               [numLevels]Line
+	lastOf                [numLevels]Line
+	classes               [6]int // of statuses
+	stamps                int
+	inside, bad           int
+	access                bool
+	entry                 *template // of the last line
 }
 
 func digestLog(d *Digest, data []byte, t *ticker) error {
@@ -125,6 +126,11 @@ func digestLog(d *Digest, data []byte, t *ticker) error {
 	return nil
 }
 
+// yearFirst reports whether a time begins as 2024-01-02 does.
+func yearFirst(stamp []byte) bool {
+	return len(stamp) > 10 && digitsAt(stamp, 0) == 4 && (stamp[4] == '-' || stamp[4] == '/')
+}
+
 func (r *logReader) line(n int, line []byte) {
 	if len(bytes.TrimSpace(line[:min(len(line), 200)])) == 0 {
 		return
@@ -133,9 +139,18 @@ func (r *logReader) line(n int, line []byte) {
 	if ok {
 		s := line[from:to]
 		if r.stamps++; r.stamps == 1 {
-			r.from = string(s)
+			r.first, r.from, r.to = s, s, s
 		}
-		r.to = string(s)
+		r.last = s
+		// Where the year stands first, the order of bytes is that of time.
+		switch sorts := yearFirst(s) && yearFirst(r.from); {
+		case !sorts:
+			r.to = s
+		case bytes.Compare(s, r.from) < 0:
+			r.from = s
+		case bytes.Compare(s, r.to) > 0:
+			r.to = s
+		}
 	} else if r.stamps > 0 && (line[0] == ' ' || line[0] == '\t' || isFrame(line) || traceOpener(line) || line[0] == '}' || line[0] == ']') {
 		if r.inside++; r.entry != nil && r.entry.count == 1 && len(r.entry.cause) < 3 && traceOpener(line) {
 			r.entry.cause = append(r.entry.cause, Line{n, line})

@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"regexp"
@@ -13,7 +14,11 @@ import (
 // summary tells the span of time and the levels.
 func (r *logReader) summary(d *Digest) {
 	if r.stamps > 0 {
-		d.say("span: %s .. %s", r.from, r.to)
+		order := ""
+		if bytes.Compare(r.first, r.last) > 0 && yearFirst(r.first) {
+			order = ", newest first"
+		}
+		d.say("span: %s .. %s%s", r.from, r.to, order)
 	}
 	var counts []string
 	if r.access {

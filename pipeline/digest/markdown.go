@@ -19,7 +19,7 @@ type mdSection struct {
 
 // digestMarkdown outlines the headings, and tells tables and code blocks.
 func digestMarkdown(d *Digest, data []byte, t *ticker) error {
-	heads := Part{Title: "headings", Share: 75, Even: true, Find: `proxy_search "^#+ " finds all`}
+	heads := Part{Title: "headings", Share: 75, Even: true, Find: `proxy_search "^#+ " finds them`}
 	tables := Part{Title: "tables", Share: 25}
 	var sections []mdSection
 	var before Line // the line above
