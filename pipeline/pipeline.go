@@ -86,8 +86,14 @@ type ticker struct {
 	n   uint
 }
 
-func (t *ticker) err() error {
-	if t.n++; t.n%1024 != 0 {
+func (t *ticker) err() error { return t.errFor(0) }
+
+// errFor is err for a call that reads so many bytes: what is deep is read anew
+// on each level, so that few calls can take long.
+func (t *ticker) errFor(bytes int) error {
+	const each = 256 // bytes that count as a call
+	before := t.n / 1024
+	if t.n += 1 + uint(bytes)/each; t.n/1024 == before {
 		return nil
 	}
 	if d, ok := t.ctx.Deadline(); ok && time.Now().After(d) {

@@ -130,7 +130,7 @@ func (s *surveyor) new() *shape {
 }
 
 func (s *surveyor) add(sh *shape, value []byte, depth int) error {
-	if err := s.tick.err(); err != nil {
+	if err := s.tick.errFor(len(value)); err != nil {
 		return err
 	}
 	switch kind := sh.see(value); kind {
@@ -140,7 +140,10 @@ func (s *surveyor) add(sh *shape, value []byte, depth int) error {
 		}
 		for key, member := range members(value) {
 			sh.members++
-			f := s.field(sh, unquote(key))
+			f := sh.known(key)
+			if f == nil {
+				f = s.field(sh, unquote(key))
+			}
 			if f.lastOwner != sh.kinds[isObject] {
 				f.owners++
 				f.lastOwner = sh.kinds[isObject]
@@ -218,6 +221,18 @@ func (s *surveyor) element(sh *shape, value []byte, depth int) error {
 		}
 	}
 	return s.add(sh, value, depth)
+}
+
+// known returns the shape for a quoted key, if sh has it and the key needs no
+// decoding, as nearly all do.
+func (sh *shape) known(key []byte) *shape {
+	if sh.rest != nil || bytes.IndexByte(key, '\\') >= 0 {
+		return nil
+	}
+	if f := sh.byName[string(key[1:len(key)-1])]; f != nil {
+		return f.shape
+	}
+	return nil
 }
 
 // field returns the shape for a key of sh, which is that of the whole map

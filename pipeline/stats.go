@@ -140,6 +140,9 @@ func (d *dateRange) add(raw []byte) {
 
 // zone is what stands behind the time of a date: Z, an offset, or nothing.
 func zone(raw []byte) string {
+	if len(raw) < len(`"2006-01-02T15:04Z"`) {
+		return ""
+	}
 	if i := bytes.IndexAny(raw[11:], "Z+-"); i >= 0 {
 		return string(raw[11+i : len(raw)-1])
 	}
