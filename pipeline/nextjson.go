@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"rlmproxy/pipeline/jq"
 )
 
 // jsonCalls suggests a program made of the fields and values that are there,
@@ -15,7 +17,7 @@ func jsonCalls(v Value, id string) []string {
 		return []string{explore}
 	}
 	if list, ok := mainListing(v, root); ok {
-		if program := listProgram(list); program != "" && compiles(program) {
+		if program := listProgram(list); program != "" && jq.Compiles(program) {
 			return []string{call("proxy_filter", id, "jq", quoted(program)), explore}
 		}
 		return []string{explore}
