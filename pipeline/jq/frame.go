@@ -21,6 +21,7 @@ import (
 //	o  n (4), outputs     the program's
 //	m                     the tree of that key is not here: load it
 //	c                     ended as asked
+//	x                     the ceiling was reached; the process ends
 //	e  JSON               an Error
 //
 // A document with an empty key is good for the next program only.
@@ -40,6 +41,7 @@ const (
 	frameOutput    = 'o'
 	frameMissing   = 'm'
 	frameCancelled = 'c'
+	frameTooMuch   = 'x'
 	frameError     = 'e'
 
 	maxFrame  = 1<<30 + 1<<20 // to a worker: the longest message that can be configured

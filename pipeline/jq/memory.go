@@ -55,7 +55,7 @@ func (k *worker) watch() (done func()) {
 			}
 			switch n := inUse(samples); {
 			case n > k.maxBytes:
-				k.exit(exitMemory)
+				k.tooMuch()
 				return
 			case n > k.maxBytes/4*3 && !relieved:
 				relieved = true

@@ -28,7 +28,7 @@ type process struct {
 	stdin  *os.File
 	stdout *os.File
 	in     *bufio.Reader // of stdout
-	stderr logTail
+	stderr logLines
 	max    int64
 
 	exited chan struct{} // closed when it has ended and was waited for
@@ -124,6 +124,9 @@ func (e *deathError) Error() string { return e.err.Error() }
 
 // errProtocol is an answer that no worker gives.
 var errProtocol = errors.New("jq: the worker's answer makes no sense")
+
+// errTooMuch is what a worker says that reached its ceiling.
+var errTooMuch = errors.New("jq: the worker has no memory left")
 
 // exchange runs one query. After an error that is a *deathError the process is
 // of no use.
@@ -242,6 +245,8 @@ func (w *process) ask(ctx context.Context, kind byte, parts ...[]byte) (frame, e
 			return frame{}, errProtocol
 		}
 		return frame{}, errStopped
+	case frameTooMuch:
+		return frame{}, errTooMuch
 	case frameError:
 		var f failure
 		if err := json.Unmarshal(answer.body, &f); err != nil || f.Code == "" {
@@ -267,26 +272,31 @@ func (w *process) forget(agent string) {
 // death waits for the end of the process and tells why it came, as far as the
 // program can be the reason.
 func (w *process) death(cause error) *deathError {
-	if errors.Is(cause, errProtocol) {
-		return &deathError{err: cause}
+	memory := &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the program used more than %d MiB of memory", w.max>>20),
+		Hint: "select fewer records and fields first, and put out less"}
+	switch {
+	case errors.Is(cause, errTooMuch):
+		return &deathError{cause, memory}
+	case errors.Is(cause, errProtocol):
+		return &deathError{cause, nil}
 	}
 	// kill was for one that lives on; what it wrote and how it ended count.
 	<-w.exited
-	state := w.cmd.ProcessState
-	said := w.stderr.tail()
-	d := &deathError{err: fmt.Errorf("jq: worker ended: %v: %w", state, cause)}
+	said := w.stderr.begin()
+	d := &deathError{err: fmt.Errorf("jq: worker ended: %v: %w", w.cmd.ProcessState, cause)}
 	switch {
 	case bytes.Contains(said, []byte("stack exceeds")), bytes.Contains(said, []byte("stack overflow")):
-		d.why = &Error{Code: LimitMemory, Text: "jq: the program nests or recurses too deep for its stack", Hint: "build flat values; fold with reduce over numbers, or use map, group_by, add"}
-	case state.ExitCode() == exitMemory, bytes.Contains(said, []byte("out of memory")), bytes.Contains(said, []byte("cannot allocate memory")):
-		d.why = &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the program used more than %d MiB of memory", w.max>>20), Hint: "select fewer records and fields first, and put out less"}
+		d.why = &Error{Code: LimitMemory, Text: "jq: the program nests or recurses too deep for its stack",
+			Hint: "build flat values; fold with reduce over numbers, or use map, group_by, add"}
+	case w.cmd.ProcessState.ExitCode() == exitMemory, bytes.Contains(said, []byte("out of memory")), bytes.Contains(said, []byte("cannot allocate memory")):
+		d.why = memory
 	}
 	return d
 }
 
-// A logTail logs what a worker writes to stderr, line by line, and keeps the
+// A logLines logs what a worker writes to stderr, line by line, and keeps the
 // beginning, where the reason of a crash stands.
-type logTail struct {
+type logLines struct {
 	logger *slog.Logger
 
 	mu   sync.Mutex // guards the fields below
@@ -296,16 +306,16 @@ type logTail struct {
 }
 
 const (
-	tailBytes = 4096
-	tailLines = 100 // of one worker are logged
+	headBytes = 4096
+	maxLines  = 100 // of one worker are logged
 )
 
-func (t *logTail) Write(p []byte) (int, error) {
+func (t *logLines) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.head = append(t.head, p[:min(len(p), tailBytes-len(t.head))]...)
+	t.head = append(t.head, p[:min(len(p), headBytes-len(t.head))]...)
 	for line := range bytes.Lines(p) {
-		t.line = append(t.line, line[:min(len(line), max(tailBytes-len(t.line), 0))]...)
+		t.line = append(t.line, line[:min(len(line), max(headBytes-len(t.line), 0))]...)
 		if line[len(line)-1] == '\n' {
 			t.log()
 		}
@@ -314,21 +324,21 @@ func (t *logTail) Write(p []byte) (int, error) {
 }
 
 // log logs the line. t.mu must be held.
-func (t *logTail) log() {
-	if s := bytes.TrimSpace(t.line); len(s) > 0 && t.n < tailLines {
+func (t *logLines) log() {
+	if s := bytes.TrimSpace(t.line); len(s) > 0 && t.n < maxLines {
 		t.n++
 		t.logger.Warn("jq worker", "stderr", string(bytes.ToValidUTF8(s, []byte("\uFFFD"))))
 	}
 	t.line = t.line[:0]
 }
 
-func (t *logTail) flush() {
+func (t *logLines) flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.log()
 }
 
-func (t *logTail) tail() []byte {
+func (t *logLines) begin() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return bytes.Clone(t.head)

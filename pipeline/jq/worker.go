@@ -32,9 +32,11 @@ func Worker(r io.Reader, w io.Writer) int {
 }
 
 type worker struct {
-	out     *bufio.Writer
 	exit    func(code int)
 	confine func(maxBytes int64)
+
+	answering sync.Mutex // guards out
+	out       *bufio.Writer
 
 	maxBytes int64 // the ceiling; zero: none
 
@@ -79,11 +81,7 @@ func (k *worker) serve(r io.Reader) int {
 			}
 			return exitOK
 		}
-		err := k.answer(f)
-		if err == nil {
-			err = k.out.Flush()
-		}
-		if err != nil {
+		if err := k.answer(f); err != nil {
 			fmt.Fprintln(os.Stderr, "jq-worker:", err)
 			// What else is sent goes nowhere.
 			go func() {
@@ -165,6 +163,26 @@ func (k *worker) answer(f frame) error {
 	return fmt.Errorf("no frame: %q of %d bytes", f.kind, len(f.body))
 }
 
+func (k *worker) reply(kind byte, parts ...[]byte) error {
+	k.answering.Lock()
+	defer k.answering.Unlock()
+	if err := writeFrame(k.out, kind, parts...); err != nil {
+		return err
+	}
+	return k.out.Flush()
+}
+
+// tooMuch ends the process for the memory that it uses. The pool is told
+// before, for the system may take a while to clear up.
+func (k *worker) tooMuch() {
+	if k.answering.TryLock() {
+		if writeFrame(k.out, frameTooMuch) == nil {
+			_ = k.out.Flush()
+		}
+	} // else an answer is on its way, and large
+	k.exit(exitMemory)
+}
+
 // begin numbers what is loaded or run now.
 func (k *worker) begin(seq uint32) *stop {
 	s := newStop()
@@ -201,7 +219,7 @@ func (k *worker) load(s *stop, kind Kind, key string, data []byte) error {
 	k.makeRoom(tree.size, nil)
 	k.held = append(k.held, &held{key, tree})
 	k.mu.Unlock()
-	return writeFrame(k.out, frameLoaded)
+	return k.reply(frameLoaded)
 }
 
 // remove forgets a key. k.mu must be held.
@@ -246,7 +264,7 @@ func (k *worker) run(s *stop, key, source string) error {
 	at := slices.IndexFunc(k.held, func(h *held) bool { return h.key == key })
 	if at < 0 {
 		k.mu.Unlock()
-		return writeFrame(k.out, frameMissing)
+		return k.reply(frameMissing)
 	}
 	h := k.held[at]
 	k.held = append(slices.Delete(k.held, at, at+1), h)
@@ -263,7 +281,7 @@ func (k *worker) run(s *stop, key, source string) error {
 	if err != nil {
 		return k.fail(s, err)
 	}
-	return writeFrame(k.out, frameOutput, number(uint32(out.N)), out.Data)
+	return k.reply(frameOutput, number(uint32(out.N)), out.Data)
 }
 
 // input is what p runs over: a copy if p may write to it, or the tree itself,
@@ -293,7 +311,7 @@ type failure struct {
 
 func (k *worker) fail(s *stop, err error) error {
 	if errors.Is(err, context.Canceled) && s.now.Load() {
-		return writeFrame(k.out, frameCancelled)
+		return k.reply(frameCancelled)
 	}
 	var e *Error
 	if !errors.As(err, &e) {
@@ -305,5 +323,5 @@ func (k *worker) fail(s *stop, err error) error {
 	if err != nil {
 		return err
 	}
-	return writeFrame(k.out, frameError, body)
+	return k.reply(frameError, body)
 }
