@@ -25,7 +25,7 @@ func (s *Server) project(agent string, origin cache.Origin, r *result, p Policy,
 		return nil, false
 	}
 	standing := narrowing{p.Fields, p.Exclude, p.JQ}
-	stages, err := standing.stages(origin.Tool)
+	stages, err := standing.stages(origin.Tool, s.opts.JQ, agent)
 	var v pipeline.Value
 	if err == nil {
 		v, err = stages.Run(ctx, s.recognise(agent, id, r.docs[0]))

@@ -99,5 +99,6 @@ func repairable(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	return &Error{Code: e.Code, Text: e.Text, Hint: e.Hint, Err: e}
+	ours := Error(*e)
+	return &ours
 }

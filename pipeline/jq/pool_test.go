@@ -126,7 +126,7 @@ var abuses = func() []abuse {
 		{"cartesian", rows, `[.[] as $a | .[] as $b | .[] as $c | [$a, $b, $c]] | length`, LimitMemory + LimitTime},
 		{"combinations", "null", `[[range(10)] | combinations(9)] | length`, LimitMemory + LimitTime},
 		{"implode", "null", `[range(3e7)] | map(65) | implode | length`, LimitMemory + LimitTime},
-		{"getpath-deep", "null", `[range(2e6) | "a"] as $p | getpath($p) | [paths] | length`, ""},
+		{"getpath-deep", "null", `[range(5e6) | "a"] as $p | getpath($p) | [paths] | length`, LimitTime},
 		{"input", "null", "input", Bad},
 		{"ltrimstr-loop", big, `until(. == "x"; ltrimstr("b"))`, LimitTime},
 		{"env", "null", `if (env|length) + ($ENV|length) == 0 then error("closed") else . end`, Bad},
@@ -168,9 +168,9 @@ func TestAbuse(t *testing.T) {
 			out, err := p.Run(ctx, Query{"abuser", tt.name, JSON, []byte(tt.doc), tt.program})
 			took := time.Since(begun)
 			t.Logf("%v: %v, %.100v", took.Round(time.Millisecond), code(err), err)
-			if err == nil && tt.codes != "" {
+			if err == nil {
 				t.Errorf("put out %d bytes", len(out.Data))
-			} else if err != nil && !strings.Contains(tt.codes+Bad, code(err)) {
+			} else if !strings.Contains(tt.codes, code(err)) {
 				t.Errorf("%v, want %s", err, tt.codes)
 			}
 			if took > deadline+500*time.Millisecond {

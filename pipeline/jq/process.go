@@ -252,7 +252,7 @@ func (w *process) ask(ctx context.Context, kind byte, parts ...[]byte) (frame, e
 		if err := json.Unmarshal(answer.body, &f); err != nil || f.Code == "" {
 			return frame{}, errProtocol
 		}
-		return frame{}, &Error{Code: f.Code, Text: f.Text, Hint: f.Hint}
+		return frame{}, &Error{f.Code, f.Text, f.Hint, nil}
 	}
 	return answer, nil
 }
