@@ -37,6 +37,7 @@ type process struct {
 	send  sync.Mutex // one frame at a time goes to stdin
 	seq   uint32
 	holds map[string]bool // keys that it has, as far as we know
+	loads atomic.Int64    // documents sent
 }
 
 // ownCommand is this binary as a worker. On Linux it is the one that runs, even
@@ -196,6 +197,7 @@ func (w *process) query(ctx context.Context, seq []byte, key string, q Query) (O
 				clear(w.holds)
 			}
 			w.holds[key] = true
+			w.loads.Add(1)
 		}
 		answer, err := w.ask(ctx, frameRun, seq, keyed(key), []byte(q.Program))
 		if key == "" {
