@@ -5,8 +5,8 @@ package jq
 import "syscall"
 
 // reserved is what the Go runtime reserves of addresses without using them,
-// and the stacks of its threads.
-const reserved = 3 << 30
+// about 1.4 GiB, and the stacks of its threads.
+const reserved = 2 << 30
 
 // limitAddresses has the system refuse what the watch would be too late for.
 // Without it there is still the watch.

@@ -112,7 +112,7 @@ var abuses = func() []abuse {
 		{"exponential-string", "null", `reduce range(60) as $i ("abc"; . + .)`, LimitMemory + LimitTime},
 		{"exponential-shared", "null", `reduce range(60) as $i ([1]; [., .])`, LimitMemory},
 		{"exponential-shared-walk", "null", `reduce range(40) as $i ([1]; [., .]) | [..] | length`, LimitMemory + LimitTime},
-		{"repeated-string", "null", `"a" * 1e9`, LimitMemory},
+		{"repeated-string", "null", `"a" * 1e9`, LimitMemory + LimitTime},
 		{"repeated-strings", "null", `[range(100) | "abcdefgh" * 3e7] | length`, LimitMemory + LimitTime},
 		{"bignum", "null", `reduce range(40) as $i (9007199254740993; . * .) | tostring | length`, LimitMemory + LimitTime},
 		{"bignum-output", "null", `reduce range(26) as $i (9007199254740993; . * .)`, LimitMemory + LimitTime},

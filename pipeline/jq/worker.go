@@ -275,9 +275,12 @@ func (k *worker) run(s *stop, key, source string) error {
 	if err == nil {
 		out, err = p.safely(s, k.input(p, h))
 	}
+	k.mu.Lock()
+	k.running = nil
 	if key == "" {
-		k.drop("")
+		k.remove("")
 	}
+	k.mu.Unlock()
 	if err != nil {
 		return k.fail(s, err)
 	}
