@@ -60,7 +60,11 @@ func TestJQWorkers(t *testing.T) {
 			if env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(first[0]), "environ")); err != nil || string(env) != "GOTRACEBACK=none\x00" {
 				t.Errorf("environment %q, %v", env, err)
 			}
-			if err := syscall.Kill(first[0], syscall.SIGKILL); err != nil {
+			worker, err := os.FindProcess(first[0])
+			if err == nil {
+				err = worker.Kill()
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			if got := s.text("proxy_filter", query); !strings.HasSuffix(got, "\n9001") {

@@ -87,6 +87,9 @@ func TestJQAbuse(t *testing.T) {
 		}
 	})
 	for _, tt := range []struct{ on, program, codes string }{
+		// What is done once to a result, before its first query, comes first.
+		{"rows", "length", ""},
+		{"text", "length", ""},
 		{"rows", "del(.[].user.login) | length", ""},
 		{"rows", "delpaths([paths]) | length", ""},
 		{"rows", strings.Repeat("[", 1_000_000), "bad_jq"},

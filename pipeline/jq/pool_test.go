@@ -110,7 +110,7 @@ var abuses = func() []abuse {
 		{"endless", "null", "[range(1e12)] | length", LimitMemory + LimitTime},
 		{"exponential", "null", `reduce range(60) as $i ([1]; . + .)`, LimitMemory + LimitTime},
 		{"exponential-string", "null", `reduce range(60) as $i ("abc"; . + .)`, LimitMemory + LimitTime},
-		{"exponential-shared", "null", `reduce range(60) as $i ([1]; [., .])`, LimitMemory},
+		{"exponential-shared", "null", `reduce range(60) as $i ([1]; [., .])`, LimitMemory + LimitTime},
 		{"exponential-shared-walk", "null", `reduce range(40) as $i ([1]; [., .]) | [..] | length`, LimitMemory + LimitTime},
 		{"repeated-string", "null", `"a" * 1e9`, LimitMemory + LimitTime},
 		{"repeated-strings", "null", `[range(100) | "abcdefgh" * 3e7] | length`, LimitMemory + LimitTime},
