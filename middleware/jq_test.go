@@ -117,7 +117,7 @@ func TestJQAbuse(t *testing.T) {
 		if code := d.Meta.Error["code"]; code == "" && tt.codes != "" || !strings.Contains(tt.codes, code) {
 			t.Errorf("%.60s: %q: %.200s; want %q", tt.program, code, d.Content[0].Text, tt.codes)
 		}
-		if took > deadline+500*time.Millisecond {
+		if tt.codes != "" && took > deadline+500*time.Millisecond {
 			t.Errorf("%.60s: took %v", tt.program, took)
 		}
 	}
