@@ -258,3 +258,26 @@ func TestTurns(t *testing.T) {
 		}
 	})
 }
+
+// TestCrashes: given time, a program ends for its memory or its stack, and
+// says so.
+func TestCrashes(t *testing.T) {
+	p := newPool(t, Options{MaxBytes: 256 << 20})
+	for _, tt := range []struct{ program, text string }{
+		{"reduce range(2e6) as $i (null; [.]) | tojson", "stack"},
+		{`[range(100) | "abcdefgh" * 1e6] | length`, "more than 256 MiB"},
+		{"reduce range(60) as $i ([1]; . + .)", "more than 256 MiB"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		begun := time.Now()
+		_, err := p.Run(ctx, Query{"a", "doc", JSON, []byte("1"), tt.program})
+		cancel()
+		t.Logf("%s: %v: %v", tt.program, time.Since(begun).Round(time.Millisecond), err)
+		if code(err) != LimitMemory || !strings.Contains(err.Error(), tt.text) {
+			t.Errorf("%s: %v, want %q", tt.program, err, tt.text)
+		}
+		if got := runPool(t, p, Query{"a", "doc", JSON, []byte("1"), "."}); got != "1\n" {
+			t.Errorf("after %s: %s", tt.program, got)
+		}
+	}
+}
