@@ -5,7 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 
@@ -13,6 +18,7 @@ import (
 
 	"rlmproxy/bench/corpus"
 	"rlmproxy/pipeline"
+	jqpool "rlmproxy/pipeline/jq"
 	"rlmproxy/search"
 )
 
@@ -29,10 +35,15 @@ type engine struct {
 var engines = []engine{
 	{"recognise", "webhooks.json", "json.Valid", recognise, valid},
 	{"recognise", "ec2.d.ts", "byte-loop", recognise, byteLoop},
-	{"jq-first", "webhooks.json", "json.Valid", jqFirst("[.[] | select(.examples|length > 5) | .name]"), valid},
-	{"jq-second", "webhooks.json", "json.Valid", jqSecond("[.[] | select(.examples|length > 5) | .name]"), valid},
-	{"jq-first", "flights.json", "json.Valid", jqFirst("[.[] | select(.delay > 60) | .origin]"), valid},
-	{"jq-second", "flights.json", "json.Valid", jqSecond("[.[] | select(.delay > 60) | .origin]"), valid},
+	{"jq-first", "webhooks.json", "json.Valid", jqFirst(jqNames), valid},
+	{"jq-second", "webhooks.json", "json.Valid", jqSecond(jqNames), valid},
+	{"jq-first", "flights.json", "json.Valid", jqFirst(jqLate), valid},
+	{"jq-second", "flights.json", "json.Valid", jqSecond(jqLate), valid},
+	{"jq-first", "webhooks-10MB.json", "jq-cli", jqFirst(jqNames), jqCLI(jqNames)},
+	{"jq-second", "webhooks-10MB.json", "jq-cli", jqSecond(jqNames), jqCLI(jqNames)},
+	{"jq-first", "flights-10MB.json", "jq-cli", jqFirst(jqLate), jqCLI(jqLate)},
+	{"jq-second", "flights-10MB.json", "jq-cli", jqSecond(jqLate), jqCLI(jqLate)},
+	{"jq-second-few", "flights-10MB.json", "jq-cli", jqSecond(jqFew), jqCLI(jqFew)},
 	{"project-5", "webhooks.json", "byte-loop", project("name", "description", "actions", "examples.action", "examples.sender.login"), byteLoop},
 	{"project-5", "flights.json", "byte-loop", project("date", "delay", "distance", "origin", "destination"), byteLoop},
 	{"outline", "webhooks.json", "json.Valid", stage(&pipeline.Outline{}), valid},
@@ -52,6 +63,13 @@ var engines = []engine{
 	{"fuzzy", "zipcodes.csv", "levenshtein", fuzzy("San Fransisco"), editDistances("San Fransisco")},
 }
 
+// Programs that look at every record and, the last, at ten.
+const (
+	jqNames = "[.[] | select(.examples|length > 5) | .name]"
+	jqLate  = "[.[] | select(.delay > 60) | .origin]"
+	jqFew   = ".[60000:60010] | map(.origin)"
+)
+
 const requiredPattern = `\b\w+GroupRuleIds\b`
 
 // BenchmarkEngine reports the ratio to the yardstick as x-yardstick. Bytes are
@@ -59,9 +77,12 @@ const requiredPattern = `\b\w+GroupRuleIds\b`
 func BenchmarkEngine(b *testing.B) {
 	for _, e := range engines {
 		b.Run("engine="+e.name+"/file="+e.file+"/yardstick="+e.yardstick, func(b *testing.B) {
-			data, err := corpus.Open(e.file)
+			data, err := openFile(e.file)
 			if err != nil {
 				b.Fatal(err)
+			}
+			if _, err := exec.LookPath("jq"); err != nil && e.yardstick == "jq-cli" {
+				b.Skip(err)
 			}
 			run, err := e.setup(pipeline.Recognise(data, nil))
 			if err != nil {
@@ -77,9 +98,12 @@ func BenchmarkEngine(b *testing.B) {
 func TestEngines(t *testing.T) {
 	for _, e := range engines {
 		t.Run("engine="+e.name+"/file="+e.file, func(t *testing.T) {
-			data, err := corpus.Open(e.file)
+			data, err := openFile(e.file)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if _, err := exec.LookPath("jq"); err != nil && e.yardstick == "jq-cli" {
+				t.Skip(err)
 			}
 			run, err := e.setup(pipeline.Recognise(data, nil))
 			if err != nil {
@@ -120,35 +144,87 @@ func project(fields ...string) func(pipeline.Value) (func() error, error) {
 	return stage(&pipeline.Project{Fields: fields})
 }
 
+// jqFirst is a query on a document that the worker does not have; the worker
+// runs.
 func jqFirst(program string) func(pipeline.Value) (func() error, error) {
-	return stage(&pipeline.JQ{Program: program})
+	return stage(&pipeline.JQ{Program: program, Pool: workers(), Agent: "first"})
 }
 
-// jqSecond is a query on a document whose tree is kept.
+// jqSecond is a query on a document whose tree the worker keeps.
 func jqSecond(program string) func(pipeline.Value) (func() error, error) {
 	return func(doc pipeline.Value) (func() error, error) {
-		doc.Memo = memo()
-		return stage(&pipeline.JQ{Program: program})(doc)
+		doc.Key = fmt.Sprintf("%p", doc.Data)
+		return stage(&pipeline.JQ{Program: program, Pool: workers(), Agent: "second"})(doc)
 	}
 }
 
-// memo keeps all artefacts.
-func memo() pipeline.Memo {
-	var mu sync.Mutex
-	kept := map[string]any{}
-	return func(key string, build func() (any, int64, error)) (any, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if v, ok := kept[key]; ok {
-			return v, nil
+// workers is the pool of all benchmarks.
+var workers = sync.OnceValue(func() *jqpool.Pool {
+	return jqpool.NewPool(jqpool.Options{Command: func() (*exec.Cmd, error) {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
 		}
-		v, _, err := build()
-		if err == nil {
-			kept[key] = v
+		cmd := exec.Command(self)
+		cmd.Env = []string{roleVar + "=" + roleJQ, "GORACE=atexit_sleep_ms=0"}
+		return cmd, nil
+	}})
+})
+
+// scratch is a folder that ends with the process.
+var scratch = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "rlmproxy-bench") })
+
+// jqCLI is the jq command reading the document from a file.
+func jqCLI(program string) func([]byte) error {
+	return func(data []byte) error {
+		path, err := exec.LookPath("jq")
+		if err != nil {
+			return err
 		}
-		return v, err
+		dir, err := scratch()
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(dir, fmt.Sprintf("%p.json", data))
+		if _, err := os.Stat(file); err != nil {
+			if err := os.WriteFile(file, data, 0o600); err != nil {
+				return err
+			}
+		}
+		return exec.Command(path, "-c", program, file).Run()
 	}
 }
+
+// openFile is a file of the corpus, or, as name-10MB.json, an array there as
+// often as makes 10 MB.
+func openFile(name string) ([]byte, error) {
+	name, large := strings.CutSuffix(name, "-10MB.json")
+	if !large {
+		return corpus.Open(name)
+	}
+	tenMB.Lock()
+	defer tenMB.Unlock()
+	if data := tenMB.files[name]; data != nil {
+		return data, nil
+	}
+	data, err := corpus.Open(name + ".json")
+	if err != nil {
+		return nil, err
+	}
+	items := bytes.Trim(data, " \n[]")
+	out := []byte("[")
+	for len(out) < 10_000_000 {
+		out = append(append(out, items...), ',')
+	}
+	out[len(out)-1] = ']'
+	tenMB.files[name] = out
+	return out, nil
+}
+
+var tenMB = struct {
+	sync.Mutex
+	files map[string][]byte
+}{files: map[string][]byte{}}
 
 func regex(pattern string) func(pipeline.Value) (func() error, error) {
 	return func(doc pipeline.Value) (func() error, error) {

@@ -18,6 +18,7 @@ import (
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
+	jqpool "rlmproxy/pipeline/jq"
 )
 
 // roleVar makes the test binary play one of the processes of a call. The proxy
@@ -28,13 +29,21 @@ const (
 	roleUpstream = "upstream"
 	rolePass     = "proxy-pass" // shaping off
 	roleShape    = "proxy-shape"
+	roleJQ       = "jq-worker"
 )
 
 func TestMain(m *testing.M) {
 	var err error
 	switch role := os.Getenv(roleVar); role {
 	case "":
-		os.Exit(m.Run())
+		code := m.Run()
+		workers().Close()
+		if dir, err := scratch(); err == nil {
+			os.RemoveAll(dir)
+		}
+		os.Exit(code)
+	case roleJQ:
+		os.Exit(jqpool.Worker(os.Stdin, os.Stdout))
 	case roleUpstream:
 		err = serveRecords(os.Stdin, os.Stdout)
 	case rolePass, roleShape:

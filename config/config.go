@@ -104,6 +104,7 @@ type Proxy struct {
 	CallTimeout   time.Duration `koanf:"callTimeout"`
 	JQTimeout     time.Duration `koanf:"jqTimeout"`
 	SearchTimeout time.Duration `koanf:"searchTimeout"`
+	JQMemory      int64         `koanf:"jqMemory"` // of one worker process
 
 	// LogLevel is "debug", "info", "warn" or "error".
 	LogLevel string `koanf:"logLevel"`

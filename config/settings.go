@@ -68,6 +68,8 @@ func Settings() []Setting {
 		// As long as clients of the TypeScript SDK wait.
 		{"callTimeout", "60s", "seconds", "how long an upstream may take over one call", duration},
 		{"jqTimeout", "5s", "seconds", "how long one jq program may run", duration},
+		// A document of 64 MiB makes a tree of some 400 MiB.
+		{"jqMemory", "768MiB", "bytes", "memory of one jq worker, of which there are two at most; a program that needs more fails", size(64<<20, 1<<40)},
 		{"searchTimeout", "5s", "seconds", "how long one search may run", duration},
 		{"logLevel", "info", "debug|info|warn|error", "least level that is logged", oneOf("debug", "info", "warn", "error")},
 	}

@@ -21,6 +21,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware/wire"
+	"rlmproxy/pipeline/jq"
 )
 
 // FreshCalls says which tools the proxy_* tools may call themselves. A host may
@@ -61,6 +62,9 @@ type Options struct {
 	// QueryTimeout bounds the work of proxy_filter and proxy_explore on a
 	// cached result, SearchTimeout that of proxy_search. Zero means 5 seconds.
 	QueryTimeout, SearchTimeout time.Duration
+	// JQ runs the jq programs of agents and policies; it stays the caller's to
+	// close. Nil: they run in this process, which is for tests.
+	JQ *jq.Pool
 	// ListWait is how long the first tools/list waits for upstreams that are
 	// still connecting, when at least one is ready. Zero means 3 seconds.
 	ListWait time.Duration
@@ -204,6 +208,9 @@ func (s *Server) forget(session *mcp.ServerSession, c *client) {
 	s.mu.Unlock()
 	if !s.opts.SharedCache {
 		s.opts.Store.Forget(c.agent)
+		if s.opts.JQ != nil {
+			s.opts.JQ.Forget(c.agent)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ func (s *Server) project(agent string, origin cache.Origin, r *result, p Policy,
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.QueryTimeout)
 	defer cancel()
 	standing := narrowing{p.Fields, p.Exclude, p.JQ}
-	stages, err := standing.stages(origin.Tool)
+	stages, err := standing.stages(origin.Tool, s.opts.JQ, agent)
 	var v pipeline.Value
 	if err == nil {
 		v, err = stages.Run(ctx, pipeline.Recognise(r.docs[0].text, nil))

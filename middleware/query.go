@@ -14,6 +14,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/jq"
 	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
@@ -180,9 +181,14 @@ func (s *Server) document(agent, self string, id cache.ID, block int) (found, er
 		all = append(all, d.text...)
 	}
 	f.value = pipeline.Recognise(all, s.memo(agent, id, len(r.blocks)+1))
+	f.value.Key = key(id, len(r.blocks)+1)
 	f.note = fmt.Sprintf("%d blocks joined; \"block\":%d to %d chooses one", len(texts), texts[0].block, texts[len(texts)-1].block)
 	return f, nil
 }
+
+// key names a document of a cached result among all of its agent's. An id is
+// made of the result's bytes, so a key never comes to mean others.
+func key(id cache.ID, block int) string { return fmt.Sprintf("%s/%d", id, block) }
 
 // recognise is pipeline.Recognise, once for each document that the cache keeps.
 func (s *Server) recognise(agent string, id cache.ID, d document) pipeline.Value {
@@ -190,12 +196,14 @@ func (s *Server) recognise(agent string, id cache.ID, d document) pipeline.Value
 	if memo == nil {
 		return pipeline.Recognise(d.text, nil)
 	}
-	seen, err := memo("value", func() (any, int64, error) {
+	build := func() *pipeline.Value {
 		v := pipeline.Recognise(d.text, memo)
-		return &v, int64(len(d.text)), nil
-	})
+		v.Key = key(id, d.block)
+		return &v
+	}
+	seen, err := memo("value", func() (any, int64, error) { return build(), int64(len(d.text)), nil })
 	if err != nil {
-		return pipeline.Recognise(d.text, memo)
+		return *build()
 	}
 	return *seen.(*pipeline.Value)
 }
@@ -362,7 +370,7 @@ func (s *Server) filter(ctx context.Context, agent string, req *mcp.CallToolRequ
 	if slice.Offset < 0 || slice.Limit < 0 {
 		return nil, badArgs(self, params, "offset and limit must not be negative")
 	}
-	stages, err := n.stages(self)
+	stages, err := n.stages(self, s.opts.JQ, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -399,7 +407,7 @@ func (s *Server) search(ctx context.Context, agent string, req *mcp.CallToolRequ
 	if find.Pattern == "" {
 		return nil, badArgs(self, params, "pattern is missing")
 	}
-	stages, err := n.stages(self)
+	stages, err := n.stages(self, s.opts.JQ, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -420,7 +428,8 @@ func (n *narrowing) params() []param {
 	}
 }
 
-func (n *narrowing) stages(self string) (pipeline.Pipeline, error) {
+// stages are those that do it, for agent.
+func (n *narrowing) stages(self string, pool *jq.Pool, agent string) (pipeline.Pipeline, error) {
 	if n.jq != "" && len(n.fields)+len(n.exclude) > 0 {
 		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: self + ": give jq or fields, not both",
 			Hint: "select the fields in jq, as in .items[] | {name, id}"}
@@ -430,7 +439,7 @@ func (n *narrowing) stages(self string) (pipeline.Pipeline, error) {
 	}
 	switch {
 	case n.jq != "":
-		return pipeline.Pipeline{&pipeline.JQ{Program: n.jq}}, nil
+		return pipeline.Pipeline{&pipeline.JQ{Program: n.jq, Pool: pool, Agent: agent}}, nil
 	case len(n.fields)+len(n.exclude) > 0:
 		return pipeline.Pipeline{&pipeline.Project{Fields: n.fields, Exclude: n.exclude}}, nil
 	}

@@ -111,7 +111,7 @@ func TestCSVLimits(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	table := Recognise([]byte(strings.Repeat("1,2\n", 5000)), memoMap())
-	for _, s := range []Stage{&Project{Fields: []string{"c1"}}, &Format{"lines"}, &Outline{Path: "c1"}, &JQ{"length"}} {
+	for _, s := range []Stage{&Project{Fields: []string{"c1"}}, &Format{"lines"}, &Outline{Path: "c1"}, &JQ{Program: "length"}} {
 		if _, err := s.Apply(ctx, table); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s, cancelled: %v", s, err)
 		}
@@ -278,8 +278,8 @@ func TestCSVStages(t *testing.T) {
 		kind  Kind
 		items int
 	}{
-		{&JQ{"length"}, "2", JSON, 1},
-		{&JQ{`.[] | select(.id > 1) | .name`}, `"bob"`, JSON, 1},
+		{&JQ{Program: "length"}, "2", JSON, 1},
+		{&JQ{Program: `.[] | select(.id > 1) | .name`}, `"bob"`, JSON, 1},
 		{&Project{Fields: []string{"name", "[].id"}}, `{"id":1,"name":"ann"}` + "\n" + `{"id":2,"name":"bob"}` + "\n", JSONLines, 2},
 		{&Project{Exclude: []string{"city"}}, `{"id":1,"name":"ann"}` + "\n" + `{"id":2,"name":"bob"}` + "\n", JSONLines, 2},
 		{&Slice{Offset: 1, Limit: 1}, "1,ann,Oslo\n", Text, 1},

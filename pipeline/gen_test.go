@@ -63,6 +63,14 @@ func decode(t interface{ Fatal(...any) }, data []byte) any {
 	return tree
 }
 
+// decodeTree keeps numbers as they are spelt.
+func decodeTree(data []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
 // memoMap is a Memo as simple as can be.
 func memoMap() Memo {
 	var mu sync.Mutex

@@ -90,7 +90,7 @@ func unwrapped(v Value) (Value, bool) {
 		}
 	}
 	w := v
-	w.Data, w.Memo = out, nil
+	w.Data, w.Memo, w.Key = out, nil, ""
 	w.addNote("the strings at " + strings.Join(at, ", ") + " are written as the JSON they hold")
 	return w, true
 }
@@ -156,7 +156,7 @@ func flatTable(v Value) (Value, bool) {
 		return v, false
 	}
 	out := v
-	out.Kind, out.Data, out.Memo = Text, rows.Data, nil
+	out.Kind, out.Data, out.Memo, out.Key = Text, rows.Data, nil, ""
 	note := "as a table; an empty cell is a missing field"
 	if !l.whole {
 		// The array is a slice of the document, unless a string was entered.

@@ -57,7 +57,7 @@ func TestNarrow(t *testing.T) {
 		if string(got.Data) != tt.want || got.at.String() != tt.at {
 			t.Errorf("%s of %s: %s at %s, want %s at %s", tt.path, tt.in, got.Data, got.at, tt.want, tt.at)
 		}
-		if _, err := (&JQ{got.at.JQ()}).Apply(context.Background(), v); err != nil {
+		if _, err := (&JQ{Program: got.at.JQ()}).Apply(context.Background(), v); err != nil {
 			t.Errorf("%s of %s: jq %s: %v", tt.path, tt.in, got.at.JQ(), err)
 		}
 	}
@@ -256,7 +256,7 @@ func TestPathsWorkEverywhere(t *testing.T) {
 		tree := entered(decode(t, doc))
 		want := reached(tree, withoutJSON(p))
 
-		out, err := (&JQ{"." + text}).Apply(ctx, v)
+		out, err := (&JQ{Program: "." + text}).Apply(ctx, v)
 		if err != nil {
 			t.Fatalf("jq .%s of %s: %v", text, doc, err)
 		}
@@ -280,7 +280,7 @@ func TestPathsWorkEverywhere(t *testing.T) {
 			t.Fatalf("path %s of %s:\n%s", text, doc, d)
 		}
 		// What is printed has the same value without any string entered by us.
-		out, err = (&JQ{at.at.JQ()}).Apply(ctx, v)
+		out, err = (&JQ{Program: at.at.JQ()}).Apply(ctx, v)
 		if err != nil {
 			t.Fatalf("path %s was said to be at %s of %s: %v", text, at.at, doc, err)
 		}
@@ -327,7 +327,7 @@ func TestTryNeverFails(t *testing.T) {
 		for i := range all {
 			all[i].Try = true
 		}
-		if _, err := (&JQ{all.JQ()}).Apply(ctx, v); err != nil {
+		if _, err := (&JQ{Program: all.JQ()}).Apply(ctx, v); err != nil {
 			t.Fatalf("jq %s of %s: %v", all.JQ(), doc, err)
 		}
 		at, err := narrow(ctx, v, p)
@@ -336,7 +336,7 @@ func TestTryNeverFails(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (&JQ{at.at.JQ()}).Apply(ctx, v); err != nil {
+		if _, err := (&JQ{Program: at.at.JQ()}).Apply(ctx, v); err != nil {
 			t.Fatalf("path %s was said to be at %s of %s: %v", p, at.at, doc, err)
 		}
 		if _, err := narrow(ctx, v, at.at); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"rlmproxy/pipeline/jq"
 	"rlmproxy/pipeline/show"
 )
 
@@ -17,7 +18,7 @@ func jsonCalls(v Value, id string) []string {
 		return []string{explore}
 	}
 	if list, ok := mainListing(v, root); ok {
-		if program := listProgram(list); program != "" && compiles(program) {
+		if program := listProgram(list); program != "" && jq.Compiles(program) {
 			return []string{call("proxy_filter", id, "jq", show.Quote(program)), explore}
 		}
 		return []string{explore}

@@ -144,7 +144,7 @@ func TestOutlinePathsWork(t *testing.T) {
 			if _, err := (&Project{Fields: []string{p}}).Apply(ctx, in); err != nil {
 				t.Errorf("fields %s: %v", p, err)
 			}
-			if v, err := (&JQ{"." + p}).Apply(ctx, in); err != nil || len(v.Data) == 0 && !strings.Contains(p, "?") {
+			if v, err := (&JQ{Program: "." + p}).Apply(ctx, in); err != nil || len(v.Data) == 0 && !strings.Contains(p, "?") {
 				t.Errorf("jq .%s: %s, %v", p, v.Data, err)
 			}
 			if _, err := (&Outline{Path: p}).Apply(ctx, in); err != nil {
@@ -212,7 +212,7 @@ func TestHostile(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		v := Recognise([]byte(doc), nil)
 		for _, s := range []Stage{&Project{Fields: []string{"a.b", "[]"}}, &Project{Exclude: []string{"a.a"}}, &Slice{Offset: 1, Limit: 2}, &Format{}, &Format{"table"}, &Format{"text"},
-			&Search{Pattern: "x+y?"}, &Search{Pattern: "x", Mode: "bm25"}, &Search{Pattern: "xyz", Mode: "fuzzy"}, &Search{Pattern: "é", Mode: "context"}, &Outline{}, &Outline{MaxDepth: 1000}, &JQ{".."}} {
+			&Search{Pattern: "x+y?"}, &Search{Pattern: "x", Mode: "bm25"}, &Search{Pattern: "xyz", Mode: "fuzzy"}, &Search{Pattern: "é", Mode: "context"}, &Outline{}, &Outline{MaxDepth: 1000}, &JQ{Program: ".."}} {
 			if _, err := s.Apply(ctx, v); ctx.Err() != nil {
 				t.Fatalf("%s on %s: %v", s, name, err)
 			}

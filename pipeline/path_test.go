@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"rlmproxy/pipeline/jq"
 )
 
 func TestParsePath(t *testing.T) {
@@ -108,7 +110,7 @@ func TestPathReadsBack(t *testing.T) {
 		if d := cmp.Diff(p, got); d != "" {
 			t.Fatal(d)
 		}
-		if !compiles(p.JQ()) {
+		if !jq.Compiles(p.JQ()) {
 			t.Fatalf("jq does not take %s", p.JQ())
 		}
 	})

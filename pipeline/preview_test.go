@@ -227,7 +227,7 @@ func TestNextCallsWork(t *testing.T) {
 				t.Fatalf("%s: %v", c, err)
 			}
 			if got.JQ != "" {
-				if _, err := (&JQ{got.JQ}).Apply(context.Background(), v); err != nil {
+				if _, err := (&JQ{Program: got.JQ}).Apply(context.Background(), v); err != nil {
 					t.Fatalf("%s: %v", c, err)
 				}
 			}

@@ -172,7 +172,7 @@ func (r *rules) call(c string) {
 		}
 	case "proxy_filter":
 		if a.JQ != "" { // on a table
-			if out, err := (&JQ{a.JQ}).Apply(ctx, v); err != nil || len(out.Data) == 0 {
+			if out, err := (&JQ{Program: a.JQ}).Apply(ctx, v); err != nil || len(out.Data) == 0 {
 				t.Fatalf("%s: %s, %v", c, out.Data, err)
 			}
 			return

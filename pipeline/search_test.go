@@ -129,7 +129,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	big := Recognise([]byte("["+strings.Repeat(`{"a":1},`, 5000)+`{}]`), nil)
-	for _, s := range []Stage{&Project{Fields: []string{"a"}}, &Slice{Offset: 1}, &Format{"table"}, &Search{Pattern: "a"}, &Search{Pattern: "a", Mode: "bm25"}, &Outline{}, &JQ{"."}} {
+	for _, s := range []Stage{&Project{Fields: []string{"a"}}, &Slice{Offset: 1}, &Format{"table"}, &Search{Pattern: "a"}, &Search{Pattern: "a", Mode: "bm25"}, &Outline{}, &JQ{Program: "."}} {
 		if _, err := s.Apply(ctx, big); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", s, err)
 		}

@@ -57,6 +57,7 @@ type Value struct {
 	// Items are in Data, of Total in what Data came from.
 	Items, Total int
 	Memo         Memo   // derived from exactly these bytes; nil builds each time
+	Key          string // names exactly these bytes among an agent's documents, for processes that keep trees; or empty
 	Note         string // one line for the agent, or empty
 }
 

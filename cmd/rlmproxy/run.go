@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"rlmproxy/config"
+	"rlmproxy/pipeline/jq"
 )
 
 // Exit codes.
@@ -113,7 +114,7 @@ func (c *cli) root() *cobra.Command {
 		return &usageError{err, cmd.CommandPath() + " --help lists the flags"}
 	})
 	c.settings(root)
-	root.AddCommand(c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.toolsCommand(), c.callCommand(), c.versionCommand())
+	root.AddCommand(c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.toolsCommand(), c.callCommand(), c.versionCommand(), c.jqWorkerCommand())
 	return root
 }
 
@@ -137,6 +138,20 @@ func (c *cli) versionCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(c.stdout, "rlmproxy", version())
 			return err
+		},
+	}
+}
+
+// jqWorkerCommand is what [jq.Pool] starts.
+func (c *cli) jqWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "jq-worker",
+		Short:  "Run jq programs for a proxy, which starts this",
+		Hidden: true,
+		Args:   noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			os.Exit(jq.Worker(c.stdin, c.stdout))
+			return nil
 		},
 	}
 }

@@ -19,12 +19,14 @@ import (
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
+	"rlmproxy/pipeline/jq"
 )
 
 // A stack is the whole proxy, running.
 type stack struct {
 	server *middleware.Server
 	store  *cache.Store
+	jq     *jq.Pool
 	ups    []*upstream.Upstream
 	names  []string // of ups
 }
@@ -86,7 +88,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if err != nil {
 		return nil, err
 	}
-	s := &stack{store: store}
+	s := &stack{store: store, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger})}
 	var server atomic.Pointer[middleware.Server]
 	changed := func() {
 		if s := server.Load(); s != nil { // before that there is no client to tell
@@ -105,6 +107,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		CallTimeout:   p.CallTimeout,
 		QueryTimeout:  p.JQTimeout,
 		SearchTimeout: p.SearchTimeout,
+		JQ:            s.jq,
 		MaxLineBytes:  int64(p.MaxLineBytes),
 		Version:       version(),
 		Logger:        logger,
@@ -173,12 +176,13 @@ func served(sc config.Server, up *upstream.Upstream) middleware.Upstream {
 	}
 }
 
-// close ends all servers at once and returns when their processes have ended.
+// close ends all servers and workers at once and returns when their processes have ended.
 func (s *stack) close() {
 	var wg sync.WaitGroup
 	for _, up := range s.ups {
 		wg.Go(up.Close)
 	}
+	wg.Go(s.jq.Close)
 	wg.Wait()
 	s.store.Close()
 }

@@ -1,4 +1,4 @@
-package pipeline
+package jq
 
 import (
 	"fmt"
@@ -28,8 +28,8 @@ func syntaxError(source string, offset int, what string, cause error) *Error {
 		before = append([]rune("…"), before[len(before)-59:]...)
 	}
 	shown := strings.ReplaceAll(string(before)+after, "\t", " ")
-	text := fmt.Sprintf("jq: %s\n    %s\n    %s^", show.Clip(what, 200), shown, strings.Repeat(" ", len(before)))
-	return &Error{Code: BadJQ, Text: text, Hint: slipHint(source), Err: cause}
+	text := fmt.Sprintf("jq: %s\n    %s\n    %s^", show.ClipBytes(what, 200), shown, strings.Repeat(" ", len(before)))
+	return &Error{Code: Bad, Text: text, Hint: slipHint(source), Err: cause}
 }
 
 // A slip is a common mistake and its correction.
@@ -49,12 +49,20 @@ var slips = []slip{
 	{regexp.MustCompile(`===`), func(s string) string { return strings.ReplaceAll(s, "===", "==") }, "== compares"},
 }
 
+// fixJSONPath writes $.items[*]['user'].id as .items[]["user"].id.
 func fixJSONPath(s string) string {
-	p, err := ParsePath(strings.TrimSpace(s))
-	if err != nil {
-		return s
+	s = strings.TrimPrefix(strings.TrimSpace(s), "$")
+	s = strings.NewReplacer("[*]", "[]", ".*", "[]", "['", `["`, "']", `"]`).Replace(s)
+	if before, key, deep := strings.Cut(s, ".."); deep {
+		if before == "" {
+			before = "."
+		}
+		return before + " | .. | ." + key + "? // empty"
 	}
-	return p.JQ()
+	if s == "" || s[0] != '.' {
+		s = "." + s
+	}
+	return s
 }
 
 var dashed = regexp.MustCompile(`\.([A-Za-z_]\w*-[\w-]*)`)
@@ -71,34 +79,9 @@ func slipHint(source string) string {
 		if !s.found.MatchString(source) {
 			continue
 		}
-		if fixed := s.fix(source); fixed != source && compiles(fixed) {
+		if fixed := s.fix(source); fixed != source && Compiles(fixed) {
 			return s.why + ": " + fixed
 		}
 	}
 	return "proxy_explore shows which fields exist; a program looks like .items[] | {name, id}"
-}
-
-// runtimeError explains a program that failed on this data.
-func runtimeError(err error, tree any) *Error {
-	msg := show.Clip(strings.ToValidUTF8(err.Error(), "�"), 300)
-	e := &Error{Code: BadJQ, Text: "jq: " + msg, Err: err}
-	_, list := tree.([]any)
-	_, text := tree.(string)
-	switch {
-	case text && strings.Contains(msg, "but got: string"), text && strings.Contains(msg, "cannot iterate over: string"):
-		e.Hint = `the document is text, one string: split("\n") | map(select(test("error")))`
-	case list && strings.Contains(msg, "expected an object but got: array"):
-		e.Hint = "an array needs [] before a field; the document is one: .[] | …"
-	case strings.Contains(msg, "cannot iterate over: null"):
-		e.Hint = "that field is missing here; []? and .field[]? skip what is not there"
-	case strings.Contains(msg, "cannot iterate over"):
-		e.Hint = "[] needs an array or object; []? skips others"
-	case strings.Contains(msg, "expected an object"), strings.Contains(msg, "expected an array"):
-		e.Hint = ".field? skips values of another type; proxy_explore shows the types"
-	case strings.Contains(msg, "cannot be matched"), strings.Contains(msg, "cannot be applied to"):
-		e.Hint = `a field may be null or a number: (.field // "" | tostring) is a string`
-	default:
-		e.Hint = "proxy_explore shows fields and types"
-	}
-	return e
 }

@@ -1,65 +1,16 @@
-package pipeline
+package jq
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"math/big"
+	"rlmproxy/pipeline/show"
 	"slices"
 	"strconv"
-
-	"rlmproxy/pipeline/show"
+	"unicode/utf8"
 )
-
-// parseTree decodes in as gojq wants it, numbers as they are spelt. The size
-// is an estimate: maps and boxed values take about six times the text.
-func parseTree(ctx context.Context, in Value) (any, int64, error) {
-	size := 6 * int64(len(in.Data))
-	if in.Kind == JSON {
-		tree, err := decodeTree(in.Data)
-		return tree, size, err
-	}
-	list := []any{}
-	t := ticker{ctx: ctx}
-	for line := range records(in.Data) {
-		v, err := decodeTree(line)
-		if err == nil {
-			err = t.err()
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		list = append(list, v)
-	}
-	return list, size, nil
-}
-
-// textTree is the records of CSV and TSV, and any other text as a string. It
-// is built behind a memo, so it does not ask for the records there.
-func textTree(ctx context.Context, in Value) (any, int64, error) {
-	if sep := csvSeparator(in); sep != 0 {
-		records, err := readCSV(ctx, in.Data, sep)
-		if err != nil {
-			return nil, 0, err
-		}
-		return parseTree(ctx, records)
-	}
-	s := utf8Text(in.Data)
-	return s, int64(len(s)), nil
-}
-
-func decodeTree(data []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("parse document: %w", err)
-	}
-	return v, nil
-}
 
 // cloneTree copies what gojq may write to: containers, not scalars.
 func cloneTree(v any) any {
@@ -89,7 +40,7 @@ func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 			Hint: "flatten it, or put out less"}
 	}
 	if len(dst) > maxOutputBytes {
-		return nil, &Error{Code: LimitMemory, Text: "jq: the result is larger than 32 MiB", Hint: "select fewer records or fields"}
+		return nil, tooLong()
 	}
 	switch v := v.(type) {
 	case nil:
@@ -112,6 +63,9 @@ func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 		}
 		return strconv.AppendFloat(dst, v, 'f', -1, 64), nil
 	case string:
+		if len(v) > maxOutputBytes {
+			return nil, tooLong()
+		}
 		return appendString(dst, v), nil
 	case []any:
 		dst = append(dst, '[')
@@ -138,4 +92,51 @@ func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 		return append(dst, '}'), nil
 	}
 	return nil, fmt.Errorf("jq: result of type %T", v)
+}
+
+func tooLong() *Error {
+	return &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the result is larger than %d MiB", maxOutputBytes>>20), Hint: "select fewer records or fields"}
+}
+
+// appendString writes s as JSON, and as encoding/json does without the escapes
+// for HTML.
+func appendString(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	from := 0 // of what is written as it is
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		r, size := rune(c), 1
+		if c >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(s[i:])
+			if (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
+				i += size
+				continue
+			}
+		}
+		dst = append(dst, s[from:i]...)
+		i += size
+		from = i
+		switch r {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, `\n`...)
+		case '\r':
+			dst = append(dst, `\r`...)
+		case '\t':
+			dst = append(dst, `\t`...)
+		case '\b':
+			dst = append(dst, `\b`...)
+		case '\f':
+			dst = append(dst, `\f`...)
+		default:
+			dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+		}
+	}
+	return append(append(dst, s[from:]...), '"')
 }

@@ -1,7 +1,6 @@
-package pipeline
+package jq
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -12,50 +11,45 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
-const (
-	maxProgramDepth = 200
+// maxBuildSteps bounds the instructions of a program that can nest a value in
+// itself, where a stack that overflows would end more than a worker. One level
+// takes four at least, and gojq's functions recurse through levels on a stack
+// that may reach 512 MiB, which some two million levels fill. It lets reduce
+// run over 200,000 records.
+const maxBuildSteps = 4_000_000
 
-	// maxBuildSteps bounds the instructions of a program that can nest a
-	// value in itself. One level takes four at least, and gojq's functions
-	// recurse through levels on a stack that may reach 512 MiB, which some
-	// two million levels fill. It lets reduce run over 200,000 records.
-	maxBuildSteps = 4_000_000
-)
-
-// A stepContext is asked for Done before each instruction, which makes it a
-// counter of them. It belongs to one goroutine.
-type stepContext struct {
-	context.Context
-	left int // negative: no limit
-	err  error
+// A program is compiled and may run many times.
+type program struct {
+	source string
+	code   *gojq.Code
+	writes bool // it may write to its input, see [traits]
+	builds bool // it may nest without limit, see [traits]
 }
 
-var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
-
-func (c *stepContext) Done() <-chan struct{} {
-	if c.left > 0 {
-		c.left--
-	}
-	if c.left == 0 {
-		c.err = &Error{Code: LimitTime, Text: fmt.Sprintf("jq: stopped after %s steps, the limit for reduce, foreach, recursion and paths built by programs", show.Count(maxBuildSteps)),
-			Hint: "use map, select, group_by, add or length, which have no such limit"}
-		return closed
-	}
-	return c.Context.Done()
+// Check is an [*Error] with code bad_jq for a program that does not compile.
+func Check(source string) error {
+	_, err := compile(source)
+	return err
 }
 
-func (c *stepContext) Err() error {
-	if c.err != nil {
-		return c.err
+// Compiles reports whether source is a program.
+func Compiles(source string) bool {
+	if len(source) > maxProgramBytes || nestsBeyond(source, maxProgramDepth) >= 0 {
+		return false
 	}
-	return c.Context.Err()
+	query, err := gojq.Parse(source)
+	if err != nil {
+		return false
+	}
+	_, err = gojq.Compile(query)
+	return err == nil
 }
 
-// compileJQ parses and compiles source, after what the parser itself would
+// compile parses and compiles source, after what the parser itself would
 // not survive was refused.
-func compileJQ(source string) (*jqProgram, error) {
-	if len(source) > maxProgramBytes {
-		return nil, &Error{Code: BadJQ, Text: fmt.Sprintf("jq: program of %s bytes; %s are allowed", show.Count(len(source)), show.Count(maxProgramBytes))}
+func compile(source string) (*program, error) {
+	if err := checkSize(source); err != nil {
+		return nil, err
 	}
 	if at := nestsBeyond(source, maxProgramDepth); at >= 0 {
 		return nil, syntaxError(source, at, fmt.Sprintf("program nests deeper than %d levels", maxProgramDepth), nil)
@@ -70,11 +64,19 @@ func compileJQ(source string) (*jqProgram, error) {
 	}
 	code, err := gojq.Compile(query)
 	if err != nil {
-		return nil, &Error{Code: BadJQ, Text: "jq: " + show.Clip(err.Error(), 300), Hint: slipHint(source), Err: err}
+		return nil, &Error{Code: Bad, Text: "jq: " + show.ClipBytes(err.Error(), 300), Hint: slipHint(source), Err: err}
 	}
-	p := &jqProgram{code: code}
+	p := &program{source: source, code: code}
 	p.writes, p.builds = traits(query)
 	return p, nil
+}
+
+func checkSize(source string) error {
+	if len(source) <= maxProgramBytes {
+		return nil
+	}
+	return &Error{Code: Bad, Text: fmt.Sprintf("jq: program of %s bytes; %s are allowed", show.Count(len(source)), show.Count(maxProgramBytes)),
+		Hint: "a program looks like .items[] | {name, id}"}
 }
 
 // nestsBeyond returns where the brackets of source open more than limit
@@ -150,15 +152,4 @@ func traits(q *gojq.Query) (writes, builds bool) {
 	}
 	walk(reflect.ValueOf(q))
 	return writes, builds
-}
-
-// compiles reports whether a corrected program would run. It does not ask
-// compileJQ, whose error would ask for a correction again.
-func compiles(source string) bool {
-	query, err := gojq.Parse(source)
-	if err != nil {
-		return false
-	}
-	_, err = gojq.Compile(query)
-	return err == nil
 }

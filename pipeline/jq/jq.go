@@ -1,0 +1,80 @@
+// Package jq runs jq programs of strangers over documents of strangers.
+//
+//	Query → Pool → a free worker process → Output
+//	                  key → parsed tree, kept for the next program
+//
+// gojq is the interpreter. A program may take any time and memory, and may
+// overflow the stack, which no Go program survives; so it runs in a worker, a
+// process of the same binary that has a ceiling of memory and is killed at the
+// deadline. What a program does costs its own query and, at worst, the trees
+// of its worker, which are parsed again from the raw bytes. [Eval] is the same
+// interpreter without a process, under tighter limits.
+//
+// Integers of any size and numbers that a program does not compute with keep
+// their spelling. The keys of objects come out sorted, as gojq has no order of
+// its own. Sizes are bytes.
+package jq
+
+import (
+	"context"
+	"errors"
+)
+
+// A Kind says how a document is read.
+type Kind byte
+
+const (
+	Text  Kind = iota // one string, as with jq -Rs
+	JSON              // one value
+	Lines             // JSON Lines: an array of them
+)
+
+const (
+	maxProgramBytes = 10_000
+	maxProgramDepth = 200
+	maxOutputs      = 100_000
+	maxOutputBytes  = 32 << 20
+
+	// maxDepth bounds the nesting of documents and outputs. Below it,
+	// recursion over either is safe.
+	maxDepth = 1000
+)
+
+// An Output is what a program put out: N values, a line each.
+type Output struct {
+	Data []byte
+	N    int
+}
+
+// The codes of an [Error].
+const (
+	Bad         = "bad_jq"       // the program does not parse, or fails on this data
+	LimitTime   = "limit_time"   // it was stopped for the time it took
+	LimitMemory = "limit_memory" // or for the memory, or the size of its output
+)
+
+// An Error is a failure that whoever wrote the program can repair.
+type Error struct {
+	Code string
+	Text string // what was wrong, and where; may have several lines
+	Hint string // what to send instead, or empty
+	Err  error  // the cause, or nil
+}
+
+func (e *Error) Error() string {
+	if e.Hint == "" {
+		return e.Text
+	}
+	return e.Text + "\nhint: " + e.Hint
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ended turns an expired deadline into an Error and leaves other errors be.
+func ended(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &Error{Code: LimitTime, Text: "jq: the time limit passed before the program was done",
+		Hint: "narrow first: select fewer records or fields, then compute", Err: err}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package jq
+
+const raceDetector = true
