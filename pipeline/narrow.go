@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"rlmproxy/pipeline/show"
 	"slices"
 )
 
@@ -205,7 +206,7 @@ func (t *trier) walk(value []byte, i int) {
 		n := 0
 		for _, r := range unquote(bytes.TrimSpace(value)) {
 			if n == s.Index {
-				char = appendString(nil, string(r))
+				char = show.AppendQuote(nil, string(r))
 				break
 			}
 			n++

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"rlmproxy/bench/corpus"
+	"rlmproxy/pipeline/show"
 )
 
 func TestNarrow(t *testing.T) {
@@ -364,7 +365,7 @@ func TestNarrowErrors(t *testing.T) {
 func TestHostileStrings(t *testing.T) {
 	inner := []byte(`{"a":1,"b":2}`)
 	for range 12 {
-		inner = appendString(nil, string(inner))
+		inner = show.AppendQuote(nil, string(inner))
 		inner = append(append(bytes.Repeat([]byte{'['}, 900), inner...), bytes.Repeat([]byte{']'}, 900)...)
 	}
 	v := Recognise(inner, nil)

@@ -9,7 +9,6 @@ import (
 	"rlmproxy/pipeline/show"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 )
 
 // cloneTree copies what gojq may write to: containers, not scalars.
@@ -66,7 +65,7 @@ func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 		if len(v) > maxOutputBytes {
 			return nil, tooLong()
 		}
-		return appendString(dst, v), nil
+		return show.AppendQuote(dst, v), nil
 	case []any:
 		dst = append(dst, '[')
 		for i, e := range v {
@@ -84,7 +83,7 @@ func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendString(dst, k), ':')
+			dst = append(show.AppendQuote(dst, k), ':')
 			if dst, err = appendTree(dst, v[k], depth+1); err != nil {
 				return nil, err
 			}
@@ -96,47 +95,4 @@ func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 
 func tooLong() *Error {
 	return &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the result is larger than %d MiB", maxOutputBytes>>20), Hint: "select fewer records or fields"}
-}
-
-// appendString writes s as JSON, and as encoding/json does without the escapes
-// for HTML.
-func appendString(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	from := 0 // of what is written as it is
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		r, size := rune(c), 1
-		if c >= utf8.RuneSelf {
-			r, size = utf8.DecodeRuneInString(s[i:])
-			if (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
-				i += size
-				continue
-			}
-		}
-		dst = append(dst, s[from:i]...)
-		i += size
-		from = i
-		switch r {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, `\n`...)
-		case '\r':
-			dst = append(dst, `\r`...)
-		case '\t':
-			dst = append(dst, `\t`...)
-		case '\b':
-			dst = append(dst, `\b`...)
-		case '\f':
-			dst = append(dst, `\f`...)
-		default:
-			dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15])
-		}
-	}
-	return append(append(dst, s[from:]...), '"')
 }

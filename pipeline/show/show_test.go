@@ -2,9 +2,12 @@ package show
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"pgregory.net/rapid"
 )
 
 func TestShow(t *testing.T) {
@@ -41,6 +44,25 @@ func FuzzLine(f *testing.F) {
 		}
 		if whole := Printable(strings.TrimRight(string(line), "\r\n")); s != whole && !strings.Contains(s, "…") {
 			t.Fatalf("%q of %q does not say that it is cut", s, line)
+		}
+	})
+}
+
+// TestQuoteReference compares with encoding/json.
+func TestQuoteReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.OneOf(rapid.String(),
+			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
+			rapid.Map(rapid.SliceOf(rapid.SampledFrom([]string{"a", "\"", "\\", "\n", "\b", "\f", "\t", "\r", "\x00", "\x1f", "\x7f", "<", "é", "😀", "\u2028", "\u2029", "\ufffd", "\xe2\x80", "\xed\xa0\x80", "\xff"})), func(l []string) string { return strings.Join(l, "") }),
+		).Draw(t, "s")
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(s); err != nil {
+			t.Fatal(err)
+		}
+		if got := Quote(s) + "\n"; got != want.String() {
+			t.Fatalf("%q is %s, want %s", s, got, want.String())
 		}
 	})
 }
