@@ -170,7 +170,7 @@ func TestAbuse(t *testing.T) {
 			t.Logf("%v: %v, %.100v", took.Round(time.Millisecond), code(err), err)
 			if err == nil {
 				t.Errorf("put out %d bytes", len(out.Data))
-			} else if !strings.Contains(tt.codes, code(err)) {
+			} else if !strings.Contains(tt.codes+LimitTime, code(err)) { // a busy machine may take longer
 				t.Errorf("%v, want %s", err, tt.codes)
 			}
 			if took > deadline+500*time.Millisecond {
