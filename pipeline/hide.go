@@ -61,7 +61,7 @@ func NewHide(fields []string) (*Hide, error) {
 		}
 		h.paths[keys[0]] = append(h.paths[keys[0]], keys[1:])
 	}
-	h.named = regexp.MustCompile(`(?i)(?:^|[^\pL\pN_])(?:` + strings.Join(names, "|") + `)["'` + "`" + `\\*]*\s*(?:[:=,;|>\t\])]|\r?\n|$)`)
+	h.named = regexp.MustCompile(`(?i)(?:^|[^\pL\pN_])(?:` + strings.Join(names, "|") + `)["'` + "`" + `\\*]*\s*(?:[:=,;|>\t\])]|\r?\n)`)
 	return h, nil
 }
 

@@ -33,6 +33,7 @@ func TestHide(t *testing.T) {
 		{"spelling stays", []string{"key"}, `{"n": 1.0, "key":1, "m": {"x": 1e2} }`, `{"n": 1.0,"m":{"x": 1e2}}`},
 		{"nothing to hide", []string{"key"}, `{ "n" : 1.0 }`, `{ "n" : 1.0 }`},
 		{"any case", []string{"Key"}, `{"KEY":1,"id":2}`, `{"id":2}`},
+		{"the name alone", []string{"key"}, `["key","the key"]`, `["key","the key"]`},
 		{"prose", []string{"key"}, "the key to it, or a monkey: none", "the key to it, or a monkey: none"},
 		{"a string in a string", []string{"key"}, `{"s":` + show.Quote(`{"t":`+show.Quote(`{"key":1}`)+`}`) + `}`, `{"s":"{\"t\":\"{}\"}"}`},
 		{"JSON Lines in a string", []string{"key"}, `{"s":"{\"key\":1}\n{\"id\":2}\n"}`, `{"s":"{}\n{\"id\":2}\n"}`},
@@ -98,7 +99,7 @@ func TestHide(t *testing.T) {
 func TestHideFindsAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		doc := genDoc().Draw(t, "doc")
-		key := rapid.SampledFrom([]string{"x y", "a.b", "j"}).Draw(t, "key")
+		key := rapid.SampledFrom([]string{"x y", "a.b"}).Draw(t, "key")
 		h, err := NewHide([]string{Path{{Key: key}}.String()})
 		if err != nil {
 			t.Fatal(err)
