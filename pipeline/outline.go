@@ -52,7 +52,10 @@ func (o *Outline) Apply(ctx context.Context, in Value) (Value, error) {
 		if err = e; ok {
 			fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(v.Value, rows), show.Count(len(v.Data)))
 			v.Value = rows
-			err = d.paths(v)
+			var root *shape
+			if root, err = survey(ctx, rows, depth); err == nil {
+				d.paths(v, root)
+			}
 		}
 	} else if v.Kind == Text {
 		err = outlineText(ctx, &d.out, v.Value)
@@ -90,15 +93,12 @@ func (d *describer) json(v place) error {
 	default:
 		fmt.Fprintf(&d.out, "%s, %s bytes\n", describeRoot(v.Value, root), show.Count(len(v.Data)))
 	}
-	return d.paths(v)
+	d.paths(v, root)
+	return nil
 }
 
-// paths writes a line for each path below v, and a record.
-func (d *describer) paths(v place) error {
-	top, err := survey(d.ctx, v.Value, d.depth)
-	if err != nil {
-		return err
-	}
+// paths writes a line for each path below v, whose shape is top, and a record.
+func (d *describer) paths(v place, top *shape) {
 	if v.many { // the list was made here: its elements stand at v.at themselves
 		top = top.items
 	}
@@ -117,7 +117,6 @@ func (d *describer) paths(v place) error {
 		fmt.Fprintf(&d.out, "… %s paths more: give path or a smaller max_depth\n", show.Count(total-chosen))
 	}
 	sample(&d.out, v)
-	return nil
 }
 
 // describeTable is CSV or TSV with its rows.
