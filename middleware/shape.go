@@ -126,8 +126,13 @@ func (s *Server) cut(agent string, origin cache.Origin, r *result, total int, li
 	}
 	// The limit has no room for a preview. The first line alone tells the truth,
 	// if it is shorter than the result.
-	first := firstLine(id, 0, total, "")
+	line := firstLine(id, 0, total, "")
+	first := append(line[:len(line):len(line)], r.notes...)
 	n, _ := tokens.Count(first)
+	if n >= total {
+		first = line
+		n, _ = tokens.Count(first)
+	}
 	switch {
 	case n < total:
 	case r.plain != nil:
@@ -135,7 +140,6 @@ func (s *Server) cut(agent string, origin cache.Origin, r *result, total int, li
 	default:
 		return r.raw, nil
 	}
-	first = append(first, r.notes...)
 	return reply{text: first, others: r.others(), meta: r.meta, key: metaResult, isError: r.isError,
 		facts: facts{CacheID: id, Tokens: total, ShownTokens: n}}.encode()
 }
