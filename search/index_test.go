@@ -161,6 +161,7 @@ func FuzzIndex(f *testing.F) {
 			}
 			last = h.Score
 		}
+		checkHighlights(t, text, ix, query, 3)
 	})
 }
 

@@ -120,18 +120,12 @@ func appendTokens(tokens []string, chunk []byte) []string {
 		return appendPairs(tokens, string(chunk))
 	}
 	first := len(tokens)
-	for pos := 0; pos < len(chunk); {
-		r, size := decode(chunk, pos)
-		if !isWord(r) {
-			pos += size
-			continue
+	for pos := 0; ; {
+		start, end := nextPiece(chunk, pos)
+		if start == end {
+			break
 		}
-		end := pos + size
-		for end < len(chunk) && !wordBreak(chunk, end) {
-			_, size := decode(chunk, end)
-			end += size
-		}
-		tokens = append(tokens, stem(token(chunk[pos:end])))
+		tokens = append(tokens, stem(token(chunk[start:end])))
 		pos = end
 	}
 	pieces := len(tokens) - first
@@ -139,6 +133,25 @@ func appendTokens(tokens []string, chunk []byte) []string {
 		tokens = append(tokens, stem(token(chunk)))
 	}
 	return tokens
+}
+
+// nextPiece returns the first piece of a chunk at or after pos, between two word
+// breaks. It returns an empty range at the end.
+func nextPiece(chunk []byte, pos int) (start, end int) {
+	for pos < len(chunk) {
+		r, size := decode(chunk, pos)
+		end = pos + size
+		if !isWord(r) {
+			pos = end
+			continue
+		}
+		for end < len(chunk) && !wordBreak(chunk, end) {
+			_, size := decode(chunk, end)
+			end += size
+		}
+		return pos, end
+	}
+	return pos, pos
 }
 
 // appendPairs appends each character of s and each two neighbours.
