@@ -24,6 +24,8 @@ func TestPassages(t *testing.T) {
 		{"definitions", []string{"func a() {\n" + strings.Repeat(item, 25) + "}\n", "func b() {\n" + strings.Repeat(item, 25) + "}\n"}},
 		{"long block", []string{strings.Repeat("12345678\n", 133), strings.Repeat("12345678\n", 20)}},
 		{"margin", []string{"a:\n" + strings.Repeat("  b\n", 199), "c:\n" + strings.Repeat("  b\n", 200)}},
+		{"methods", []string{"class A {\n" + method("a") + method("b") + method("c") + "}\n", "class B {\n" + method("d") + "}\n"}},
+		{"many methods", []string{"class A {\n" + strings.Repeat(method("a"), 3), method("a"), method("a")}},
 		{"long line", []string{strings.Repeat("1234567 ", 150), strings.Repeat("1234567 ", 10)}},
 		{"json", []string{strings.Repeat("1234567,", 150), strings.Repeat("1234567,", 10)}},
 		{"no breaks", []string{strings.Repeat("é", 600), strings.Repeat("é", 10)}},
@@ -40,6 +42,11 @@ func TestPassages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// method is one with its comment, which leads to it.
+func method(name string) string {
+	return "  /**\n   * " + strings.Repeat("What it does. ", 20) + "\n   */\n  " + name + "(x: number): string {\n    return x;\n  }\n"
 }
 
 // checkPassages holds Passages to its promises.

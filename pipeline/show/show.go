@@ -31,6 +31,8 @@ func Plural(n int, unit string) string {
 		switch {
 		case unit == "matches":
 			unit = "match"
+		case strings.HasSuffix(unit, "ies"): // entries
+			unit = unit[:len(unit)-3] + "y"
 		case len(unit) > 1 && unit[len(unit)-1] == 's':
 			unit = unit[:len(unit)-1]
 		}
