@@ -35,6 +35,6 @@ func (s *Server) proxyTools() []string {
 			`"pattern":{"type":"string"},"mode":{"enum":["regex","bm25","fuzzy","context"],"default":"regex"},`+
 				`"max_results":{"type":"integer"},"context_lines":{"type":"integer"},"case_insensitive":{"type":"boolean"},`+
 				`"threshold":{"type":"number","default":0.7},"top_k":{"type":"integer","default":5},`+
-				`"context_type":{"enum":["paragraph","section","sentence","lines"]},`+narrowSchema),
+				`"context_type":{"enum":["paragraph","section","sentence","lines","record"]},`+narrowSchema),
 	}
 }

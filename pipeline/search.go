@@ -16,21 +16,23 @@ var _ Stage = (*Search)(nil)
 // [Stage]; what comes out is text.
 //
 //	regex    RE2, matched line by line; first matches first
-//	bm25     passages ranked by the words of the pattern, best first
+//	bm25     records, rows, entries or passages ranked by the words of the
+//	         pattern, best first, with what of them matched
 //	fuzzy    words spelt like the pattern, best first
 //	context  regex, each match with the paragraph, section, … around it
 //
 // JSON is searched as indented text, one value a line, and each hit tells
-// its path. Passages of JSON are the records of its largest array.
+// its path. Ranked are objects in arrays and the values of objects; what is too
+// large to be one hit is divided further.
 type Search struct {
 	Pattern         string
 	Mode            string  // "regex", "bm25", "fuzzy" or "context"; empty means "regex"
 	MaxResults      int     // hits shown; 0 means 20
-	ContextLines    int     // lines around each hit of regex and fuzzy
+	ContextLines    int     // lines of text around each hit
 	CaseInsensitive bool    // regex and context
 	Threshold       float64 // least similarity for fuzzy, up to 1; 0 means 0.7
 	TopK            int     // passages shown by bm25; 0 means 5
-	ContextType     string  // "paragraph", "section", "sentence" or "lines"; empty means "paragraph"
+	ContextType     string  // "paragraph", "section", "sentence", "lines" or "record"; empty means "paragraph"
 }
 
 const (
@@ -98,8 +100,8 @@ func (s *Search) defaults() error {
 			*n.value = n.zero
 		}
 	}
-	if _, err := search.ParseUnit(s.ContextType); err != nil {
-		return badArguments(`"context_type" is paragraph, section, sentence or lines`, "unknown context_type %s", show.Quote(show.Clip(s.ContextType, 40)))
+	if _, err := search.ParseUnit(s.ContextType); err != nil && s.ContextType != "record" {
+		return badArguments(`"context_type" is paragraph, section, sentence, lines or record`, "unknown context_type %s", show.Quote(show.Clip(s.ContextType, 40)))
 	}
 	return nil
 }
@@ -153,14 +155,9 @@ func (s *Search) matches(ctx context.Context, in Value) (Value, error) {
 	fmt.Fprintf(&p.b, "%s, %s shown\n", head, show.Count(len(hits)))
 	switch s.Mode {
 	case "context":
-		unit, _ := search.ParseUnit(s.ContextType)
-		lines := s.ContextLines
-		if unit == search.Lines && lines == 0 {
-			lines = 3
-		}
-		spans := search.Expand(view.text, hits, unit, lines)
-		if view.isJSON && unit != search.Lines {
-			spans = view.objects(hits, unit)
+		spans, err := s.contexts(ctx, in, view, hits)
+		if err != nil {
+			return Value{}, err
 		}
 		p.spans(spans)
 	case "fuzzy":

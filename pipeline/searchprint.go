@@ -11,11 +11,10 @@ import (
 )
 
 const (
-	windowBytes  = 240  // of a long line, around its first match
-	maxSpanLines = 60   // of one context, shown whole
-	nearLines    = 5    // on both sides of a match in a longer one
-	maxBlock     = 50   // lines of what a match begins, in a longer one
-	maxPassage   = 1200 // bytes of one ranked passage
+	windowBytes  = 240 // of a long line, around its first match
+	maxSpanLines = 60  // of one context, shown whole
+	nearLines    = 5   // on both sides of a match in a longer one
+	maxBlock     = 50  // lines of what a match begins, in a longer one
 )
 
 // A printer writes hits the way grep does: "12: a match", "13- context",

@@ -10,14 +10,15 @@ import (
 	"rlmproxy/search"
 )
 
-// A ranking is what bm25 searches: passages of a text, or the records of
-// JSON as they are written.
+const (
+	maxMatched  = 5   // places shown of a unit that is not shown whole
+	shortRecord = 500 // bytes of one whose matching places follow
+)
+
+// A ranking is what bm25 searches.
 type ranking struct {
 	index *search.Index
-	text  []byte
-	spans []search.Span // of records; nil for passages of text
-	base  Path          // of the array that holds the records
-	lines *search.LineTable
+	units *units
 }
 
 func (s *Search) ranked(ctx context.Context, in Value) (Value, error) {
@@ -26,126 +27,178 @@ func (s *Search) ranked(ctx context.Context, in Value) (Value, error) {
 		return Value{}, err
 	}
 	hits := r.index.Search(s.Pattern, s.TopK)
-	out := Value{Kind: Text, Unit: "passages", Items: len(hits), Total: len(hits)}
-	var b strings.Builder
+	out := Value{Kind: Text, Unit: r.units.of, Items: len(hits), Total: len(hits)}
+	p := rankPrinter{ctx: ctx, query: s.Pattern, around: s.ContextLines, units: r.units}
+	of := show.Quote(show.Clip(s.Pattern, 80))
 	if len(hits) == 0 {
-		fmt.Fprintf(&b, "0 passages for %s in %s bytes\n", show.Quote(show.Clip(s.Pattern, 80)), show.Count(len(r.text)))
-		b.WriteString(`try other words, or "mode":"fuzzy" for another spelling` + "\n")
-		out.Data = []byte(b.String())
+		fmt.Fprintf(&p.b, "0 %s for %s in %s bytes\n", r.units.of, of, show.Count(len(in.Data)))
+		p.b.WriteString(`try other words, or "mode":"fuzzy" for another spelling` + "\n")
+		out.Data = []byte(p.b.String())
 		return out, nil
 	}
-	unit := "passages"
-	if r.spans != nil {
-		unit = "records"
+	fmt.Fprintf(&p.b, "best %s for %s\n", show.Plural(len(hits), r.units.of), of)
+	if r.units.head != "" {
+		p.b.WriteString(show.Clip(show.Printable([]byte(r.units.head)), maxPassage) + "\n")
 	}
-	fmt.Fprintf(&b, "best %s for %s\n", show.Plural(len(hits), unit), show.Quote(show.Clip(s.Pattern, 80)))
 	for i, h := range hits {
-		if i > 0 {
-			b.WriteString("--\n")
+		if i > 0 && r.units.of != "rows" {
+			p.b.WriteString("--\n")
 		}
-		r.print(&b, h)
+		if err := p.print(r.units.at(h.Start), h.Score); err != nil {
+			return Value{}, err
+		}
 	}
-	out.Data = []byte(b.String())
+	out.Data = []byte(p.b.String())
 	return out, nil
 }
 
 func newRanking(ctx context.Context, in Value) (*ranking, int64, error) {
-	r := &ranking{text: in.Data}
-	var passages []search.Span
-	switch in.Kind {
-	case JSONLines:
-		r.spans = lineSpans(in.Data)
-		passages = r.spans
-	case JSON:
-		if list, base := largestArray(in.Data, nil, 6); list != nil {
-			r.base = base
-			for _, e := range elements(list) {
-				start := offsetIn(in.Data, e)
-				r.spans = append(r.spans, search.Span{Start: start, End: start + len(e)})
-			}
-			passages = r.spans
-		}
-	}
-	var size int64
-	if passages == nil {
-		// Inside of a build, the memo must not be asked again.
-		in.Memo = nil
-		v, err := viewOf(ctx, in)
-		if err != nil {
-			return nil, 0, err
-		}
-		r.text, r.lines = v.text, v.lines
-		passages = search.Passages(r.text)
-		size = int64(len(r.text)) + r.lines.SizeBytes()
-	}
-	index, err := search.NewIndex(ctx, r.text, passages)
+	document := in.Data
+	in.Memo = nil // inside of a build it must not be asked
+	u, err := unitsOf(ctx, in)
 	if err != nil {
 		return nil, 0, err
 	}
-	r.index = index
-	return r, size + index.SizeBytes() + 16*int64(len(r.spans)), nil
+	index, err := search.NewIndex(ctx, u.plain, u.spans())
+	if err != nil {
+		return nil, 0, err
+	}
+	u.plain = nil
+	return &ranking{index, u}, index.SizeBytes() + u.sizeBytes(document), nil
 }
 
-func (r *ranking) print(b *strings.Builder, h search.Hit) {
-	if r.spans == nil {
-		from, to := r.lines.Line(h.Start), r.lines.Line(max(h.End-1, h.Start))
-		text := bytes.TrimSpace(r.text[h.Start:h.End])
-		fmt.Fprintf(b, "lines %d–%d (score %.2f)\n%s\n", from, to, h.Score, show.Printable(text))
+// A rankPrinter writes units: where, score, and what of it matched.
+type rankPrinter struct {
+	ctx    context.Context
+	b      strings.Builder
+	query  string
+	around int // lines of text before and after
+	units  *units
+}
+
+func (p *rankPrinter) print(n int, score float64) error {
+	u := p.units
+	one := u.list[n]
+	raw := u.text[one.start:one.end]
+	switch one.kind {
+	case unitLines:
+		p.lines(one, score)
+	case unitPiece:
+		of := u.stringOf(one.node)
+		part := appendUnescaped(nil, of[1:len(of)-1])[int(one.start)-offsetIn(u.text, of)-1:]
+		part = bytes.TrimSpace(part[:one.end-one.start])
+		fmt.Fprintf(&p.b, "%s, %s of %s bytes (score %.2f):\n%s\n", u.path(n), show.Count(len(part)), show.Count(len(of)-2), score, show.Printable(part))
+	case unitGroup:
+		fmt.Fprintf(&p.b, "%s (score %.2f): %s\n", where(u.path(n)), score, show.Printable(u.group(one)))
+	case unitValue:
+		value := raw
+		if u.nodes[one.node].object {
+			at := skipSpace(raw, skipString(raw, 0))
+			value = raw[skipSpace(raw, at+1):]
+		}
+		return p.value(u.path(n), value, score)
+	}
+	return nil
+}
+
+// where names a place in JSON, the root too.
+func where(at Path) string {
+	if len(at) == 0 {
+		return "top level"
+	}
+	return at.String()
+}
+
+// value prints a value, and of one that must be shortened the places that
+// matched.
+func (p *rankPrinter) value(at Path, value []byte, score float64) error {
+	if short := elide(value, maxPassage); len(value) <= maxPassage || !strings.Contains(short, "…") {
+		fmt.Fprintf(&p.b, "%s (score %.2f): %s\n", where(at), score, show.Printable(short))
+		return nil
+	}
+	fmt.Fprintf(&p.b, "%s (score %.2f), %s bytes: %s\n", where(at), score, show.Count(len(value)), show.Printable(elide(value, shortRecord)))
+	plain := unescaped(value)
+	var offsets []int
+	for _, h := range search.Highlight(plain, search.Span{End: len(plain)}, p.query, 4*maxMatched) {
+		offsets = append(offsets, h.Start)
+	}
+	shown := map[string]bool{}
+	for _, path := range pathsAt(value, offsets, false) {
+		if len(shown) == maxMatched || shown[path.String()] {
+			continue
+		}
+		shown[path.String()] = true
+		leaf, err := narrow(p.ctx, Value{Kind: JSON, Data: value}, path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&p.b, "  %s: %s\n", show.Clip(path.JQ(), 200), p.leaf(leaf.Data))
+	}
+	return nil
+}
+
+// leaf is a value, cut to what is around the first match.
+func (p *rankPrinter) leaf(value []byte) string {
+	if kindOf(value) != '"' {
+		return show.Printable(elide(value, windowBytes))
+	}
+	text := []byte(unquote(value))
+	whole := search.Span{End: len(text)}
+	hits := search.Highlight(text, whole, p.query, 1)
+	around := search.Span{}
+	if len(hits) > 0 {
+		around = hits[0]
+	}
+	return `"` + strings.ReplaceAll(window(text, whole, around), "\n", `\n`) + `"`
+}
+
+// lines prints lines of text, of which a long unit shows those that matched.
+func (p *rankPrinter) lines(one unit, score float64) {
+	u := p.units
+	text := bytes.TrimRight(u.text[one.start:one.end], " \t\r\n")
+	from, to := u.lines.Line(int(one.start)), u.lines.Line(int(one.start)+max(len(text)-1, 0))
+	first, last := max(from-p.around, 1), min(to+p.around, u.lines.Len())
+	if first == last {
+		fmt.Fprintf(&p.b, "line %d (score %.2f): %s\n", from, score, p.line(first))
 		return
 	}
-	n := 0
-	for n < len(r.spans)-1 && r.spans[n].Start != h.Start {
-		n++
+	fmt.Fprintf(&p.b, "lines %d–%d (score %.2f)\n", from, to, score)
+	matched := map[int]bool{}
+	if len(text) > maxPassage {
+		for _, h := range search.Highlight(u.text, search.Span{Start: int(one.start), End: int(one.end)}, p.query, 4*maxMatched) {
+			n := u.lines.Line(h.Start)
+			for m := n - 2; m <= n+2; m++ {
+				matched[m] = true
+			}
+		}
 	}
-	at := r.base.with(Step{Kind: StepIndex, Index: n})
-	fmt.Fprintf(b, "%s (score %.2f): %s\n", at, h.Score, show.Printable(elide(r.text[h.Start:h.End], maxPassage)))
+	left := 0
+	for n := first; n <= last+1; n++ {
+		if n <= last && len(text) > maxPassage && n > from+2 && n < to && !matched[n] {
+			left++
+			continue
+		}
+		if left > 0 {
+			fmt.Fprintf(&p.b, "… %s left out …\n", show.Plural(left, "lines"))
+			left = 0
+		}
+		if n <= last {
+			p.b.WriteString(p.line(n) + "\n")
+		}
+	}
 }
 
-// lineSpans are the records of JSON Lines.
-func lineSpans(data []byte) []search.Span {
-	spans := []search.Span{}
-	for at := 0; at < len(data); {
-		end := bytes.IndexByte(data[at:], '\n')
-		if end < 0 {
-			end = len(data) - at
-		}
-		if len(bytes.TrimSpace(data[at:at+end])) > 0 {
-			spans = append(spans, search.Span{Start: at, End: at + end})
-		}
-		at += end + 1
+// line n, around what matched if it is long.
+func (p *rankPrinter) line(n int) string {
+	span := p.units.lines.Span(n)
+	if span.Len() <= maxPassage {
+		return show.Printable(p.units.text[span.Start:span.End])
 	}
-	return spans
-}
-
-// largestArray returns the array of two objects or more that is longest,
-// the outermost if they are in one another.
-func largestArray(data []byte, at Path, depth int) ([]byte, Path) {
-	var best []byte
-	var where Path
-	switch kindOf(data) {
-	case '[':
-		objects := 0
-		for _, e := range elements(data) {
-			if kindOf(e) == '{' {
-				if objects++; objects > 1 {
-					return data, at
-				}
-			}
-		}
-	case '{':
-		if depth == 0 {
-			return nil, nil
-		}
-		for key, value := range members(data) {
-			if len(value) <= len(best) || !isOpen(value) {
-				continue
-			}
-			if list, p := largestArray(value, at.with(Step{Key: unquote(key)}), depth-1); len(list) > len(best) {
-				best, where = list, p
-			}
-		}
+	around := search.Span{Start: span.Start, End: span.Start}
+	if hits := search.Highlight(p.units.text, span, p.query, 1); len(hits) > 0 {
+		around = hits[0]
 	}
-	return best, where
+	return window(p.units.text, span, around)
 }
 
 // offsetIn tells where part begins in data, which it is a slice of. Slicing

@@ -156,55 +156,6 @@ func pathsAt(text []byte, offsets []int, many bool) []Path {
 	return out
 }
 
-// objects returns what stands for a unit of text around each hit in JSON: the
-// innermost object for a paragraph, the one around that for a section, the line
-// for a sentence. Spans are in document order and do not overlap.
-func (w *view) objects(hits []search.Hit, unit search.Unit) []search.Span {
-	levels := map[search.Unit]int{search.Paragraph: 1, search.Section: 2}[unit]
-	var spans []search.Span
-	for _, h := range hits {
-		from, to := h.Line, h.Line
-		for range levels {
-			from, to = w.object(from, to)
-		}
-		span := search.Span{Start: w.lines.Span(from).Start, End: w.lines.Span(to).End}
-		if n := len(spans); n > 0 && span.Start < spans[n-1].End {
-			last := &spans[n-1]
-			last.Start, last.End = min(last.Start, span.Start), max(last.End, span.End)
-			continue
-		}
-		spans = append(spans, span)
-	}
-	return spans
-}
-
-// object returns the lines of the object around the lines from to to, by their
-// indentation, or from and to themselves at the top.
-func (w *view) object(from, to int) (first, last int) {
-	const far = 20_000 // lines; an object that is larger is no context
-	for n := from - 1; n >= 1 && from-n < far; n-- {
-		span := w.lines.Span(n)
-		line := w.text[span.Start:span.End]
-		if indent(line) >= w.indentOf(from) || len(line) == 0 || line[len(line)-1] != '{' {
-			continue
-		}
-		for m := to + 1; m <= w.lines.Len() && m-to < far; m++ {
-			if w.indentOf(m) <= indent(line) {
-				return n, m
-			}
-		}
-		break
-	}
-	return from, to
-}
-
-func (w *view) indentOf(n int) int {
-	span := w.lines.Span(n)
-	return indent(w.text[span.Start:span.End])
-}
-
-func indent(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " ")) }
-
 // hitPaths returns the path of each hit, in the order of hits.
 func (w *view) hitPaths(hits []search.Hit) []Path {
 	if !w.isJSON {
