@@ -128,16 +128,31 @@ func (s *Server) cached(ctx context.Context, agent string, id cache.ID) (*result
 		if err != nil {
 			return nil, 0, err
 		}
-		size := int64(0)
-		for _, d := range r.docs {
-			size += int64(len(d.text))
-		}
-		return r, size, nil
+		return r, r.size(), nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return parsed.(*result), nil
+}
+
+// keepParsed spares the first query the parsing of r, which is cached under id,
+// and the memory a second copy of its texts.
+func (s *Server) keepParsed(agent string, id cache.ID, r *result) {
+	if id == "" {
+		return
+	}
+	only := &result{raw: r.raw, blocks: r.blocks, docs: r.docs, meta: r.meta, isError: r.isError}
+	_, _ = s.memo(agent, id, -1)("result", func() (any, int64, error) { return only, only.size(), nil })
+}
+
+// size is what the texts of r take in memory.
+func (r *result) size() int64 {
+	n := int64(0)
+	for _, d := range r.docs {
+		n += int64(len(d.text))
+	}
+	return n
 }
 
 // turn waits until the call may work on n bytes.
