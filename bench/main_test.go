@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -140,6 +141,7 @@ func serveProxy(pass bool) error {
 		Upstreams:   []middleware.Upstream{{Name: "records", Conn: up}},
 		Store:       store,
 		PassThrough: pass,
+		Idle:        debug.FreeOSMemory, // as the program does
 	})
 	if err != nil {
 		return err
@@ -150,6 +152,13 @@ func serveProxy(pass bool) error {
 // spawn starts a process of the test binary and shakes hands with it. It ends
 // with tb.
 func spawn(tb testing.TB, role string) *wire.Conn {
+	tb.Helper()
+	conn, _ := start(tb, role)
+	return conn
+}
+
+// start is spawn that tells the process too.
+func start(tb testing.TB, role string) (*wire.Conn, *os.Process) {
 	tb.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -179,7 +188,7 @@ func spawn(tb testing.TB, role string) *wire.Conn {
 			tb.Errorf("%s: %v", role, err)
 		}
 	})
-	return shake(tb, stdout, stdin)
+	return shake(tb, stdout, stdin), cmd.Process
 }
 
 // shake makes a connection of a client that has done its handshake.

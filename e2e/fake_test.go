@@ -14,7 +14,7 @@ import (
 // the server puts into its answers.
 const fakeServer = "E2E_FAKE_SERVER"
 
-var fakeTools = []string{"x", "hub_x", "hang", "child", "huge", "deep", "latin1", "rows", "err"}
+var fakeTools = []string{"x", "hub_x", "hang", "child", "huge", "deep", "latin1", "rows", "err", "big"}
 
 func fake() {
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
@@ -29,7 +29,10 @@ func fake() {
 		var m struct {
 			ID     json.RawMessage
 			Method string
-			Params struct{ Name string }
+			Params struct {
+				Name      string
+				Arguments bigArgs
+			}
 		}
 		if err := json.Unmarshal(line, &m); err != nil {
 			panic(err)
@@ -63,6 +66,8 @@ func fake() {
 				answer("{\"content\":[{\"type\":\"text\",\"text\":\"caf\xe9 %s\"}]}", strings.Repeat("cr\xe8me br\xfbl\xe9e ", 3000))
 			case "rows":
 				answer(`{"content":[{"type":"text","text":"[%s1]"}]}`, strings.Repeat("1,", 9000))
+			case "big":
+				big(out, m.ID, m.Params.Arguments)
 			case "err":
 				answer(`{"isError":true,"content":[{"type":"text","text":"no such file: %s"}]}`, strings.Repeat("trace line\\n", 3000))
 			default:
@@ -70,4 +75,53 @@ func fake() {
 			}
 		}
 	}
+}
+
+// bigArgs say what the tool big answers: text of so many megabytes. Seed makes
+// it another one.
+type bigArgs struct {
+	MB   int
+	Kind string // "rows" is JSON, "blocks" eight texts, "line" one line, else prose
+	Seed int
+}
+
+// big writes its answer as it makes it, so that a test of the proxy's memory is
+// none of its own.
+func big(out *bufio.Writer, id json.RawMessage, a bigArgs) {
+	blocks := 1
+	if a.Kind == "blocks" {
+		blocks = 8
+	}
+	fmt.Fprint(out, `{"jsonrpc":"2.0","id":`, string(id), `,"result":{"content":[`)
+	for b := range blocks {
+		if b > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString(`{"type":"text","text":"`)
+		if a.Kind == "rows" {
+			out.WriteByte('[')
+		}
+		for n, i := 0, 0; n < a.MB<<20/blocks; i++ {
+			var part string
+			word := (i*2654435761 + a.Seed*40503) & 0xffffff
+			switch a.Kind {
+			case "rows":
+				part = fmt.Sprintf(`{\"id\":%d,\"name\":\"item %x\",\"tags\":[\"t%d\",\"u\"],\"price\":%d.25},`, i, word, i%97, word%1000)
+			case "line":
+				part = fmt.Sprintf(`word%x other_lock_irq%d, `, word, i%13)
+			default:
+				part = fmt.Sprintf(`%d: the quick %x fox jumps over the lazy dog w%d\n`, i, word, i%5003)
+			}
+			out.WriteString(part)
+			n += len(part)
+		}
+		if a.Kind == "rows" {
+			fmt.Fprintf(out, `{\"id\":-1,\"seed\":%d}]`, a.Seed)
+		}
+		if a.Kind != "rows" {
+			fmt.Fprintf(out, `seed %d`, a.Seed)
+		}
+		out.WriteString(`"}`)
+	}
+	out.WriteString("]}}\n")
 }

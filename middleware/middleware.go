@@ -71,6 +71,12 @@ type Options struct {
 	// MaxLineBytes caps one message of the client. Zero means the default of
 	// package wire.
 	MaxLineBytes int64
+	// WorkBytes bounds the results that are worked on at one time; calls wait
+	// for their turn. Zero means 64 MiB.
+	WorkBytes int64
+	// Idle is called a second after the last work on a result of megabytes. Nil
+	// is not called.
+	Idle func()
 	// Version is the one we tell clients. Empty means "dev".
 	Version string
 	// Logger receives what operators need to know. Nil discards it.
@@ -83,6 +89,7 @@ type Server struct {
 	logger *slog.Logger
 	mcp    *mcp.Server
 	names  *names
+	budget *wire.Budget
 	begun  time.Time
 
 	mu      sync.Mutex // guards the fields below
@@ -108,6 +115,7 @@ func New(opts Options) (*Server, error) {
 	setDefault(&opts.ListWait, 3*time.Second)
 	setDefault(&opts.FreshCalls, FreshReadOnly)
 	setDefault(&opts.Version, "dev")
+	setDefault(&opts.WorkBytes, 64<<20)
 	switch opts.FreshCalls {
 	case FreshReadOnly, FreshAll, FreshNone:
 	default:
@@ -125,6 +133,7 @@ func New(opts Options) (*Server, error) {
 		opts:    opts,
 		logger:  opts.Logger,
 		names:   newNames(opts.Upstreams),
+		budget:  wire.NewBudget(opts.WorkBytes, opts.Idle),
 		begun:   time.Now(),
 		clients: map[*mcp.ServerSession]*client{},
 	}
@@ -236,6 +245,9 @@ func (s *Server) ToolsChanged() {
 // receive takes over the methods that the SDK would answer by decoding.
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		hold := s.budget.Hold()
+		defer hold.Release()
+		ctx = wire.WithHold(ctx, hold)
 		switch r := req.(type) {
 		case *mcp.ListToolsRequest:
 			raw, err := s.listTools(ctx)
@@ -244,7 +256,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			raw, err := s.callTool(ctx, r)
 			return s.raw(r.Session, raw, err)
 		case *mcp.ReadResourceRequest:
-			raw, err := s.readResource(s.clientOf(r.Session).agent, r.Params.URI)
+			raw, err := s.readResource(ctx, s.clientOf(r.Session).agent, r.Params.URI)
 			return s.raw(r.Session, raw, err)
 		}
 		return next(ctx, method, req)

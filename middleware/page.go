@@ -22,6 +22,9 @@ func (s *Server) page(ctx context.Context, agent string, src *source, req *mcp.C
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.QueryTimeout)
 	defer cancel()
+	if err := s.document(ctx, agent, self, &f, src.block); err != nil {
+		return nil, err
+	}
 	v := f.value
 	if v.Kind == pipeline.Text && format.As != "" {
 		// The pages of a table that is asked for as records are records.

@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/jq"
 	"rlmproxy/pipeline/show"
@@ -58,7 +59,8 @@ type found struct {
 	done  json.RawMessage // the answer already: a fresh call that failed
 }
 
-// open reads the source.
+// open finds the source, or makes it by a fresh call. Its document is read by
+// [Server.document].
 func (s *Server) open(ctx context.Context, agent, self string, src *source, req *mcp.CallToolRequest) (found, error) {
 	switch {
 	case src.cacheID != "" && src.tool != "":
@@ -68,30 +70,24 @@ func (s *Server) open(ctx context.Context, agent, self string, src *source, req 
 	case src.cacheID != "" && src.arguments != nil:
 		return found{}, badArgs(self, nil, "arguments go with tool, not with cache_id")
 	}
-	id, fresh := cache.ID(src.cacheID), false
-	if src.tool != "" {
-		raw, origin, err := s.freshCall(ctx, src, req)
-		if err != nil {
-			return found{}, err
-		}
-		if isError(raw) {
-			out, err := s.shape(agent, origin, raw, Policy{})
-			return found{done: out}, err
-		}
-		id, err = s.opts.Store.Put(agent, origin, raw)
-		if errors.Is(err, cache.ErrTooLarge) {
-			return found{}, &pipeline.Error{Code: pipeline.LimitMemory, Err: err,
-				Text: fmt.Sprintf("the result of %s, %s bytes, is too large to keep", src.tool, show.Count(len(raw))),
-				Hint: "call the tool with narrower arguments"}
-		}
-		if err != nil {
-			return found{}, err
-		}
-		fresh = true
+	if src.tool == "" {
+		return found{id: cache.ID(src.cacheID)}, nil
 	}
-	f, err := s.document(agent, self, id, src.block)
-	f.fresh = fresh
-	return f, err
+	raw, origin, err := s.freshCall(ctx, src, req)
+	if err != nil {
+		return found{}, err
+	}
+	if isError(raw) {
+		out, err := s.shape(agent, origin, raw, Policy{})
+		return found{done: out}, err
+	}
+	id, err := s.opts.Store.Put(agent, origin, raw)
+	if errors.Is(err, cache.ErrTooLarge) {
+		return found{}, &pipeline.Error{Code: pipeline.LimitMemory, Err: err,
+			Text: fmt.Sprintf("the result of %s, %s bytes, is too large to keep", src.tool, show.Count(len(raw))),
+			Hint: "call the tool with narrower arguments"}
+	}
+	return found{id: id, fresh: true}, err
 }
 
 func isError(raw json.RawMessage) bool {
@@ -117,10 +113,14 @@ func (s *Server) freshCall(ctx context.Context, src *source, req *mcp.CallToolRe
 	return raw, cache.Origin{Tool: t.exposed, Arguments: src.arguments}, err
 }
 
-// cached returns the result that the cache holds, parsed once.
-func (s *Server) cached(agent string, id cache.ID) (*result, error) {
+// cached returns the result that the cache holds, parsed once. The call waits
+// here for its turn to work on it.
+func (s *Server) cached(ctx context.Context, agent string, id cache.ID) (*result, error) {
 	entry, err := s.opts.Store.Get(agent, id)
 	if err != nil {
+		return nil, err
+	}
+	if err := turn(ctx, len(entry.Data)); err != nil {
 		return nil, err
 	}
 	parsed, err := s.memo(agent, id, -1)("result", func() (any, int64, error) {
@@ -128,11 +128,7 @@ func (s *Server) cached(agent string, id cache.ID) (*result, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		size := int64(0)
-		for _, d := range r.docs {
-			size += int64(len(d.text))
-		}
-		return r, size, nil
+		return r, r.size(), nil
 	})
 	if err != nil {
 		return nil, err
@@ -140,14 +136,56 @@ func (s *Server) cached(agent string, id cache.ID) (*result, error) {
 	return parsed.(*result), nil
 }
 
-// document returns one document of a cached result. Without a block number it
-// is the only one, or all of them joined.
-func (s *Server) document(agent, self string, id cache.ID, block int) (found, error) {
-	r, err := s.cached(agent, id)
-	if err != nil {
-		return found{}, err
+// keepParsed spares the first query the parsing of r, which is cached under id,
+// and the memory a second copy of its texts.
+func (s *Server) keepParsed(agent string, id cache.ID, r *result) {
+	if id == "" {
+		return
 	}
-	f := found{id: id}
+	only := &result{raw: r.raw, blocks: r.blocks, docs: r.docs, meta: r.meta, isError: r.isError}
+	_, _ = s.memo(agent, id, -1)("result", func() (any, int64, error) { return only, only.size(), nil })
+}
+
+// size is what the texts of r take in memory.
+func (r *result) size() int64 {
+	n := int64(0)
+	for _, d := range r.docs {
+		n += int64(len(d.text))
+	}
+	return n
+}
+
+// turn waits until the call may work on n bytes.
+func turn(ctx context.Context, n int) error {
+	err := wire.HoldOf(ctx).Take(ctx, int64(n))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &pipeline.Error{Code: pipeline.LimitTime, Err: err,
+			Text: "the time limit passed while other calls worked on large results",
+			Hint: "send such calls one after another"}
+	}
+	return err
+}
+
+// outside is a stage that works in another process: meanwhile others have their
+// turns.
+type outside struct{ pipeline.Stage }
+
+func (o outside) Apply(ctx context.Context, in pipeline.Value) (pipeline.Value, error) {
+	wire.HoldOf(ctx).Pause()
+	out, err := o.Stage.Apply(ctx, in)
+	if err == nil {
+		err = turn(ctx, len(out.Data))
+	}
+	return out, err
+}
+
+// document reads one document of the result that f found. Without a block number
+// it is the only one, or all of them joined.
+func (s *Server) document(ctx context.Context, agent, self string, f *found, block int) error {
+	r, err := s.cached(ctx, agent, f.id)
+	if err != nil {
+		return err
+	}
 	if block >= 0 {
 		d, ok := r.doc(block)
 		if !ok {
@@ -155,10 +193,10 @@ func (s *Server) document(agent, self string, id cache.ID, block int) (found, er
 			for _, d := range r.docs {
 				have = append(have, d.block)
 			}
-			return f, badArgs(self, nil, fmt.Sprintf("block %d has no text; these have: %v", block, have))
+			return badArgs(self, nil, fmt.Sprintf("block %d has no text; these have: %v", block, have))
 		}
-		f.value = s.recognise(agent, id, d)
-		return f, nil
+		f.value = s.recognise(agent, f.id, d)
+		return nil
 	}
 	var texts []document
 	for _, d := range r.docs {
@@ -168,22 +206,39 @@ func (s *Server) document(agent, self string, id cache.ID, block int) (found, er
 	}
 	switch len(texts) {
 	case 0:
-		return f, badArgs(self, nil, "this result has no text")
+		return badArgs(self, nil, "this result has no text")
 	case 1:
-		f.value = s.recognise(agent, id, texts[0])
-		return f, nil
+		f.value = s.recognise(agent, f.id, texts[0])
+		return nil
 	}
-	var all []byte
+	memo := s.memo(agent, f.id, len(r.blocks)+1)
+	all, err := memo("joined", func() (any, int64, error) {
+		all := join(texts)
+		return all, int64(len(all)), nil
+	})
+	if err != nil {
+		return err
+	}
+	f.value = pipeline.Recognise(all.([]byte), memo)
+	f.value.Key = key(f.id, len(r.blocks)+1)
+	f.note = fmt.Sprintf("%d blocks joined; \"block\":%d to %d chooses one", len(texts), texts[0].block, texts[len(texts)-1].block)
+	return nil
+}
+
+// join puts texts one below the other.
+func join(texts []document) []byte {
+	n := len(texts)
+	for _, d := range texts {
+		n += len(d.text)
+	}
+	all := make([]byte, 0, n)
 	for i, d := range texts {
 		if i > 0 {
 			all = append(all, '\n')
 		}
 		all = append(all, d.text...)
 	}
-	f.value = pipeline.Recognise(all, s.memo(agent, id, len(r.blocks)+1))
-	f.value.Key = key(id, len(r.blocks)+1)
-	f.note = fmt.Sprintf("%d blocks joined; \"block\":%d to %d chooses one", len(texts), texts[0].block, texts[len(texts)-1].block)
-	return f, nil
+	return all
 }
 
 // key names a document of a cached result among all of its agent's. An id is
@@ -220,6 +275,9 @@ func (s *Server) answer(ctx context.Context, agent, self string, src *source, re
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	if err := s.document(ctx, agent, self, &f, src.block); err != nil {
+		return nil, err
+	}
 	v, err := stages.Run(ctx, f.value)
 	if err != nil {
 		return nil, s.withID(err, f)
@@ -439,7 +497,7 @@ func (n *narrowing) stages(self string, pool *jq.Pool, agent string) (pipeline.P
 	}
 	switch {
 	case n.jq != "":
-		return pipeline.Pipeline{&pipeline.JQ{Program: n.jq, Pool: pool, Agent: agent}}, nil
+		return pipeline.Pipeline{outside{&pipeline.JQ{Program: n.jq, Pool: pool, Agent: agent}}}, nil
 	case len(n.fields)+len(n.exclude) > 0:
 		return pipeline.Pipeline{&pipeline.Project{Fields: n.fields, Exclude: n.exclude}}, nil
 	}

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -20,12 +21,12 @@ func blobURI(id cache.ID, block int) string {
 
 // readResource returns the result of resources/read for a cached block: the
 // base64 data that a preview only names, or a block's text.
-func (s *Server) readResource(agent, uri string) (json.RawMessage, error) {
+func (s *Server) readResource(ctx context.Context, agent, uri string) (json.RawMessage, error) {
 	id, block, ok := parseBlobURI(uri)
 	if !ok {
 		return nil, notFound(uri)
 	}
-	r, err := s.cached(agent, id)
+	r, err := s.cached(ctx, agent, id)
 	if err != nil {
 		return nil, notFound(uri)
 	}

@@ -110,6 +110,7 @@ func (s *Server) cut(agent string, origin cache.Origin, r *result, total int, li
 	if err != nil && !errors.Is(err, cache.ErrTooLarge) {
 		return nil, err
 	}
+	s.keepParsed(agent, id, r)
 	calls := s.nextCalls(agent, id, r)
 	// Half the limit: a preview is there to choose the next call by, and
 	// whoever needs all that fits asks for it.

@@ -34,6 +34,7 @@ func (c *cli) serve(cmd *cobra.Command) error {
 // serveConfig serves until the client closes stdin or a signal comes; both are
 // good ends.
 func (c *cli) serveConfig(ctx context.Context, cfg *config.Config) error {
+	limitMemory(cfg.Proxy)
 	s, err := start(cfg, c.logger(cfg.Proxy.LogLevel), nil)
 	if err != nil {
 		return err

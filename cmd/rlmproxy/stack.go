@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,6 +84,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		MaxBytes:           p.MaxMemory,
 		MaxAgents:          p.MaxTotalAgents,
 		TTL:                p.CacheTTL,
+		DerivedBytes:       derivedBytes,
 		Logger:             logger,
 	})
 	if err != nil {
@@ -109,6 +111,8 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		SearchTimeout: p.SearchTimeout,
 		JQ:            s.jq,
 		MaxLineBytes:  int64(p.MaxLineBytes),
+		WorkBytes:     workBytes,
+		Idle:          debug.FreeOSMemory,
 		Version:       version(),
 		Logger:        logger,
 	}

@@ -80,7 +80,7 @@ func (l *httpLink) Call(ctx context.Context, method string, params json.RawMessa
 	resp, err := l.post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params), method)
 	var raw json.RawMessage
 	if err == nil {
-		raw, err = l.answer(resp, id)
+		raw, err = l.answer(ctx, resp, id)
 		resp.Body.Close()
 	}
 	switch {
@@ -122,11 +122,12 @@ func (l *httpLink) cancelled(id string) {
 
 // answer reads the answer to the call with this id from a response, which is
 // one message or a stream of them.
-func (l *httpLink) answer(resp *http.Response, id string) (json.RawMessage, error) {
+func (l *httpLink) answer(ctx context.Context, resp *http.Response, id string) (json.RawMessage, error) {
 	maxBytes := l.hooks.maxLineBytes
 	if maxBytes <= 0 {
 		maxBytes = wire.DefaultMaxLineBytes
 	}
+	body := wire.HoldOf(ctx).Reader(ctx, resp.Body, maxBytes)
 	switch {
 	case resp.StatusCode == http.StatusNotFound && l.session.ID() != "":
 		// The server has forgotten the session, as after its restart.
@@ -135,7 +136,7 @@ func (l *httpLink) answer(resp *http.Response, id string) (json.RawMessage, erro
 	case resp.StatusCode/100 != 2:
 		return nil, fmt.Errorf("%w: HTTP status %s", wire.ErrBadAnswer, resp.Status)
 	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
-		events := newEventReader(resp.Body, maxBytes)
+		events := newEventReader(body, maxBytes)
 		for {
 			data, err := events.next()
 			if err != nil {
@@ -146,7 +147,7 @@ func (l *httpLink) answer(resp *http.Response, id string) (json.RawMessage, erro
 			}
 		}
 	}
-	data, err := readCapped(resp.Body, maxBytes)
+	data, err := readCapped(body, maxBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -63,15 +63,19 @@ type Conn struct {
 
 	incoming chan jsonrpc.Message // for the SDK
 	outgoing chan outgoing
-	done     chan struct{} // closed by Close
-	readEnd  chan struct{} // closed when the reading goroutine has ended
+	life     context.Context // ended by Close
+	die      func()
+	done     <-chan struct{} // of life
+	readEnd  chan struct{}   // closed when the reading goroutine has ended
 
 	mu      sync.Mutex // guards the fields below
 	seq     int64
-	pending map[string]chan Message // our calls by id, as written
+	pending map[string]call // ours by id, as written
 	splices map[string][]byte
-	open    int   // requests of the peer that are not answered
-	err     error // why reading ended
+	open    int                  // requests of the peer that are not answered
+	long    map[jsonrpc.ID]int64 // those over longBytes, with their bytes
+	held    int64                // sum of long
+	err     error                // why reading ended
 	closed  bool
 }
 
@@ -79,6 +83,12 @@ var (
 	_ mcp.Transport  = (*Conn)(nil)
 	_ mcp.Connection = (*Conn)(nil)
 )
+
+// A call waits for its answer.
+type call struct {
+	ctx    context.Context
+	answer chan Message // capacity 1
+}
 
 type outgoing struct {
 	ctx   context.Context // not written once it has ended
@@ -101,10 +111,11 @@ func NewConn(r io.ReadCloser, w io.WriteCloser, opts Options) *Conn {
 		secret:   rand.Text(),
 		incoming: make(chan jsonrpc.Message),
 		outgoing: make(chan outgoing, 64),
-		done:     make(chan struct{}),
 		readEnd:  make(chan struct{}),
-		pending:  map[string]chan Message{},
+		pending:  map[string]call{},
 	}
+	c.life, c.die = context.WithCancel(context.Background())
+	c.done = c.life.Done()
 	go c.readLoop()
 	go c.writeLoop()
 	return c
@@ -166,7 +177,7 @@ func (c *Conn) message(line []byte) error {
 		return err
 	}
 	if m.Method != "" && m.ID != nil {
-		if err := c.admit(m.ID); err != nil {
+		if err := c.admit(m.ID, msg, int64(len(line))); err != nil {
 			return err
 		}
 	}
@@ -181,9 +192,13 @@ func (c *Conn) message(line []byte) error {
 // goroutine for each, and a peer that reads no answers would pile them up.
 const maxOpen = 1024
 
+// Long requests that wait for their answers have at most as many bytes together
+// as one message may have: each is held several times over.
+const longBytes = 64 << 10
+
 // admit checks a request's id and counts it as open. An id that is neither a
 // string nor an integer that JavaScript can hold would come back altered.
-func (c *Conn) admit(id json.RawMessage) error {
+func (c *Conn) admit(id json.RawMessage, msg jsonrpc.Message, size int64) error {
 	if id[0] != '"' {
 		n, err := strconv.ParseInt(string(id), 10, 64)
 		if err != nil || n > 1<<53 || n < -1<<53 {
@@ -195,15 +210,27 @@ func (c *Conn) admit(id json.RawMessage) error {
 	if c.open >= maxOpen {
 		return fmt.Errorf("more than %d requests wait for their answers", maxOpen)
 	}
+	if req, ok := msg.(*jsonrpc.Request); ok && size > longBytes {
+		if c.held > 0 && c.held+size > c.opts.MaxLineBytes {
+			return fmt.Errorf("requests of more than %d bytes wait for their answers", c.opts.MaxLineBytes)
+		}
+		if c.long == nil {
+			c.long = map[jsonrpc.ID]int64{}
+		}
+		c.held += size - c.long[req.ID]
+		c.long[req.ID] = size
+	}
 	c.open++
 	return nil
 }
 
 // answered ends what admit began, once the answer is written.
-func (c *Conn) answered() {
+func (c *Conn) answered(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open = max(c.open-1, 0)
+	c.held -= c.long[id]
+	delete(c.long, id)
 }
 
 // deliver hands an answer to the call that waits for it. An answer with one of
@@ -211,13 +238,30 @@ func (c *Conn) answered() {
 func (c *Conn) deliver(m Message) bool {
 	id := string(m.ID)
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if wait, ok := c.pending[id]; ok {
-		delete(c.pending, id)
-		wait <- m
-		return true
+	wait, ok := c.pending[id]
+	delete(c.pending, id)
+	c.mu.Unlock()
+	if !ok {
+		return strings.HasPrefix(id, `"`+c.prefix)
 	}
-	return strings.HasPrefix(id, `"`+c.prefix)
+	if h := HoldOf(wait.ctx); h != nil {
+		// Nothing more is read until there is room for this one.
+		ctx, cancel := context.WithCancel(wait.ctx)
+		stop := context.AfterFunc(c.life, cancel)
+		err := h.Take(ctx, int64(len(m.Result)))
+		stop()
+		cancel()
+		switch {
+		case err == nil:
+		case wait.ctx.Err() == nil:
+			close(wait.answer)
+			return true
+		default:
+			return true // nobody waits
+		}
+	}
+	wait.answer <- m
+	return true
 }
 
 // lost fails the call that an unreadable message would have answered. When its
@@ -231,7 +275,7 @@ func (c *Conn) lost(head, tail []byte, why error, all bool) {
 	for key, wait := range c.pending {
 		if key == string(id) || all && id == nil {
 			delete(c.pending, key)
-			wait <- Message{Error: code}
+			wait.answer <- Message{Error: code}
 		}
 	}
 }
@@ -279,7 +323,7 @@ func (c *Conn) end(err error) {
 	c.mu.Unlock()
 	close(c.readEnd)
 	for _, wait := range pending {
-		close(wait)
+		close(wait.answer)
 	}
 }
 
@@ -303,7 +347,7 @@ func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	resp, isResponse := msg.(*jsonrpc.Response)
 	if isResponse {
-		defer c.answered()
+		defer c.answered(resp.ID)
 		if raw, ok := c.redeem(resp.Result); ok {
 			id, err := json.Marshal(resp.ID.Raw())
 			if err != nil {
@@ -350,7 +394,7 @@ func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) 
 	}
 	c.seq++
 	id := `"` + c.prefix + strconv.FormatInt(c.seq, 10) + `"`
-	c.pending[id] = wait
+	c.pending[id] = call{ctx, wait}
 	c.mu.Unlock()
 
 	err := c.send(ctx, request(id, method, params))
@@ -465,7 +509,7 @@ func (c *Conn) Close() error {
 		return nil
 	}
 	c.closed = true
-	close(c.done)
+	c.die()
 	c.mu.Unlock()
 	return errors.Join(c.w.Close(), c.r.Close())
 }

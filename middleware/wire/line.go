@@ -67,25 +67,40 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
+// maxBlock is the largest piece in which a long line is read.
+const maxBlock = 4 << 20
+
+// line reads a long line in pieces and joins them: a line that is kept has no
+// room behind it, and less is allocated than in a buffer that doubles.
 func (l *lineReader) line() ([]byte, error) {
+	var before [][]byte // pieces of the line that are full
 	var line []byte
+	n := 0 // bytes of all
 	for {
 		part, err := l.r.ReadSlice('\n')
 		switch {
 		case err == nil, errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF) && len(line)+len(part) > 0:
+		case errors.Is(err, io.EOF) && n+len(part) > 0:
 		default:
 			return nil, err
 		}
-		if int64(len(line)+len(part)) > l.max {
-			return nil, l.discard(line, part, err)
+		if int64(n+len(part)) > l.max {
+			return nil, l.discard(slices.Concat(append(before, line)...), part, err)
 		}
 		if len(line)+len(part) > cap(line) {
-			line = slices.Grow(line, max(len(line), len(part))) // doubling: append grows by a quarter only
+			if line != nil {
+				before = append(before, line)
+			}
+			line = make([]byte, 0, max(len(part), min(n, maxBlock)))
 		}
 		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
+		n += len(part)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case before == nil:
 			return line, nil
+		default:
+			return slices.Concat(append(before, line)...), nil
 		}
 	}
 }
