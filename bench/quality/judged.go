@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"rlmproxy/search"
 )
 
 var kinds = []string{"question", "keywords", "name", "inflected", "script"}
@@ -15,7 +17,8 @@ var kinds = []string{"question", "keywords", "name", "inflected", "script"}
 //	KIND: TEXT       a question
 //	GRADE PLACE SAYS a place that answers it, and what stands there
 //
-// and blank ones do not count.
+// and blank ones do not count. PLACE|PLACE is one place that has two ends, such as
+// the same text twice: one of them is enough.
 func (f *File) judge(list string) error {
 	records := ""
 	for n, line := range strings.Split(list, "\n") {
@@ -52,18 +55,25 @@ func (f *File) judgeLine(line string) error {
 			place, says = rest[:i]+after, text
 		}
 	}
-	span, err := f.At(place)
+	var spans []search.Span
+	said := false
+	for alternative := range strings.SplitSeq(place, "|") {
+		span, err := f.At(alternative)
+		if err != nil {
+			return err
+		}
+		spans = append(spans, span)
+		said = said || bytes.Contains(f.Text[span.Start:span.End], []byte(says))
+	}
 	switch {
-	case err != nil:
-		return err
 	case grade != "1" && grade != "2":
 		return fmt.Errorf("%q is no grade", grade)
 	case len(f.Questions) == 0:
 		return fmt.Errorf("%s answers no question", place)
-	case says == "" || !bytes.Contains(f.Text[span.Start:span.End], []byte(says)):
+	case says == "" || !said:
 		return fmt.Errorf("%s does not say %q", place, says)
 	}
 	q := &f.Questions[len(f.Questions)-1]
-	q.Places = append(q.Places, Place{span, int(grade[0] - '0')})
+	q.Places = append(q.Places, Place{spans, int(grade[0] - '0')})
 	return nil
 }

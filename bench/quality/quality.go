@@ -43,8 +43,8 @@ type Question struct {
 
 // A Place is where a question is answered.
 type Place struct {
-	search.Span
-	Grade int // 2 answers it, 1 helps
+	Spans []search.Span // any of them
+	Grade int           // 2 answers it, 1 helps
 }
 
 // Load returns the judged files of the corpus, in its order. It fails if a

@@ -153,8 +153,8 @@ func words(f *File) (Rank, error) {
 }
 
 func TestScore(t *testing.T) {
-	q := Question{Places: []Place{{search.Span{Start: 0, End: 10}, 2}, {search.Span{Start: 100, End: 200}, 1}}}
 	span := func(start, end int) search.Span { return search.Span{Start: start, End: end} }
+	q := Question{Places: []Place{{[]search.Span{span(0, 10), span(500, 510)}, 2}, {[]search.Span{span(100, 200)}, 1}}}
 	for _, tt := range []struct {
 		name         string
 		hits         []search.Span
@@ -163,6 +163,7 @@ func TestScore(t *testing.T) {
 		{"nothing", nil, 0, 0},
 		{"ideal", []search.Span{span(0, 10), span(100, 200)}, 1, 1},
 		{"half of the shorter", []search.Span{span(5, 100), span(150, 160)}, 1, 1},
+		{"either end of a place, once", []search.Span{span(500, 510), span(0, 10), span(100, 200)}, (3 + 1/2.0) / (3 + 1/1.584962500721156), 1},
 		{"under half", []search.Span{span(6, 100), span(51, 101)}, 0, 0},
 		{"the same place twice", []search.Span{span(0, 5), span(5, 10), span(100, 200)}, (3 + 1/2.0) / (3 + 1/1.584962500721156), 1},
 		{"both at once count as the better", []search.Span{span(0, 300)}, 3 / (3 + 1/1.584962500721156), 1},

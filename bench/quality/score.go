@@ -30,7 +30,7 @@ func (q Question) score(hits []search.Span) Score {
 	for rank, h := range hits[:min(len(hits), depthNDCG)] {
 		best := 0.0
 		for i, p := range q.Places {
-			if credited[i] || !covers(h, p.Span) {
+			if credited[i] || !p.covered(h) {
 				continue
 			}
 			credited[i] = true
@@ -58,11 +58,26 @@ func (q Question) score(hits []search.Span) Score {
 	return Score{NDCG: dcg / ideal, Recall: float64(min(found, most)) / float64(most)}
 }
 
+// Judged reports whether a hit covers a place of q.
+func (q Question) Judged(hit search.Span) bool {
+	for _, p := range q.Places {
+		if p.covered(hit) {
+			return true
+		}
+	}
+	return false
+}
+
 func gain(p Place) float64 { return float64(int(1)<<p.Grade - 1) }
 
-func covers(a, b search.Span) bool {
-	shared := min(a.End, b.End) - max(a.Start, b.Start)
-	return shared > 0 && 2*shared >= min(a.Len(), b.Len())
+func (p Place) covered(hit search.Span) bool {
+	for _, s := range p.Spans {
+		shared := min(hit.End, s.End) - max(hit.Start, s.Start)
+		if shared > 0 && 2*shared >= min(hit.Len(), s.Len()) {
+			return true
+		}
+	}
+	return false
 }
 
 // A Run is one ranking's scores, by file and question as Load returns them.
