@@ -1,7 +1,6 @@
 package quality
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -40,12 +39,12 @@ func (f *File) at(path string) (search.Span, error) {
 		if err != nil {
 			return here, fmt.Errorf("%s: %w", path, err)
 		}
-		inner := values(f.Text[:here.End], here.Start)
+		inner := f.values(here)
 		if !list {
 			if len(inner) != 1 {
 				return here, fmt.Errorf("%s: no value before %s", path, rest)
 			}
-			inner = values(f.Text[:inner[0].End-1], inner[0].Start+1)
+			inner = f.values(search.Span{Start: inner[0].Start + 1, End: inner[0].End - 1})
 		}
 		list = false
 		if index < 0 {
@@ -61,6 +60,7 @@ func (f *File) at(path string) (search.Span, error) {
 
 // step reads the first step of a path: a key, or an index of 0 or more.
 func step(path string) (key string, index int, rest string, err error) {
+	path = strings.TrimPrefix(path, ".")
 	if quoted, ok := strings.CutPrefix(path, `["`); ok {
 		if key, rest, ok = strings.Cut(quoted, `"]`); ok {
 			return key, -1, rest, nil
@@ -72,7 +72,6 @@ func step(path string) (key string, index int, rest string, err error) {
 		index, err = strconv.Atoi(number)
 		return "", index, rest, err
 	}
-	path = strings.TrimPrefix(path, ".")
 	end := strings.IndexAny(path, ".[")
 	if end < 0 {
 		end = len(path)
@@ -90,6 +89,16 @@ func find(text []byte, inner []search.Span, key string) int {
 		}
 	}
 	return -1
+}
+
+// values is the function, asked once.
+func (f *File) values(in search.Span) []search.Span {
+	if list, ok := f.inside[in]; ok {
+		return list
+	}
+	list := values(f.Text[:in.End], in.Start)
+	f.inside[in] = list
+	return list
 }
 
 // values returns the JSON values that follow one another in text from pos on,
@@ -116,14 +125,19 @@ func values(text []byte, pos int) []search.Span {
 			depth++
 		case c == '}' || c == ']':
 			depth--
-		case start < 0 && !bytes.ContainsRune([]byte(" \n\r\t,:"), rune(c)):
+		case start < 0 && !between(c):
 			start = pos
 		}
 		pos++
-		if start >= 0 && depth == 0 && (pos == len(text) || bytes.IndexByte([]byte(" \n\r\t,:"), text[pos]) >= 0) {
+		if start >= 0 && depth == 0 && (pos == len(text) || between(text[pos])) {
 			spans = append(spans, search.Span{Start: start, End: pos})
 			start = -1
 		}
 	}
 	return spans
+}
+
+// between reports whether c stands between values, outside of strings.
+func between(c byte) bool {
+	return c == ' ' || c == ',' || c == ':' || c == '\n' || c == '\r' || c == '\t'
 }

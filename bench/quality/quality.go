@@ -31,7 +31,8 @@ type File struct {
 	Units     []search.Span // of Text, in order
 	Questions []Question
 
-	lines *search.LineTable
+	lines  *search.LineTable
+	inside map[search.Span][]search.Span // JSON values, by what they stand in
 }
 
 // A Question is what an agent would give to proxy_search with mode bm25.
@@ -74,7 +75,7 @@ func open(name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Name: name, Text: data}
+	f := &File{Name: name, Text: data, inside: map[search.Span][]search.Span{}}
 	if strings.HasSuffix(name, ".json") {
 		var b bytes.Buffer
 		if err := json.Indent(&b, data, "", "  "); err != nil {

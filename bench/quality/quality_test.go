@@ -175,3 +175,28 @@ func TestScore(t *testing.T) {
 		}
 	}
 }
+
+func TestAt(t *testing.T) {
+	text := "{\n  \"a b\": [\n    1,\n    {\n      \"c\": \"]\\\"}\"\n    }\n  ],\n  \"d\": {}\n}"
+	f := &File{Name: "x.json", Text: []byte(text), lines: search.NewLineTable([]byte(text)), inside: map[search.Span][]search.Span{}}
+	for _, tt := range []struct{ place, want string }{
+		{`["a b"][0]`, "1"},
+		{`["a b"][1].c`, `"]\"}"`},
+		{`.["a b"][1].c`, `"]\"}"`},
+		{".d", "{}"},
+		{".", text},
+		{".e", ""},
+		{`["a b"][2]`, ""},
+		{"8", `  "d": {}`},
+		{"1-2", "{\n  \"a b\": ["},
+		{"9-10", ""},
+	} {
+		span, err := f.At(tt.place)
+		if err != nil {
+			span = search.Span{}
+		}
+		if got := text[span.Start:span.End]; got != tt.want {
+			t.Errorf("%s: %q, %v, want %q", tt.place, got, err, tt.want)
+		}
+	}
+}
