@@ -2,7 +2,9 @@ package quality
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -72,8 +74,8 @@ func changed(want, got []byte) []byte {
 }
 
 var (
-	lineHead = regexp.MustCompile(`^lines (\d+)–(\d+) \(score `)
-	pathHead = regexp.MustCompile(`^(\.?[\w\[].*) \(score -?[\d.]+\): `)
+	lineHead = regexp.MustCompile(`^lines? (\d+)(?:–(\d+))? \(score `)
+	pathHead = regexp.MustCompile(`^(\.?[\w\[].*?)(?:, [\d,]+ of [\d,]+ bytes)? \(score -?[\d.]+\)(?:, [\d,]+ bytes)?:(?: |$)`)
 )
 
 // replies ranks what proxy_search prints: whatever the pipeline takes for a
@@ -103,9 +105,21 @@ func replies(f *File) (Rank, error) {
 		for _, line := range strings.Split(string(v.Data), "\n") {
 			place := ""
 			if m := lineHead.FindStringSubmatch(line); m != nil {
-				place = m[1] + "-" + m[2]
+				place = m[1] + "-" + cmp.Or(m[2], m[1])
 			} else if m := pathHead.FindStringSubmatch(line); m != nil {
-				place = m[1]
+				place = strings.TrimPrefix(m[1], "top level")
+				if keys := someKeys(line[len(m[0]):]); keys != nil {
+					from, err := f.At(place + keys[0])
+					if err != nil {
+						panic(fmt.Sprintf("%s: %q: reply: %v", f.Name, query, err))
+					}
+					to, err := f.At(place + keys[len(keys)-1])
+					if err != nil {
+						panic(fmt.Sprintf("%s: %q: reply: %v", f.Name, query, err))
+					}
+					spans = append(spans, search.Span{Start: from.Start, End: to.End})
+					continue
+				}
 			} else {
 				continue
 			}
@@ -117,6 +131,33 @@ func replies(f *File) (Rank, error) {
 		}
 		return spans
 	}, nil
+}
+
+// someKeys returns the keys, as steps of a path, of an object of which a reply
+// shows some members, "…" standing for the others. It is nil for anything else.
+func someKeys(value string) []string {
+	some := strings.HasPrefix(value, "{…,") || strings.HasSuffix(value, ",…}")
+	value = strings.Replace(value, "{…,", "{", 1)
+	value, _ = strings.CutSuffix(value, ",…}")
+	if !some {
+		return nil
+	}
+	d := json.NewDecoder(strings.NewReader(strings.TrimSuffix(value, "}") + "}"))
+	var keys []string
+	if _, err := d.Token(); err != nil {
+		return nil
+	}
+	for d.More() {
+		key, err := d.Token()
+		name, ok := key.(string)
+		var skipped json.RawMessage
+		if err != nil || !ok || d.Decode(&skipped) != nil {
+			return keys
+		}
+		quoted, _ := json.Marshal(name)
+		keys = append(keys, "["+string(quoted)+"]")
+	}
+	return keys
 }
 
 // words ranks units by how many words of the query they hold anywhere, as
