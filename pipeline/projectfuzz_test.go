@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"rlmproxy/bench/corpus"
 )
 
 // FuzzProject projects any document along any paths, one a line.
@@ -25,6 +30,11 @@ func FuzzProject(f *testing.F) {
 		{".", "a", `{"a":1}`},
 		{"[0]", "[][1]", `[[1,2,3],4]`},
 		{"$", "0", "0"},
+		{"a", "", `"{\"a\":1,\"b\":2}"`},
+		{"", "a.b", `"{\"a\":{\"b\":1}}"`},
+		{"a", "", `"x"`},
+		{"a", "", ""},
+		{"a\n[1]", "a.b", "1\n\"x\"\n\"{\\\"a\\\":{\\\"b\\\":1}}\"\n2"},
 		{"*", "0", "0\v"},
 		{".\n0", "0", "0\v"},
 		{"b\na", "", "a,b\n1,2\n3,4\n5,6\n"},
@@ -122,6 +132,68 @@ func genText(depth int) *rapid.Generator[string] {
 		return string(b)
 	})
 	return rapid.OneOf(scalar, scalar, record, record, list, inString)
+}
+
+// TestProjectManyStates has more states and members than are kept.
+func TestProjectManyStates(t *testing.T) {
+	var p Project
+	var b strings.Builder
+	for i := range 300 {
+		p.Fields = append(p.Fields, fmt.Sprintf("k%d.a", i))
+		fmt.Fprintf(&b, `,"k%d":{`, i)
+		for j := range 300 {
+			fmt.Fprintf(&b, `"x%d":%d,`, j, j)
+		}
+		fmt.Fprintf(&b, `"a":%d}`, i)
+	}
+	record := "{" + b.String()[1:] + "}"
+	sameProjection(t, &p, counted(JSON, []byte("["+record+","+record+",{},"+record+"]"), nil))
+}
+
+// TestProjectMemory: a projection allocates what it returns, an eighth more and
+// a sixteenth of the document.
+func TestProjectMemory(t *testing.T) {
+	for _, tt := range []struct {
+		file string
+		p    Project
+	}{
+		{"flights.json", Project{Fields: []string{"date", "delay", "distance", "origin", "destination"}}},
+		{"flights.json", Project{Fields: []string{"delay"}}},
+		{"flights.json", Project{Exclude: []string{"date"}}},
+		{"webhooks.json", Project{Fields: []string{"examples.sender"}}},
+		{"webhooks.json", Project{Exclude: []string{"description"}}},
+		{"webhooks.json", Project{}},
+	} {
+		data, err := corpus.Open(tt.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := Recognise(data, nil)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		out, err := tt.p.Apply(context.Background(), v)
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, most := after.TotalAlloc-before.TotalAlloc, len(out.Data)*9/8+len(data)/16+100_000
+		if got > uint64(most) {
+			t.Errorf("%s of %s: %d bytes allocated for %d; at most %d", &tt.p, tt.file, got, len(out.Data), most)
+		}
+	}
+}
+
+// TestProjectCancelled: a call ends where the document does not.
+func TestProjectCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, doc := range []string{strings.Repeat("[", 999) + strings.Repeat("]", 999), `{"a":"{\"b\":{\"c\":1}}","d":1}`, "{\"a\":{}}\n{\"a\":{}}"} {
+		for _, p := range []*Project{{Fields: []string{"a.b.c"}}, {Exclude: []string{"a.b.c"}}, {Fields: []string{"a", "a.b"}, Exclude: []string{"a.b"}}} {
+			if _, err := p.Apply(ctx, Recognise([]byte(doc), nil)); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s of %.20s, cancelled: %v", p, doc, err)
+			}
+		}
+	}
 }
 
 // sameProjection compares with the oracle: bytes, counts, note or error.
