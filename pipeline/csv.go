@@ -3,13 +3,8 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"errors"
-	"fmt"
-	"io"
-	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"rlmproxy/pipeline/digest"
@@ -35,64 +30,77 @@ const (
 // stays one of strings. A row that is short lacks the last keys. An [*Error] says that the records would be too
 // large.
 func csvRecords(ctx context.Context, v Value) (Value, bool, error) {
-	sep := csvSeparator(v)
-	if sep == 0 {
+	if v.Kind != Text || v.Items != v.Total {
 		return Value{}, false, nil
 	}
-	records, err := memoised(v, "csv-records", func() (Value, int64, error) {
+	t, err := memoised(v, "csv-records", func() (csvTable, int64, error) {
+		sep := csvSeparator(v.Data)
+		if sep == 0 {
+			return csvTable{}, 64, nil
+		}
 		r, err := readCSV(ctx, v.Data, sep)
-		return r, int64(len(r.Data)), err
+		return csvTable{r, true}, 64 + int64(len(r.Data)), err
 	})
-	records.Note = v.Note
+	if !t.is || err != nil {
+		return Value{}, false, err
+	}
+	t.records.Note = v.Note
 	if v.Memo != nil { // what is derived from the records is kept beside them
-		records.Memo = func(key string, build func() (any, int64, error)) (any, error) {
+		t.records.Memo = func(key string, build func() (any, int64, error)) (any, error) {
 			return v.Memo("csv-records/"+key, build)
 		}
 	}
-	return records, err == nil, err
+	return t.records, true, nil
 }
 
-// csvSeparator is that of the cells of v, 0 if v is no table.
-func csvSeparator(v Value) byte {
-	if v.Kind != Text || v.Items != v.Total {
-		return 0
-	}
-	sep, _ := digest.Columns(v.Data)
+// A csvTable is the records of a text, if it is one.
+type csvTable struct {
+	records Value
+	is      bool
+}
+
+// csvSeparator is that of the cells of a text, 0 if it is no table.
+func csvSeparator(data []byte) byte {
+	sep, _ := digest.Columns(data)
 	if sep == 0 {
 		return 0
 	}
 	// Lines of a log or of Markdown can have as many commas each.
-	if kind := digest.Kind(v.Data); kind != "CSV" && kind != "TSV" {
+	if kind := digest.Kind(data); kind != "CSV" && kind != "TSV" {
 		return 0
 	}
 	return sep
 }
 
-// readCSV is [csvRecords] without the memo.
+// readCSV is [csvRecords] without the memo. It reads the table anew when a
+// column turns out to be of codes; the first rows alone tell nearly all.
 func readCSV(ctx context.Context, data []byte, sep byte) (Value, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	w := recordWriter{out: make([]byte, 0, min(2*len(data), maxRecordBytes))}
-	lines := false
+	var codes codeFinder
+	var out []byte
+	lines, limit := false, 200
 	for {
-		codes := w.codes
-		w = recordWriter{tick: ticker{ctx: ctx}, taken: map[string]bool{}, out: w.out[:0], codes: codes, lines: lines}
-		err := w.rows(data, sep)
-		var malformed *csv.ParseError
-		if errors.As(err, &malformed) && !lines {
+		w := recordWriter{tick: ticker{ctx: ctx}, taken: map[string]bool{}, out: out[:0], codes: codes, limit: limit}
+		rows := newRowReader(data, sep, lines)
+		err := w.rows(&rows)
+		before := codes
+		out, codes = w.out, w.codes
+		switch {
+		case errors.Is(err, errQuote):
 			// A quote that is not closed would take the rows behind it into
 			// its cell.
 			lines = true
-			continue
-		}
-		if err != nil {
+		case err != nil:
 			return Value{}, err
-		}
-		if w.codes.same(codes) {
-			break
+		case w.stopped:
+			// The other rows should be as long as these.
+			used := len(data) - len(rows.data)
+			size := int(float64(len(out)) * float64(len(data)) / float64(used) * 17 / 16)
+			out, limit = make([]byte, 0, min(size, maxRecordBytes)), 0
+		case codes.same(before):
+			return Value{Kind: JSONLines, Data: out, Unit: "lines", Items: w.n, Total: w.n}, nil
 		}
 	}
-	v := Value{Kind: JSONLines, Data: w.out, Unit: "lines", Items: w.n, Total: w.n}
-	return v, nil
 }
 
 // A recordWriter turns rows into JSON Lines.
@@ -104,94 +112,61 @@ type recordWriter struct {
 	out   []byte
 	n     int // records
 	codes codeFinder
-	lines bool // a row is a line, whatever its quotes
+
+	limit   int  // of records; 0 is none
+	stopped bool // there were more
 }
 
 // rows reads the rows and writes the records.
-func (w *recordWriter) rows(data []byte, sep byte) error {
-	next := w.reader(data, sep)
-	first, err := next()
-	if err != nil || first == nil {
+func (w *recordWriter) rows(r *rowReader) error {
+	look := *r
+	if some, err := look.next(); !some {
 		return err
 	}
-	first = slices.Clone(first)
-	cells, err := next()
-	if err == nil && !w.header(first, cells) {
-		err = w.row(first)
+	first := look.row()
+	if _, err := look.next(); err != nil {
+		return err
 	}
-	for ; err == nil && cells != nil; cells, err = next() {
-		if err := w.row(cells); err != nil {
+	if w.header(first, look.row()) {
+		if _, err := r.next(); err != nil {
 			return err
 		}
 	}
-	return err
-}
-
-// reader returns a function that returns the next row that is not blank, until
-// the next call, and nil at the end. A [csv.ParseError] is for quotes that are
-// not closed, or stand inside of cells; there is none if w reads lines.
-func (w *recordWriter) reader(data []byte, sep byte) func() ([]string, error) {
-	open := func(data []byte) *csv.Reader {
-		r := csv.NewReader(bytes.NewReader(data))
-		r.Comma = rune(sep)
-		r.LazyQuotes = w.lines
-		r.FieldsPerRecord = -1
-		r.ReuseRecord = true
-		return r
-	}
-	r := open(data)
-	read := r.Read
-	if w.lines {
-		read = func() ([]string, error) {
-			if len(data) == 0 {
-				return nil, io.EOF
-			}
-			line, rest, _ := bytes.Cut(data, []byte{'\n'})
-			data = rest
-			cells, err := open(line).Read()
-			if errors.Is(err, io.EOF) {
-				return []string{""}, nil // a blank line
-			}
-			return cells, err
+	for {
+		some, err := r.next()
+		if !some {
+			return err
 		}
-	}
-	return func() ([]string, error) {
-		for {
-			cells, err := read()
-			switch {
-			case errors.Is(err, io.EOF):
-				return nil, nil
-			case err != nil:
-				return nil, fmt.Errorf("read CSV: %w", err)
-			case len(cells) == 1 && strings.TrimSpace(cells[0]) == "":
-				continue
-			}
-			return cells, nil
+		if w.stopped = w.limit > 0 && w.n >= w.limit; w.stopped {
+			return nil
+		}
+		if err := w.row(r); err != nil {
+			return err
 		}
 	}
 }
 
 // row writes one record.
-func (w *recordWriter) row(cells []string) error {
+func (w *recordWriter) row(r *rowReader) error {
 	size := len(w.out)
-	for _, cell := range cells {
-		size += len(cell)
+	for _, c := range r.cells {
+		size += c.to - c.from
 	}
 	if size > maxRecordBytes {
 		return &Error{Code: LimitMemory, Text: "the records of this table are larger than 64 MiB",
 			Hint: "use proxy_search, or offset and limit for lines"}
 	}
-	for i, cell := range cells {
+	for i := range r.cells {
 		if i == maxColumns {
-			w.more(cells[i:])
+			w.more(r)
 			break
 		}
 		if i == len(w.names) {
 			w.name("c" + strconv.Itoa(i+1))
 		}
 		w.out = append(w.out, w.names[i]...)
-		if w.codes.isCode(i, cell) {
-			w.out = show.AppendQuote(w.out, cell)
+		if cell := r.cell(i); w.codes.isCode(i, cell) {
+			w.out = appendCellText(w.out, cell)
 		} else {
 			w.out = appendCellJSON(w.out, cell)
 		}
@@ -202,32 +177,32 @@ func (w *recordWriter) row(cells []string) error {
 }
 
 // more writes the cells that have no column.
-func (w *recordWriter) more(cells []string) {
+func (w *recordWriter) more(r *rowReader) {
 	if w.rest == nil {
 		w.rest = append(show.AppendQuote([]byte{','}, w.unused("rest")), ':')
 	}
 	w.out = append(w.out, w.rest...)
-	for i, cell := range cells {
-		w.out = append(w.out, "[,"[min(i, 1)])
-		w.out = appendCellJSON(w.out, cell)
+	for i := maxColumns; i < len(r.cells); i++ {
+		w.out = append(w.out, "[,"[min(i-maxColumns, 1)])
+		w.out = appendCellJSON(w.out, r.cell(i))
 	}
 	w.out = append(w.out, ']')
 }
 
 // header names the columns by the first row, or reports that it is data: a row
 // with numbers, unless they are years above what is none.
-func (w *recordWriter) header(cells, second []string) bool {
+func (w *recordWriter) header(cells, second [][]byte) bool {
 	cells = cells[:min(len(cells), maxColumns)]
 	numbers, years, below := 0, 0, 0
 	for i, cell := range cells {
-		if cell = strings.TrimSpace(cell); !isNumeral(cell) {
+		if cell = bytes.TrimSpace(cell); !isNumeral(cell) {
 			continue
 		}
 		numbers++
 		if isYear(cell) {
 			years++
 		}
-		if i < len(second) && isYear(strings.TrimSpace(second[i])) {
+		if i < len(second) && isYear(bytes.TrimSpace(second[i])) {
 			below++
 		}
 	}
@@ -238,7 +213,7 @@ func (w *recordWriter) header(cells, second []string) bool {
 		return false
 	}
 	for i, cell := range cells {
-		name := utf8Text([]byte(strings.Trim(cell, "\" ")))
+		name := utf8Text(bytes.Trim(cell, "\" "))
 		if name == "" {
 			name = "column_" + strconv.Itoa(i+1)
 		}
@@ -266,102 +241,21 @@ func (w *recordWriter) unused(name string) string {
 	return s
 }
 
-func appendCellJSON(dst []byte, cell string) []byte {
+func appendCellJSON(dst, cell []byte) []byte {
 	if isNumeral(cell) {
 		return append(dst, cell...)
 	}
-	return show.AppendQuote(dst, cell)
+	return appendCellText(dst, cell)
 }
 
-// isYear reports whether s is one of 1000 to 2999.
-func isYear(s string) bool {
-	return len(s) == 4 && (s[0] == '1' || s[0] == '2') && strings.Trim(s, "0123456789") == ""
-}
-
-// A codeFinder tells the columns of codes, whose cells only look like numbers:
-// postal codes (01234), versions (1.9 and 1.10), hashes (12e5). A number that
-// is written so in some cells and otherwise in others would not equal itself.
-type codeFinder struct {
-	code [maxColumns]bool
-	// Digits behind the point: the fewest of a cell that has any, and the most
-	// of one that ends in a zero, from two on.
-	fewest, zeros [maxColumns]uint8
-}
-
-func (f *codeFinder) same(o codeFinder) bool { return f.code == o.code }
-
-// isCode takes a cell of column i into account and reports whether the column
-// is known to have codes.
-func (f *codeFinder) isCode(i int, cell string) bool {
-	if f.code[i] || len(cell) < 2 || cell[len(cell)-1]-'0' > 9 {
-		return f.code[i]
-	}
-	digits, tail, point := strings.Cut(cell, ".")
-	if strings.Trim(digits+tail, "0123456789") != "" {
-		// Nobody writes a number as 12e5 who has no point or sign.
-		mantissa, exponent, e := strings.Cut(cell, "e")
-		f.code[i] = e && mantissa != "" && exponent != "" && strings.Trim(mantissa+exponent, "0123456789") == ""
-		return f.code[i]
-	}
-	if !point {
-		f.code[i] = len(digits) > 1 && digits[0] == '0'
-		return f.code[i]
-	}
-	n := uint8(min(len(tail), 255))
-	if f.fewest[i] == 0 || n < f.fewest[i] {
-		f.fewest[i] = n
-	}
-	if n > 1 && tail[n-1] == '0' {
-		f.zeros[i] = max(f.zeros[i], n)
-	}
-	f.code[i] = f.zeros[i] > f.fewest[i]
-	return f.code[i]
-}
-
-// isNumeral reports whether s is a number as JSON spells it.
-func isNumeral(s string) bool {
-	i := 0
-	digits := func() bool {
-		start := i
-		for i < len(s) && s[i]-'0' <= 9 {
-			i++
-		}
-		return i > start
-	}
-	if i < len(s) && s[i] == '-' {
-		i++
-	}
-	if i < len(s) && s[i] == '0' {
-		i++
-	} else if !digits() {
-		return false
-	}
-	if i < len(s) && s[i] == '.' {
-		if i++; !digits() {
-			return false
+// appendCellText is [show.AppendQuote]. Most cells need no escape.
+func appendCellText(dst, cell []byte) []byte {
+	for _, c := range cell {
+		if c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return show.AppendQuote(dst, string(cell))
 		}
 	}
-	if i < len(s) && s[i]|0x20 == 'e' {
-		if i++; i < len(s) && (s[i] == '+' || s[i] == '-') {
-			i++
-		}
-		if !digits() {
-			return false
-		}
-	}
-	return i == len(s)
-}
-
-// utf8Text is b with U+FFFD for each byte that is not UTF-8, as JSON
-// decoders have it.
-func utf8Text(b []byte) string {
-	if utf8.Valid(b) {
-		return string(b)
-	}
-	var s strings.Builder
-	s.Grow(len(b))
-	for _, r := range string(b) {
-		s.WriteRune(r)
-	}
-	return s.String()
+	dst = append(dst, '"')
+	dst = append(dst, cell...)
+	return append(dst, '"')
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/show"
 )
 
@@ -122,7 +123,7 @@ func (d *describer) paths(v place, top *shape) {
 // describeTable is CSV or TSV with its rows.
 func describeTable(v, records Value) string {
 	name := "CSV"
-	if csvSeparator(v) == '\t' {
+	if sep, _ := digest.Columns(v.Data); sep == '\t' {
 		name = "TSV"
 	}
 	return name + ", " + show.Plural(records.Total, "rows")
