@@ -39,7 +39,7 @@ func (s *Search) contexts(ctx context.Context, in Value, w *view, hits []search.
 func textRecords(ctx context.Context, in Value, w *view) ([]search.Span, error) {
 	return memoised(in, "text-records", func() ([]search.Span, int64, error) {
 		var spans []search.Span
-		if sep := csvSeparator(in); sep != 0 {
+		if sep := rowSeparator(in, w.text); sep != 0 {
 			spans = rowSpans(w.text, sep)
 		} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
 			spans = entrySpans(w.text, starts, len(w.text))

@@ -76,7 +76,7 @@ func unitsOf(ctx context.Context, v Value) (*units, error) {
 	}
 	u := &units{text: w.text, plain: w.text, of: "passages", lines: w.lines}
 	var spans []search.Span
-	if sep := csvSeparator(v); sep != 0 {
+	if sep := rowSeparator(v, w.text); sep != 0 {
 		spans = rowSpans(w.text, sep)
 		if len(spans) > 1 {
 			u.of, u.head = "rows", "columns: "+string(bytes.TrimSpace(w.text[spans[0].Start:spans[0].End]))
@@ -92,6 +92,15 @@ func unitsOf(ctx context.Context, v Value) (*units, error) {
 		u.list[i] = unit{start: uint32(s.Start), end: uint32(s.End)}
 	}
 	return u, ctx.Err()
+}
+
+// rowSeparator is that of the cells of v, whose text this is, 0 if it is no
+// table, or a page of one.
+func rowSeparator(v Value, text []byte) byte {
+	if v.Items != v.Total {
+		return 0
+	}
+	return csvSeparator(text)
 }
 
 // rowSpans are the rows of CSV. Quotes that are not closed end with their line.
