@@ -50,7 +50,7 @@ func TestStem(t *testing.T) {
 		{"controll", "control"}, {"roll", "roll"}, {"is", "is"}, {"ies", "i"}, {"a1s", "a1s"}, {"étés", "étés"},
 	}
 	for _, tt := range tests {
-		if got := stem(tt.word); got != tt.want {
+		if got := string(stem([]byte(tt.word))); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.word, got, tt.want)
 		}
 	}
@@ -119,8 +119,9 @@ func FuzzChunk(f *testing.F) {
 
 func TestTermTable(t *testing.T) {
 	var table termTable
-	if _, ok := table.find([]byte("x")); ok {
-		t.Error("an empty table has a term")
+	empty := table.complete()
+	if _, ok := empty.find([]byte("x")); ok {
+		t.Error("an empty set has a term")
 	}
 	want := map[string]uint32{}
 	for i := range 5000 {
@@ -132,12 +133,28 @@ func TestTermTable(t *testing.T) {
 		}
 		want[key] = n
 	}
+	set := table.complete()
 	for key, n := range want {
-		if got, ok := table.find([]byte(key)); !ok || got != n || string(table.term(n)) != key {
+		if got, ok := set.find([]byte(key)); !ok || got != n || string(term(set.keys, set.ends, n)) != key {
 			t.Errorf("%s is %d, %v", key, got, ok)
 		}
 	}
-	if _, ok := table.find([]byte("-1")); ok || table.len() != len(want) {
+	if _, ok := set.find([]byte("-1")); ok || table.len() != len(want) {
 		t.Errorf("%d terms, want %d", table.len(), len(want))
+	}
+}
+
+// TestPieceBreak compares all that three characters can be.
+func TestPieceBreak(t *testing.T) {
+	parts := []string{"a", "z", "A", "Z", "0", "9", "_", ".", "é", "É", "日", "٣", "\u0301", ""}
+	for _, before := range parts[:len(parts)-1] {
+		for _, after := range parts[:len(parts)-1] {
+			for _, next := range parts {
+				s := []byte(before + after + next)
+				if got, want := pieceBreak(s, len(before)), wordBreak(s, len(before)); got != want {
+					t.Errorf("%s|%s%s: %v, want %v", before, after, next, got, want)
+				}
+			}
+		}
 	}
 }
