@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// An Index ranks the passages of one text. It takes about half of
-// the text's size, does not refer to the text, and is safe for concurrent use.
+// An Index ranks the passages of one text. It takes a third of the size of source
+// code, half of that of a log, and twice that of a table of numbers of which none
+// comes again. It does not refer to the text and is safe for concurrent use.
 type Index struct {
 	passages []Span
 	lines    []uint32 // of each passage's start
@@ -46,14 +47,16 @@ func NewIndex(ctx context.Context, text []byte, passages []Span) (*Index, error)
 		return nil, err
 	}
 	ix.average = max(1, float64(len(build.tokens))) / float64(max(1, len(passages)))
-	ix.postings = newPostings(build.tokens, ix.lengths, build.terms.len())
+	ix.postings = newPostings(build.tokens, ix.lengths, build.terms.len(), func(freq, length uint32) float64 {
+		return ix.worth(1, int(freq), length)
+	})
 	ix.terms = build.terms.complete()
 	return ix, nil
 }
 
 // SizeBytes returns the memory that the index holds.
 func (ix *Index) SizeBytes() int64 {
-	n := int(unsafe.Sizeof(*ix)) + ix.terms.sizeBytes() + cap(ix.postings.bytes) + 16*cap(ix.passages)
-	n += 4 * (cap(ix.lines) + cap(ix.lengths) + cap(ix.postings.ends))
+	n := int(unsafe.Sizeof(*ix)) + ix.terms.sizeBytes() + ix.postings.sizeBytes()
+	n += 16*cap(ix.passages) + 4*(cap(ix.lines)+cap(ix.lengths))
 	return int64(n)
 }
