@@ -65,6 +65,8 @@ var engines = []engine{
 	{"regex-one-line", "stripe.json", "regexp", regex(`\bpayment_method_\w*\b`), stdRegexp(`\bpayment_method_\w*\b`)},
 	{"bm25-index", "ec2.d.ts", "map-of-words", bm25Index, countWords},
 	{"bm25-index", "zipcodes.csv", "map-of-words", bm25Index, countWords},
+	{"bm25-index", "webhooks-10MB.json", "map-of-words", bm25Index, countWords},
+	{"bm25-index", "ec2.d.ts", "byte-loop", bm25Index, byteLoop},
 	{"bm25-query", "ec2.d.ts", "bytes.Count", bm25Query("delete a subnet route table"), countWord("subnet")},
 	{"fuzzy", "ec2.d.ts", "levenshtein", fuzzy("SecurtyGruop"), editDistances("SecurtyGruop")},
 	{"fuzzy", "zipcodes.csv", "levenshtein", fuzzy("San Fransisco"), editDistances("San Fransisco")},

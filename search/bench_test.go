@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -102,6 +103,61 @@ func BenchmarkIndex(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkRecords asks an index of 100,000 short records for words that few,
+// many and nearly all of them have.
+func BenchmarkRecords(b *testing.B) {
+	text := benchText(12 << 20)
+	var passages []Span
+	for pos := 0; len(passages) < 100_000; {
+		end := lineEnd(text, pos)
+		if end > pos {
+			passages = append(passages, Span{pos, end})
+		}
+		pos = end + 1
+	}
+	ix, err := NewIndex(b.Context(), text, passages)
+	if err != nil {
+		b.Fatal(err)
+	}
+	// The words with the most holders.
+	byHolders := make([]uint32, len(ix.terms.ends))
+	for i := range byHolders {
+		byHolders[i] = uint32(i)
+	}
+	holders := func(t uint32) int { return ix.postings.cursor(t).holders }
+	slices.SortFunc(byHolders, func(a, b uint32) int { return holders(b) - holders(a) })
+	common := func(from, n int) string {
+		var query []byte
+		for _, t := range byHolders[from : from+n] {
+			query = append(append(query, term(ix.terms.keys, ix.terms.ends, t)...), ' ')
+		}
+		return string(query)
+	}
+	for _, bb := range []struct{ name, query string }{
+		{"rare", "deadlines exceeded by the handler"},
+		{"common-1", common(1, 1)},
+		{"common-4", common(1, 4)},
+		{"common-16", common(1, 16)},
+		{"mixed", common(1, 3) + "deadline"},
+	} {
+		b.Run("query="+bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if len(ix.Search(bb.query, 5)) == 0 {
+					b.Fatal("no hits")
+				}
+			}
+			n := 0
+			for _, t := range queryTokens(bb.query) {
+				if id, ok := ix.terms.find([]byte(t)); ok {
+					n += holders(id)
+				}
+			}
+			b.ReportMetric(float64(n), "postings")
+		})
+	}
 }
 
 func BenchmarkFuzzy(b *testing.B) {

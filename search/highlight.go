@@ -49,7 +49,7 @@ func (h *highlighter) chunk(c Span) {
 	chunk := h.text[c.Start:c.End]
 	r, _ := decode(chunk, 0)
 	unspaced := isUnspaced(r)
-	if !unspaced && len(chunk) <= maxTokenBytes && h.asked[stem(token(chunk))] {
+	if !unspaced && len(chunk) <= maxTokenBytes && h.asked[token(chunk)] {
 		h.spans = append(h.spans, c)
 		return
 	}
@@ -62,7 +62,7 @@ func (h *highlighter) chunk(c Span) {
 		pos = end
 		piece := Span{c.Start + start, c.Start + end}
 		switch {
-		case !h.asked[stem(token(chunk[start:end]))]:
+		case !h.asked[token(chunk[start:end])]:
 			adjoins = false
 		case adjoins && h.spans[len(h.spans)-1].End == piece.Start:
 			h.spans[len(h.spans)-1].End = piece.End

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -171,19 +172,48 @@ func TestIndexTokens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`([a-zA-Z0-9_./\- é日]|19\.5|2024-01-02|1\.2\.3\.4|getUserName ){0,60}`).Draw(t, "text")
 		bd := newIndexBuild(context.Background(), []byte(text))
+		if rapid.Bool().Draw(t, "collide") {
+			bd.chunks.keys = [2]uint64{} // all chunks of up to 8 bytes
+		}
 		var got []string
 		for pos := 0; ; {
 			start, end := nextChunk(bd.text, pos)
 			if start == end {
 				break
 			}
-			for _, id := range bd.tokens(bd.text[start:end]) {
-				got = append(got, string(bd.terms.term(id)))
-			}
+			bd.chunk(start, end)
 			pos = end
+		}
+		for _, id := range bd.tokens {
+			got = append(got, string(term(bd.terms.keys, bd.terms.ends, id)))
 		}
 		if d := cmp.Diff(Tokenize(text), got); d != "" {
 			t.Fatalf("%q:\n%s", text, d)
 		}
 	})
+}
+
+// TestIndexManyWords has more chunks than are remembered, of all lengths, twice.
+func TestIndexManyWords(t *testing.T) {
+	var words []byte
+	for i := range maxMemo + 20_000 {
+		words = fmt.Appendf(words, "w%c%c%s ", 'a'+i%26, 'a'+i/26%26, strings.Repeat("0", i%40)+fmt.Sprint(i))
+	}
+	text := append(words, words...)
+	bd := newIndexBuild(t.Context(), text)
+	if err := bd.passage(Span{0, len(text)}); err != nil {
+		t.Fatal(err)
+	}
+	if bd.chunks.len != maxMemo {
+		t.Errorf("%d chunks remembered, want %d", bd.chunks.len, maxMemo)
+	}
+	want := Tokenize(string(text))
+	if len(bd.tokens) != len(want) {
+		t.Fatalf("%d tokens, want %d", len(bd.tokens), len(want))
+	}
+	for i, n := range bd.tokens {
+		if got := string(term(bd.terms.keys, bd.terms.ends, n)); got != want[i] {
+			t.Fatalf("token %d: %s, want %s", i, got, want[i])
+		}
+	}
 }

@@ -2,123 +2,144 @@ package search
 
 import (
 	"context"
-	"encoding/binary"
-	"slices"
+	"unicode/utf8"
 )
 
-// maxMemo bounds the distinct chunks whose tokens are remembered while an
-// index is built. Text repeats its words: 10 MB of English has 60,000.
-const maxMemo = 1 << 17
-
-// An indexBuild counts tokens, passage by passage.
+// An indexBuild reads the tokens of passages, one after another.
 type indexBuild struct {
 	ctx  context.Context
 	text []byte
 
-	terms termTable // the tokens
-	pairs []pair    // by passage, then first appearance in it
+	terms   termTable   // the distinct tokens
+	tokens  []uint32    // those of the passages, as they stand there
+	chunks  memo        // tokens of chunks, and of pieces of chunks
+	numbers numberTable // those of up to four digits
 
-	// The tokens of each chunk that was seen, as far as they are remembered.
-	chunks    termTable
-	chunkEnds []uint32 // where those of each chunk end in chunkIDs
-	chunkIDs  []uint32
-
-	freqs  []uint32 // by token, of the passage being read; else 0
-	seen   []uint32 // tokens with freqs over 0
-	few    []uint32 // scratch of tokens
+	few    []uint32 // scratch: tokens of a chunk
+	word   []byte   // scratch: a token
 	unread int      // bytes until ctx is looked at again
 }
 
-// A pair says how often a token stands in a passage.
-type pair struct{ token, passage, freq uint32 }
-
 func newIndexBuild(ctx context.Context, text []byte) *indexBuild {
 	return &indexBuild{
-		ctx:   ctx,
-		text:  text,
-		pairs: make([]pair, 0, len(text)/10), // English has one in 9 bytes
+		ctx:    ctx,
+		text:   text,
+		tokens: make([]uint32, 0, len(text)/5), // English has one in 6 bytes
+		chunks: newMemo(text),
 	}
 }
 
-// passage counts the tokens of p and returns how many there are.
-func (bd *indexBuild) passage(number uint32, p Span) (int, error) {
-	text := bd.text[p.Start:p.End]
-	n := 0
-	for pos := 0; pos < len(text); {
+// passage reads the tokens of p.
+func (bd *indexBuild) passage(p Span) error {
+	for pos := p.Start; pos < p.End; {
 		// Cut, so that a text without words cannot hide from ctx either.
-		part := text[:min(len(text), pos+chunkBytes)]
+		part := bd.text[:min(p.End, pos+chunkBytes)]
 		start, end := nextChunk(part, pos)
-		if len(part) < len(text) && end > len(part)-maxChunkBytes && start > pos {
+		if len(part) < p.End && end > len(part)-maxChunkBytes && start > pos {
 			end = start // may be cut short: read it again from its start
 		}
 		if bd.unread -= end - pos; bd.unread <= 0 {
 			bd.unread = chunkBytes
 			if err := bd.ctx.Err(); err != nil {
-				return n, err
+				return err
 			}
 		}
-		for _, id := range bd.tokens(text[start:end]) {
-			if bd.freqs[id]++; bd.freqs[id] == 1 {
-				bd.seen = append(bd.seen, id)
-			}
-			n++
+		if start < end {
+			bd.chunk(start, end)
 		}
 		pos = end
 	}
-	for _, id := range bd.seen {
-		bd.pairs = append(bd.pairs, pair{id, number, bd.freqs[id]})
-		bd.freqs[id] = 0
-	}
-	bd.seen = bd.seen[:0]
-	return n, nil
+	return nil
 }
 
-// tokens returns the numbers of a chunk's tokens, until the next call.
-func (bd *indexBuild) tokens(chunk []byte) []uint32 {
-	if len(chunk) == 0 {
-		return nil
+// chunk reads the tokens of the chunk text[start:end].
+func (bd *indexBuild) chunk(start, end int) {
+	if end-start > maxTokenBytes {
+		bd.few = bd.split(bd.few[:0], bd.text[start:end], start)
+		bd.tokens = append(bd.tokens, bd.few...)
+		return
 	}
-	bd.few = bd.few[:0]
+	k := bd.chunks.key(start, end)
+	if s := bd.chunks.find(&k); s != nil {
+		if s.count == 1 {
+			bd.tokens = append(bd.tokens, s.first)
+		} else {
+			bd.tokens = append(bd.tokens, bd.chunks.tokens[s.first:s.first+uint32(s.count)]...)
+		}
+		return
+	}
+	chunk := bd.text[start:end]
 	if isNumeric(chunk) {
-		// Logs and tables are full of numbers that never come again: not for
-		// the memo.
-		for rest := chunk; len(rest) > 0; {
-			n := 0
-			for n < len(rest) && !isJoint(rest[n]) {
-				n++
+		if bd.number(chunk) {
+			bd.chunks.put(k, bd.few)
+		}
+	} else {
+		bd.few = bd.split(bd.few[:0], chunk, start)
+		bd.chunks.put(k, bd.few)
+	}
+	bd.tokens = append(bd.tokens, bd.few...)
+}
+
+// split appends the tokens of a chunk, which begins at start.
+func (bd *indexBuild) split(to []uint32, chunk []byte, start int) []uint32 {
+	if r, _ := decode(chunk, 0); isUnspaced(r) {
+		before := 0
+		for at, r := range string(chunk) {
+			end := at + utf8.RuneLen(r)
+			if at > 0 {
+				to = append(to, bd.add(chunk[before:end]))
 			}
-			bd.few = append(bd.few, bd.add(rest[:n]))
-			rest = rest[min(n+1, len(rest)):]
+			to = append(to, bd.add(chunk[at:end]))
+			before = at
 		}
-		if len(bd.few) > 1 {
-			bd.few = append(bd.few, bd.add(chunk))
+		return to
+	}
+	first := len(to)
+	for pos := 0; ; {
+		from, end := nextPiece(chunk, pos)
+		if from == end {
+			break
 		}
-		return bd.few
+		to = append(to, bd.piece(start+from, start+end, end-from < len(chunk)))
+		pos = end
 	}
-	if n, ok := bd.chunks.find(chunk); ok {
-		start := uint32(0)
-		if n > 0 {
-			start = bd.chunkEnds[n-1]
-		}
-		return bd.chunkIDs[start:bd.chunkEnds[n]]
+	if len(to)-first > 1 && len(chunk) <= maxTokenBytes {
+		to = append(to, bd.stem(chunk))
 	}
-	for _, t := range appendTokens(nil, chunk) {
-		bd.few = append(bd.few, bd.add([]byte(t)))
+	return to
+}
+
+// piece returns the token of the piece text[start:end] of a chunk, which is the
+// only one that it has as a chunk of its own.
+func (bd *indexBuild) piece(start, end int, part bool) uint32 {
+	piece := bd.text[start:end]
+	if !part || len(piece) > maxTokenBytes {
+		return bd.stem(piece)
 	}
-	if len(chunk) <= maxTokenBytes && bd.chunks.len() < maxMemo {
-		bd.chunks.add(chunk)
-		bd.chunkIDs = append(bd.chunkIDs, bd.few...)
-		bd.chunkEnds = append(bd.chunkEnds, uint32(len(bd.chunkIDs)))
+	k := bd.chunks.key(start, end)
+	if s := bd.chunks.find(&k); s != nil {
+		return s.first
 	}
-	return bd.few
+	token := bd.stem(piece)
+	bd.chunks.put(k, []uint32{token})
+	return token
+}
+
+// stem returns the token of a word.
+func (bd *indexBuild) stem(word []byte) uint32 {
+	bd.word = appendToken(bd.word[:0], word)
+	return bd.add(bd.word)
+}
+
+// add returns the number of a token.
+func (bd *indexBuild) add(token []byte) uint32 {
+	n, _ := bd.terms.add(token)
+	return n
 }
 
 // isNumeric reports whether chunk is a number, a date, an address: digits and
 // what joins them. Its tokens need neither stems nor small letters.
 func isNumeric(chunk []byte) bool {
-	if len(chunk) > maxTokenBytes {
-		return false
-	}
 	for _, b := range chunk {
 		if (b < '0' || b > '9') && !isJoint(b) {
 			return false
@@ -127,52 +148,51 @@ func isNumeric(chunk []byte) bool {
 	return true
 }
 
-// add returns the number of a token.
-func (bd *indexBuild) add(token []byte) uint32 {
-	id, added := bd.terms.add(token)
-	if added {
-		bd.freqs = append(bd.freqs, 0)
-	}
-	return id
-}
-
-// finish moves what was counted into ix.
-func (bd *indexBuild) finish(ix *Index) {
-	// A counting sort of the pairs by token leaves each token's passages in
-	// ascending order.
-	ends := make([]uint32, len(bd.freqs)+1)
-	for _, p := range bd.pairs {
-		ends[p.token+1]++
-	}
-	for i := range bd.freqs {
-		ends[i+1] += ends[i]
-	}
-	sorted := make([]posting, len(bd.pairs))
-	for _, p := range bd.pairs {
-		// ends[token] moves from where the token's postings begin to where
-		// they end, which is where the next token's began.
-		sorted[ends[p.token]] = posting{p.passage, p.freq}
-		ends[p.token]++
-	}
-	bd.pairs = nil
-	ix.postings = make([]byte, 0, 3*len(sorted))
-	ix.postEnds = make([]uint32, bd.terms.len())
-	start := uint32(0)
-	for id := range ix.postEnds {
-		before := uint32(0)
-		for _, p := range sorted[start:ends[id]] {
-			ix.postings = binary.AppendUvarint(ix.postings, uint64(p.passage-before))
-			ix.postings = binary.AppendUvarint(ix.postings, uint64(p.freq))
-			before = p.passage
+// number reads the tokens of a numeric chunk into few and reports whether it was
+// there before. Logs and tables are full of numbers that never come again: the
+// memo is for those that do.
+func (bd *indexBuild) number(chunk []byte) (again bool) {
+	bd.few = bd.few[:0]
+	for rest := chunk; len(rest) > 0; {
+		n := 0
+		for n < len(rest) && !isJoint(rest[n]) {
+			n++
 		}
-		start = ends[id]
-		ix.postEnds[id] = uint32(len(ix.postings))
+		var token uint32
+		var added bool
+		if known := bd.numbers.slot(rest[:n]); known == nil {
+			token, added = bd.terms.add(rest[:n])
+		} else {
+			if added = *known == 0; added {
+				*known = bd.add(rest[:n]) + 1
+			}
+			token = *known - 1
+		}
+		again = !added
+		bd.few = append(bd.few, token)
+		rest = rest[min(n+1, len(rest)):]
 	}
-	// Appending left up to a half unused.
-	ix.postings = slices.Clip(slices.Clone(ix.postings))
-	ix.terms = bd.terms
-	ix.terms.keys = slices.Clip(slices.Clone(ix.terms.keys))
+	if len(bd.few) > 1 {
+		token, added := bd.terms.add(chunk)
+		bd.few = append(bd.few, token)
+		again = !added
+	}
+	return again
 }
 
-// A posting is a passage that has a token, and how often.
-type posting struct{ passage, freq uint32 }
+// A numberTable has the tokens, plus 1, of numbers of up to four digits.
+type numberTable [10 + 100 + 1000 + 10000]uint32
+
+// slot returns the place of a number, or nil if it is too long.
+func (t *numberTable) slot(digits []byte) *uint32 {
+	if len(digits) > 4 {
+		return nil
+	}
+	n, first, size := 0, 0, 1
+	for _, b := range digits {
+		n = 10*n + int(b-'0')
+		first += size
+		size *= 10
+	}
+	return &t[first-1+n]
+}

@@ -16,22 +16,26 @@ import (
 //
 // Snowball keeps the s of a word without a vowel. Longer ones than dns are
 // plurals, such as vpcs, and lose it.
-func stem(word string) string {
-	if len(word) < 3 {
-		return word
+//
+// It works in place: what it returns is the beginning of w, rewritten, as no stem
+// is longer than its word.
+func stem(w []byte) []byte {
+	if len(w) < 3 {
+		return w
 	}
-	for i := range len(word) {
-		if word[i] < 'a' || word[i] > 'z' {
-			return word
+	for _, b := range w {
+		if b < 'a' || b > 'z' {
+			return w
 		}
 	}
-	slot := &stems[maphash.String(stemSeed, word)%uint64(len(stems))]
-	if s := slot.Load(); s != nil && s.word == word {
-		return s.stem
+	slot := &stems[maphash.Bytes(stemSeed, w)%uint64(len(stems))]
+	s := slot.Load()
+	if s == nil || s.word != string(w) {
+		word := string(w)
+		s = &stemmed{word, snowball(word)}
+		slot.Store(s)
 	}
-	s := &stemmed{word, snowball(word)}
-	slot.Store(s)
-	return s.stem
+	return append(w[:0], s.stem...)
 }
 
 func snowball(word string) string {

@@ -53,10 +53,19 @@ func nextChunk(text []byte, pos int) (start, end int) {
 	}
 	start, end = pos, pos
 	// Most chunks are ASCII from begin to end.
-	for most := min(len(text), start+maxChunkBytes); end < most && classes[text[end]] == classWord; {
-		end++
+ascii:
+	for most := min(len(text), start+maxChunkBytes); end < most; end++ {
+		switch b := text[end]; {
+		case classes[b] == classWord:
+		case classes[b] == classNone:
+			return start, end
+		case b >= utf8.RuneSelf || end+1 < len(text) && text[end+1] >= utf8.RuneSelf:
+			break ascii
+		case end+1 == len(text) || !isWord(rune(text[end+1])):
+			return start, end // a stop
+		}
 	}
-	if end == len(text) || end > start && classes[text[end]] == classNone {
+	if end == len(text) {
 		return start, end
 	}
 	var unspaced bool
@@ -115,7 +124,7 @@ func decode(text []byte, pos int) (rune, int) {
 
 // appendTokens appends the tokens of one chunk.
 func appendTokens(tokens []string, chunk []byte) []string {
-	r, _ := utf8.DecodeRune(chunk)
+	r, _ := decode(chunk, 0)
 	if isUnspaced(r) {
 		return appendPairs(tokens, string(chunk))
 	}
@@ -125,33 +134,13 @@ func appendTokens(tokens []string, chunk []byte) []string {
 		if start == end {
 			break
 		}
-		tokens = append(tokens, stem(token(chunk[start:end])))
+		tokens = append(tokens, token(chunk[start:end]))
 		pos = end
 	}
-	pieces := len(tokens) - first
-	if pieces > 1 && len(chunk) <= maxTokenBytes {
-		tokens = append(tokens, stem(token(chunk)))
+	if len(tokens)-first > 1 && len(chunk) <= maxTokenBytes {
+		tokens = append(tokens, token(chunk))
 	}
 	return tokens
-}
-
-// nextPiece returns the first piece of a chunk at or after pos, between two word
-// breaks. It returns an empty range at the end.
-func nextPiece(chunk []byte, pos int) (start, end int) {
-	for pos < len(chunk) {
-		r, size := decode(chunk, pos)
-		end = pos + size
-		if !isWord(r) {
-			pos = end
-			continue
-		}
-		for end < len(chunk) && !wordBreak(chunk, end) {
-			_, size := decode(chunk, end)
-			end += size
-		}
-		return pos, end
-	}
-	return pos, pos
 }
 
 // appendPairs appends each character of s and each two neighbours.
@@ -168,8 +157,14 @@ func appendPairs(tokens []string, s string) []string {
 	return tokens
 }
 
-// token returns word in lower case, cut to maxTokenBytes.
+// token returns the stem of word.
 func token(word []byte) string {
+	return string(appendToken(make([]byte, 0, maxTokenBytes), word))
+}
+
+// appendToken appends the stem of word, in lower case and of no more than its
+// first 64 bytes.
+func appendToken(to, word []byte) []byte {
 	if len(word) > maxTokenBytes {
 		n := maxTokenBytes
 		for n > 0 && !utf8.RuneStart(word[n]) {
@@ -177,7 +172,18 @@ func token(word []byte) string {
 		}
 		word = word[:n]
 	}
-	return strings.Map(unicode.ToLower, string(word))
+	start := len(to)
+	for _, b := range word {
+		if b >= utf8.RuneSelf {
+			to = to[:start]
+			for _, r := range string(word) {
+				to = utf8.AppendRune(to, unicode.ToLower(r))
+			}
+			break
+		}
+		to = append(to, lowerASCII(b))
+	}
+	return to[:start+len(stem(to[start:]))]
 }
 
 // stopWords are the English words that say nothing about a passage, as
@@ -188,7 +194,7 @@ var stopWords = func() map[string]bool {
 		such that the their then there these they this to was will with
 		what which who whom when where why how does do did has have had can could
 		should would i you he she we my your its our from about me were been am so than`) {
-		set[stem(w)] = true
+		set[token([]byte(w))] = true
 	}
 	return set
 }()

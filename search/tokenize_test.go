@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -52,7 +53,7 @@ func TestStem(t *testing.T) {
 		{"is", "is"}, {"ies", "ie"}, {"a1s", "a1s"}, {"étés", "étés"},
 	}
 	for _, tt := range tests {
-		if got := stem(tt.word); got != tt.want {
+		if got := string(stem([]byte(tt.word))); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.word, got, tt.want)
 		}
 	}
@@ -70,7 +71,7 @@ func TestStemsSeen(t *testing.T) {
 				for i := range word {
 					word[i] = "aeinsty"[r.IntN(7)]
 				}
-				if got, want := stem(string(word)), snowball(string(word)); got != want || got == "" {
+				if got, want := string(stem(bytes.Clone(word))), snowball(string(word)); got != want || got == "" {
 					t.Errorf("%s: %q, want %q", word, got, want)
 					return
 				}
@@ -143,8 +144,9 @@ func FuzzChunk(f *testing.F) {
 
 func TestTermTable(t *testing.T) {
 	var table termTable
-	if _, ok := table.find([]byte("x")); ok {
-		t.Error("an empty table has a term")
+	empty := table.complete()
+	if _, ok := empty.find([]byte("x")); ok {
+		t.Error("an empty set has a term")
 	}
 	want := map[string]uint32{}
 	for i := range 5000 {
@@ -156,12 +158,28 @@ func TestTermTable(t *testing.T) {
 		}
 		want[key] = n
 	}
+	set := table.complete()
 	for key, n := range want {
-		if got, ok := table.find([]byte(key)); !ok || got != n || string(table.term(n)) != key {
+		if got, ok := set.find([]byte(key)); !ok || got != n || string(term(set.keys, set.ends, n)) != key {
 			t.Errorf("%s is %d, %v", key, got, ok)
 		}
 	}
-	if _, ok := table.find([]byte("-1")); ok || table.len() != len(want) {
+	if _, ok := set.find([]byte("-1")); ok || table.len() != len(want) {
 		t.Errorf("%d terms, want %d", table.len(), len(want))
+	}
+}
+
+// TestPieceBreak compares all that three characters can be.
+func TestPieceBreak(t *testing.T) {
+	parts := []string{"a", "z", "A", "Z", "0", "9", "_", ".", "é", "É", "日", "٣", "\u0301", ""}
+	for _, before := range parts[:len(parts)-1] {
+		for _, after := range parts[:len(parts)-1] {
+			for _, next := range parts {
+				s := []byte(before + after + next)
+				if got, want := pieceBreak(s, len(before)), wordBreak(s, len(before)); got != want {
+					t.Errorf("%s|%s%s: %v, want %v", before, after, next, got, want)
+				}
+			}
+		}
 	}
 }
