@@ -63,6 +63,10 @@ var engines = []engine{
 	{"regex-fold", "ec2.d.ts", "regexp", regex("(?i)subnetid"), stdRegexp("(?i)subnetid")},
 	{"regex-unfiltered", "zipcodes.csv", "regexp", regex(`\d{5},-?\d+\.\d+`), stdRegexp(`\d{5},-?\d+\.\d+`)},
 	{"regex-one-line", "stripe.json", "regexp", regex(`\bpayment_method_\w*\b`), stdRegexp(`\bpayment_method_\w*\b`)},
+	{"regex-one-line-literal", "ec2.d.ts-10MB-line", "regexp", regex("SubnetIds"), stdRegexp("SubnetIds")},
+	{"regex-one-line-fold", "ec2.d.ts-10MB-line", "regexp", regex("(?i)subnetids"), stdRegexp("(?i)subnetids")},
+	{"regex-one-line-any", "ec2.d.ts-10MB-line", "regexp", regex(anyPattern), stdRegexp(anyPattern)},
+	{"regex-one-line-required", "ec2.d.ts-10MB-line", "regexp", regex(requiredPattern), stdRegexp(requiredPattern)},
 	{"bm25-index", "ec2.d.ts", "map-of-words", bm25Index, countWords},
 	{"bm25-index", "zipcodes.csv", "map-of-words", bm25Index, countWords},
 	{"bm25-index", "webhooks-10MB.json", "map-of-words", bm25Index, countWords},
@@ -79,7 +83,10 @@ const (
 	jqFew   = ".[60000:60010] | map(.origin)"
 )
 
-const requiredPattern = `\b\w+GroupRuleIds\b`
+const (
+	requiredPattern = `\b\w+GroupRuleIds\b`
+	anyPattern      = "SubnetIds|RouteTableId|VpcPeering|NitroEnclave"
+)
 
 // BenchmarkEngine reports the ratio to the yardstick as x-yardstick. Bytes are
 // those of the file, also where only an index of it is read.
@@ -204,21 +211,32 @@ func jqCLI(program string) func([]byte) error {
 	}
 }
 
-// openFile is a file of the corpus, or, as name-10MB.json, an array there as
-// often as makes 10 MB.
+// openFile is a file of the corpus, or one of 10 MB made of it: with -10MB.json
+// the items of its array, with -10MB-line all of it as one line, again and again.
 func openFile(name string) ([]byte, error) {
-	name, large := strings.CutSuffix(name, "-10MB.json")
-	if !large {
+	name, line := strings.CutSuffix(name, "-10MB-line")
+	name, array := strings.CutSuffix(name, "-10MB.json")
+	if array {
+		name += ".json"
+	}
+	if !line && !array {
 		return corpus.Open(name)
 	}
+	key := fmt.Sprint(name, line)
 	tenMB.Lock()
 	defer tenMB.Unlock()
-	if data := tenMB.files[name]; data != nil {
+	if data := tenMB.files[key]; data != nil {
 		return data, nil
 	}
-	data, err := corpus.Open(name + ".json")
+	data, err := corpus.Open(name)
 	if err != nil {
 		return nil, err
+	}
+	if line {
+		data = bytes.ReplaceAll(data, []byte{'\n'}, []byte{' '})
+		data = bytes.Repeat(data, 10_000_000/len(data)+1)
+		tenMB.files[key] = data
+		return data, nil
 	}
 	items := bytes.Trim(data, " \n[]")
 	out := []byte("[")
@@ -226,7 +244,7 @@ func openFile(name string) ([]byte, error) {
 		out = append(append(out, items...), ',')
 	}
 	out[len(out)-1] = ']'
-	tenMB.files[name] = out
+	tenMB.files[key] = out
 	return out, nil
 }
 

@@ -55,6 +55,9 @@ func BenchmarkRegex(b *testing.B) {
 		{"required", `\b\w+_lock_irq\w*\b`, text},
 		{"unfiltered", `\d{6} [a-c]+ `, text},
 		{"literal-1-line", "exceeded", oneLine},
+		{"fold-1-line", "(?i)deadline", oneLine},
+		{"alternation-1-line", "Deadline|exceeded|lock_irq|panic", oneLine},
+		{"unfiltered-1-line", `\d{6} [a-c]+ `, oneLine},
 		{"required-1-line", `\b\w+_lock_irq\w*\b`, oneLine},
 	} {
 		b.Run(bb.name, func(b *testing.B) {

@@ -16,6 +16,10 @@ const maxNeedles = 16
 type prefilter struct {
 	needles []needle
 	exact   bool // matches are the occurrences of the only needle
+
+	// before and after are how far a match reaches on either side of the needle
+	// that it holds.
+	before, after []extent
 }
 
 // A needle is a string to look for by its rarest byte.
@@ -28,7 +32,7 @@ type needle struct {
 
 // required derives the prefilter of a pattern from its syntax tree.
 func required(tree *syntax.Regexp) prefilter {
-	f := prefilter{needles: literals(tree)}
+	f := literals(tree)
 	if len(f.needles) == 1 && tree.Op == syntax.OpLiteral {
 		lit := f.needles[0].lit
 		f.exact = utf8.RuneCountInString(lit) == len(tree.Rune) && !strings.ContainsAny(lit, "\r\n")
@@ -36,40 +40,60 @@ func required(tree *syntax.Regexp) prefilter {
 	return f
 }
 
-// literals returns strings of which every match of re holds at least one,
-// or nil.
-func literals(re *syntax.Regexp) []needle {
+// literals returns strings of which every match of re holds at least one, or
+// nothing.
+func literals(re *syntax.Regexp) prefilter {
 	switch re.Op {
 	case syntax.OpLiteral:
 		if lit := longestPlain(re); lit != "" {
-			return []needle{newNeedle(lit, re.Flags&syntax.FoldCase != 0)}
+			f := prefilter{needles: []needle{newNeedle(lit, re.Flags&syntax.FoldCase != 0)}}
+			if utf8.RuneCountInString(lit) < len(re.Rune) {
+				f.before = extents(re)
+				f.after = f.before
+			}
+			return f
 		}
-	case syntax.OpCapture, syntax.OpPlus:
+	case syntax.OpCapture:
 		return literals(re.Sub[0])
-	case syntax.OpRepeat:
-		if re.Min > 0 {
-			return literals(re.Sub[0])
+	case syntax.OpPlus, syntax.OpRepeat:
+		if re.Op == syntax.OpPlus || re.Min > 0 {
+			f := literals(re.Sub[0])
+			all := extents(re)
+			f.before, f.after = joined(all, f.before), joined(f.after, all)
+			return f
 		}
 	case syntax.OpConcat:
-		var best []needle
-		for _, sub := range re.Sub {
-			if set := literals(sub); worth(set) > worth(best) {
-				best = set
+		var best prefilter
+		at := 0
+		for i, sub := range re.Sub {
+			if f := literals(sub); worth(f.needles) > worth(best.needles) {
+				best, at = f, i
 			}
+		}
+		var before []extent
+		for _, sub := range re.Sub[:at] {
+			before = joined(before, extents(sub))
+		}
+		best.before = joined(before, best.before)
+		for _, sub := range re.Sub[at+1:] {
+			best.after = joined(best.after, extents(sub))
 		}
 		return best
 	case syntax.OpAlternate:
-		var all []needle
+		var all prefilter
+		var before, after [][]extent
 		for _, sub := range re.Sub {
-			set := literals(sub)
-			if set == nil || len(all)+len(set) > maxNeedles {
-				return nil
+			f := literals(sub)
+			if f.needles == nil || len(all.needles)+len(f.needles) > maxNeedles {
+				return prefilter{}
 			}
-			all = append(all, set...)
+			all.needles = append(all.needles, f.needles...)
+			before, after = append(before, f.before), append(after, f.after)
 		}
+		all.before, all.after = either(before), either(after)
 		return all
 	}
-	return nil
+	return prefilter{}
 }
 
 // worth ranks sets: long strings skip more text, few cost less to look for.

@@ -36,8 +36,11 @@ type pattern struct {
 	tree   *syntax.Regexp
 	size   int // instructions
 	filter prefilter
+	least  int    // bytes of the shortest match, or fewer
+	whole  extent // of a match
+	around bool   // looks at what is beside a match
 
-	careful *regexp.Regexp // see interruptible; compiled on first use
+	careful *regexp.Regexp // see second; compiled on first use
 }
 
 func compilePattern(expr string, fold bool) (*pattern, error) {
@@ -71,7 +74,10 @@ func compilePattern(expr string, fold bool) (*pattern, error) {
 	if err != nil {
 		return nil, bad(-1, err)
 	}
-	return &pattern{re: re, tree: tree, size: len(prog.Inst), filter: required(tree)}, nil
+	return &pattern{
+		re: re, tree: tree, size: len(prog.Inst), filter: required(tree),
+		least: least(tree), whole: merged(extents(tree)), around: looksAround(tree),
+	}, nil
 }
 
 // errorOffset locates the fragment that a syntax error names. Fragments

@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"regexp"
 	"unicode/utf8"
 )
 
 const (
 	// maxLineWork bounds line² × program, the worst case of finding all
-	// matches in a line: 2^30 steps, a few seconds for a hostile pattern and
-	// 7 KB for an ordinary one. Longer lines are read with interruptions.
-	maxLineWork = 1 << 30
+	// matches in a line by one call: 2^27 steps, half a second for a hostile
+	// pattern and 2.5 KB for an ordinary one. More is done in parts.
+	maxLineWork = 1 << 27
 
 	defaultRegexLimit = 1000
 )
@@ -80,6 +79,9 @@ type regexScan struct {
 
 // run reads the text in chunks that end with a line.
 func (s *regexScan) run() error {
+	if s.find != nil && s.pattern.filter.exact {
+		return s.literals()
+	}
 	for pos := 0; pos < len(s.text); {
 		if err := s.ctx.Err(); err != nil {
 			return err
@@ -92,8 +94,6 @@ func (s *regexScan) run() error {
 		switch {
 		case s.find == nil:
 			err = s.everyLine(pos, end)
-		case s.pattern.filter.exact:
-			err = s.literals(pos, end)
 		default:
 			err = s.likelyLines(pos, end)
 		}
@@ -105,13 +105,14 @@ func (s *regexScan) run() error {
 	return s.ctx.Err()
 }
 
-// literals reports the occurrences of a pattern that is a plain string.
-func (s *regexScan) literals(pos, end int) error {
-	s.find.reset(s.text[:end])
-	for n := 1; ; n++ {
+// literals reports the occurrences of a pattern that is a plain string. It reads
+// gigabytes in a second, so it looks at the context between hits only.
+func (s *regexScan) literals() error {
+	s.find.reset(s.text)
+	for pos, n := 0, 1; ; n++ {
 		at, size := s.find.next(pos)
 		if at < 0 {
-			return nil
+			return s.ctx.Err()
 		}
 		s.add(Span{at, at + size})
 		pos = at + size
@@ -153,8 +154,8 @@ func (s *regexScan) everyLine(pos, end int) error {
 // line matches the line text[start:stop].
 func (s *regexScan) line(start, stop int) error {
 	line := trimCR(s.text[start:stop])
-	if len(line) > 0 && len(line) > maxLineWork/s.pattern.size/len(line) {
-		return s.interruptible(start, line)
+	if len(line) > longLine || len(line) > 0 && len(line) > maxLineWork/s.pattern.size/len(line) {
+		return s.long(start, line)
 	}
 	for _, m := range s.pattern.re.FindAllIndex(line, -1) {
 		s.add(Span{start + m[0], start + m[1]})
@@ -177,18 +178,21 @@ func (s *regexScan) add(sp Span) {
 // could outlive the context: it reads through a reader that ends when the
 // context does. Twice as slow per byte as matching the bytes.
 func (s *regexScan) interruptible(start int, line []byte) error {
-	if s.pattern.careful == nil {
-		// A search from the middle of a line needs the rune before it, for
-		// \b and ^; so it matches that rune too, and reports the group.
-		re, err := regexp.Compile(`(?s:\A..*?)(` + s.pattern.tree.String() + `)`)
-		if err != nil {
-			return err
-		}
-		s.pattern.careful = re
+	// A search from the middle of a line needs the rune before it, for \b and ^;
+	// so it matches that rune too, and reports the group.
+	careful, err := s.pattern.second()
+	if err != nil {
+		return err
 	}
 	// The loop follows regexp's own for All: an empty match next to the
 	// match before it does not count.
+	prefix, _ := s.pattern.re.LiteralPrefix()
 	for pos, lastEnd := 0, -1; pos <= len(line); {
+		if i := bytes.Index(line[pos:], []byte(prefix)); i > 0 {
+			pos += i
+		} else if i < 0 {
+			return nil
+		}
 		r := &lineReader{ctx: s.ctx, line: line}
 		var m []int
 		if pos == 0 {
@@ -196,7 +200,7 @@ func (s *regexScan) interruptible(start int, line []byte) error {
 		} else {
 			_, width := utf8.DecodeLastRune(line[:pos])
 			r.pos = pos - width
-			if m = s.pattern.careful.FindReaderSubmatchIndex(r); m != nil {
+			if m = careful.FindReaderSubmatchIndex(r); m != nil {
 				m = []int{m[2] + pos - width, m[3] + pos - width}
 			}
 		}
