@@ -21,6 +21,8 @@ import (
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/tokens"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the tests that run")
@@ -109,6 +111,10 @@ var _ middleware.Caller = tool(nil)
 
 func (t tool) State() (upstream.State, error) { return upstream.Ready, nil }
 func (t tool) Settled(context.Context)        {}
+func (t tool) Prompts() []upstream.Tool       { return nil }
+func (t tool) Info() *mcp.InitializeResult    { return &mcp.InitializeResult{} }
+
+func (t tool) Notify(context.Context, string, json.RawMessage) error { return nil }
 
 func (t tool) Tools() []upstream.Tool {
 	var list []upstream.Tool
@@ -121,7 +127,11 @@ func (t tool) Tools() []upstream.Tool {
 
 func (t tool) name(i int) string { return fmt.Sprintf("tool_%d", i) }
 
-func (t tool) CallTool(_ context.Context, c upstream.ToolCall) (json.RawMessage, error) {
+func (t tool) Call(_ context.Context, r upstream.Request) (json.RawMessage, error) {
+	var c struct{ Name string }
+	if err := json.Unmarshal(r.Params, &c); err != nil {
+		return nil, err
+	}
 	for i := range t {
 		if t.name(i) == c.Name {
 			return textResult(string(t[i].text))
@@ -136,7 +146,7 @@ type results struct {
 	raw []byte
 }
 
-func (r results) CallTool(context.Context, upstream.ToolCall) (json.RawMessage, error) {
+func (r results) Call(context.Context, upstream.Request) (json.RawMessage, error) {
 	return r.raw, nil
 }
 

@@ -8,43 +8,43 @@ import (
 	"strings"
 
 	"github.com/agnivade/levenshtein"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
 )
 
 // callTool answers one tools/call.
-func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (json.RawMessage, error) {
-	name := req.Params.Name
-	agent := s.clientOf(req.Session).agent
+func (s *Server) callTool(ctx context.Context, r *request) (json.RawMessage, error) {
 	var raw json.RawMessage
 	var err error
-	if run, ok := s.queries()[name]; ok {
-		raw, err = run(ctx, agent, req)
+	if run, ok := s.queries()[r.name]; ok {
+		raw, err = run(ctx, r.client.agent, r)
 	} else {
-		raw, err = s.callUpstream(ctx, agent, req)
+		raw, err = s.callUpstream(ctx, r)
 	}
 	if err != nil {
-		return s.failure(name, err)
+		return s.failure(r.name, err)
 	}
 	return raw, nil
 }
 
-func (s *Server) callUpstream(ctx context.Context, agent string, req *mcp.CallToolRequest) (json.RawMessage, error) {
-	t, err := s.find(ctx, req.Params.Name)
+func (s *Server) callUpstream(ctx context.Context, r *request) (json.RawMessage, error) {
+	t, err := s.find(ctx, r.name)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.result(ctx, t, req, req.Params.Arguments)
+	params, err := renamed(r.params, t.tool.Name)
 	if err != nil {
 		return nil, err
 	}
-	origin := cache.Origin{Tool: t.exposed, Arguments: req.Params.Arguments}
-	return s.shape(agent, origin, raw, t.up.policy(t.tool.Name))
+	raw, err := s.result(ctx, t, r, params)
+	if err != nil {
+		return nil, err
+	}
+	origin := cache.Origin{Tool: t.exposed, Arguments: r.args}
+	return s.shape(r.client.agent, origin, raw, t.up.policy(t.tool.Name))
 }
 
 // find returns the tool of an exposed name. A name that is not known yet may be
@@ -105,65 +105,49 @@ func (s *Server) unknownTool(name string) error {
 	return e
 }
 
-// result is what the tool answers, without what its operator hides.
-func (s *Server) result(ctx context.Context, t target, req *mcp.CallToolRequest, args json.RawMessage) (json.RawMessage, error) {
+// result is what the tool answers to params, without what its operator hides.
+func (s *Server) result(ctx context.Context, t target, r *request, params json.RawMessage) (json.RawMessage, error) {
 	p := t.up.policy(t.tool.Name)
-	raw, err := s.forward(ctx, t, req, args)
+	raw, err := s.send(ctx, t.up, r, "tools/call", params, p)
 	if err != nil {
 		return nil, s.hideInError(ctx, err, p)
 	}
 	return s.hide(ctx, raw, p)
 }
 
-// forward sends the call to the tool's server, with the client's _meta, and its
-// progress back.
-func (s *Server) forward(ctx context.Context, t target, req *mcp.CallToolRequest, args json.RawMessage) (json.RawMessage, error) {
-	timeout := t.up.policy(t.tool.Name).Timeout
-	setDefault(&timeout, s.opts.CallTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w after %v", errTimeout, timeout))
-	defer cancel()
-	call := upstream.ToolCall{Name: t.tool.Name, Arguments: args}
-	for key, v := range req.Params.Meta {
-		if key == "progressToken" || strings.HasPrefix(key, "io.modelcontextprotocol/") {
-			continue // ours to set, for each hop
-		}
-		b, err := json.Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		if call.Meta == nil {
-			call.Meta = map[string]json.RawMessage{}
-		}
-		call.Meta[key] = b
+// pass sends a request that is not about a tool on to a server, and returns its
+// answer without what its operator hides.
+func (s *Server) pass(ctx context.Context, up *Upstream, r *request, params json.RawMessage) (json.RawMessage, error) {
+	p := up.Policy
+	raw, err := s.send(ctx, up, r, r.method, params, p)
+	if err != nil {
+		return nil, protocolError(s.hideInError(ctx, err, p))
 	}
-	if token := req.Params.GetProgressToken(); token != nil {
-		policy := t.up.policy(t.tool.Name)
-		call.Progress = func(params json.RawMessage) {
-			if kept, err := s.hide(ctx, params, policy); err == nil {
-				s.progress(ctx, req.Session, token, kept)
+	return s.hide(ctx, raw, p)
+}
+
+// send sends a request of a client to a server, and its progress back.
+func (s *Server) send(ctx context.Context, up *Upstream, r *request, method string, params json.RawMessage, p Policy) (json.RawMessage, error) {
+	timeout := p.Timeout
+	setDefault(&timeout, s.opts.CallTimeout)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := newCallTimer(timeout, cancel)
+	defer timer.stop()
+	ctx, done := s.begin(ctx, up, r.client, timer)
+	defer done()
+	req := upstream.Request{Method: method, Params: params}
+	if r.token != nil {
+		req.Progress = func(params json.RawMessage) {
+			timer.again()
+			if kept, err := s.hide(ctx, params, p); err == nil {
+				s.progressed(ctx, r.client, r.token, kept)
 			}
 		}
 	}
-	raw, err := t.up.Conn.CallTool(ctx, call)
+	raw, err := up.Conn.Call(ctx, req)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return raw, err
-}
-
-// progress passes a notification on under the client's own token.
-func (s *Server) progress(ctx context.Context, session *mcp.ServerSession, token any, params json.RawMessage) {
-	own, err := json.Marshal(token)
-	if err != nil {
-		return
-	}
-	out, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
-		if key == "progressToken" {
-			return own
-		}
-		return value
-	})
-	if conn := s.clientOf(session).conn; err == nil && conn != nil {
-		_ = conn.Notify(ctx, "notifications/progress", out) // the call itself will tell of a lost client
-	}
 }

@@ -78,6 +78,25 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 	}.encode()
 }
 
+// protocolError turns an error of a request that is no tools/call into what its
+// client reads.
+func protocolError(err error) error {
+	var rpc *jsonrpc.Error
+	var down *upstream.UnavailableError
+	switch {
+	case err == nil, errors.As(err, &rpc), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &down):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + show.ClipBytes(down.Error(), 500)}
+	case errors.Is(err, errTimeout):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeTimeout + ": " + err.Error()}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeInternal + ": " + show.ClipBytes(err.Error(), 500)}
+}
+
+// clipped is what an error may repeat of a request.
+func clipped(s string) string { return show.ClipBytes(s, 80) }
+
 // describe writes an error as an agent reads it, no part of it unbounded.
 func describe(e *pipeline.Error) string {
 	text := e.Code + ": " + show.ClipBytes(e.Text, 1500)

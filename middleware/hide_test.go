@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
-	"rlmproxy/middleware/upstream"
 )
 
 // TestHide: what an operator hides is in no reply, however it is asked for.
@@ -81,7 +79,7 @@ func TestHide(t *testing.T) {
 		t.Errorf("with a longer glob: %s", raw)
 	}
 	f := server(nil, "fails")
-	f.call = func(context.Context, upstream.ToolCall) (json.RawMessage, error) {
+	f.call = func(context.Context, toolCall) (json.RawMessage, error) {
 		return nil, &jsonrpc.Error{Code: -32000, Message: "no: token=" + secret, Data: json.RawMessage(rows[0])}
 	}
 	_, conn = dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f, Policy: Policy{Hide: []string{"token", "user.email"}}}}})

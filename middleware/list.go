@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"sync"
@@ -15,10 +14,9 @@ import (
 
 // listTools returns the result of tools/list: every definition as the upstream
 // sent it, under its exposed name.
-func (s *Server) listTools(ctx context.Context) (json.RawMessage, error) {
+func (s *Server) listTools(ctx context.Context, r *request) (json.RawMessage, error) {
 	s.awaitUpstreams(ctx)
-	var out bytes.Buffer
-	out.WriteString(`{"tools":[`)
+	var items []json.RawMessage
 	for _, t := range s.names.all() {
 		p := t.up.policy(t.tool.Name)
 		keep := (s.opts.PassThrough || !p.shapes()) && len(p.Hide) == 0
@@ -26,17 +24,12 @@ func (s *Server) listTools(ctx context.Context) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Write(raw)
-		out.WriteByte(',')
+		items = append(items, raw)
 	}
-	for i, tool := range s.proxyTools() {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.WriteString(tool)
+	for _, tool := range s.proxyTools() {
+		items = append(items, json.RawMessage(tool))
 	}
-	out.WriteString(`]}`)
-	return out.Bytes(), nil
+	return page(r, "tools", items)
 }
 
 // exposed returns a tool definition under another name. It leaves outputSchema

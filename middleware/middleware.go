@@ -92,15 +92,23 @@ type Server struct {
 	budget *wire.Budget
 	begun  time.Time
 
-	mu      sync.Mutex // guards the fields below
-	clients map[*mcp.ServerSession]*client
-	serial  int
+	came     chan struct{} // closed when the first client has said what it can do
+	cameOnce sync.Once
+
+	mu       sync.Mutex // guards the fields below
+	clients  map[*mcp.ServerSession]*client
+	serial   int
+	can      *mcp.ClientCapabilities // the first client's
+	running  map[*running]struct{}
+	watched  map[watched]int          // subscriptions by resource: how many clients
+	progress map[askedToken]*Upstream // of requests that clients work on
 }
 
 // A client is one connection and the agent behind it.
 type client struct {
-	agent string
-	conn  *wire.Conn
+	agent   string
+	session *mcp.ServerSession
+	conn    *wire.Conn // nil over HTTP
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close.
@@ -130,12 +138,16 @@ func New(opts Options) (*Server, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		opts:    opts,
-		logger:  opts.Logger,
-		names:   newNames(opts.Upstreams),
-		budget:  wire.NewBudget(opts.WorkBytes, opts.Idle),
-		begun:   time.Now(),
-		clients: map[*mcp.ServerSession]*client{},
+		opts:     opts,
+		logger:   opts.Logger,
+		names:    newNames(opts.Upstreams),
+		budget:   wire.NewBudget(opts.WorkBytes, opts.Idle),
+		begun:    time.Now(),
+		came:     make(chan struct{}),
+		clients:  map[*mcp.ServerSession]*client{},
+		running:  map[*running]struct{}{},
+		watched:  map[watched]int{},
+		progress: map[askedToken]*Upstream{},
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
 		Instructions: Instructions,
@@ -143,9 +155,14 @@ func New(opts Options) (*Server, error) {
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{},
 		},
+		SubscribeHandler:            s.subscribe,
+		UnsubscribeHandler:          s.unsubscribe,
+		RootsListChangedHandler:     s.rootsChanged,
+		ProgressNotificationHandler: s.clientProgress,
 	})
 	s.mcp.AddReceivingMiddleware(s.receive)
-	return s, nil
+	err := mcp.AddReceivingCustomMethod(s.mcp, wire.ForwardMethod, s.forwarded)
+	return s, err
 }
 
 func setDefault[T comparable](v *T, d T) {
@@ -161,6 +178,8 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 	conn := wire.NewConn(r, w, wire.Options{
 		MaxLineBytes: s.opts.MaxLineBytes,
 		Refuse:       true,
+		Forward:      Forwards,
+		Notify:       s.notification,
 		Junk: func(line []byte, err error) {
 			s.logger.Warn("the client sent a line that is no message", "bytes", len(line), "error", err)
 		},
@@ -206,7 +225,7 @@ func (s *Server) register(session *mcp.ServerSession, conn *wire.Conn) *client {
 		return c
 	}
 	s.serial++
-	c := &client{agent: s.agentName(s.serial), conn: conn}
+	c := &client{agent: s.agentName(s.serial), session: session, conn: conn}
 	s.clients[session] = c
 	return c
 }
@@ -221,51 +240,4 @@ func (s *Server) forget(session *mcp.ServerSession, c *client) {
 			s.opts.JQ.Forget(c.agent)
 		}
 	}
-}
-
-// ToolsChanged tells every client to list the tools again. Upstreams call it.
-func (s *Server) ToolsChanged() {
-	s.mu.Lock()
-	var conns []*wire.Conn
-	for session, c := range s.clients {
-		if c.conn != nil && session.InitializeParams() != nil {
-			conns = append(conns, c.conn)
-		}
-	}
-	s.mu.Unlock()
-	for _, conn := range conns {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		if err := conn.Notify(ctx, "notifications/tools/list_changed", nil); err != nil {
-			s.logger.Debug("list_changed not sent", "error", err)
-		}
-		cancel()
-	}
-}
-
-// receive takes over the methods that the SDK would answer by decoding.
-func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		hold := s.budget.Hold()
-		defer hold.Release()
-		ctx = wire.WithHold(ctx, hold)
-		switch r := req.(type) {
-		case *mcp.ListToolsRequest:
-			raw, err := s.listTools(ctx)
-			return s.raw(r.Session, raw, err)
-		case *mcp.CallToolRequest:
-			raw, err := s.callTool(ctx, r)
-			return s.raw(r.Session, raw, err)
-		case *mcp.ReadResourceRequest:
-			raw, err := s.readResource(ctx, s.clientOf(r.Session).agent, r.Params.URI)
-			return s.raw(r.Session, raw, err)
-		}
-		return next(ctx, method, req)
-	}
-}
-
-func (s *Server) raw(session *mcp.ServerSession, raw []byte, err error) (mcp.Result, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &wire.RawResult{Bytes: raw, Splice: s.clientOf(session).conn}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
@@ -19,16 +20,53 @@ import (
 // A fake is a server whose tools are functions of the raw arguments.
 type fake struct {
 	tools []upstream.Tool
-	call  func(ctx context.Context, c upstream.ToolCall) (json.RawMessage, error)
+	call  func(ctx context.Context, c toolCall) (json.RawMessage, error)
 	state upstream.State
 	err   error
+
+	// What is no tool:
+	prompts []upstream.Tool
+	info    *mcp.InitializeResult
+	answer  func(ctx context.Context, r upstream.Request) (json.RawMessage, error)
+	told    chan string // methods of notifications
+}
+
+// A toolCall is what a fake's tool is called with.
+type toolCall struct {
+	Name      string
+	Arguments json.RawMessage
+	Meta      map[string]json.RawMessage
+	Progress  func(json.RawMessage)
 }
 
 func (f *fake) Tools() []upstream.Tool         { return f.tools }
 func (f *fake) State() (upstream.State, error) { return f.state, f.err }
 func (f *fake) Settled(context.Context)        {}
-func (f *fake) CallTool(ctx context.Context, c upstream.ToolCall) (json.RawMessage, error) {
-	return f.call(ctx, c)
+func (f *fake) Prompts() []upstream.Tool       { return f.prompts }
+func (f *fake) Info() *mcp.InitializeResult    { return f.info }
+
+func (f *fake) Notify(_ context.Context, method string, _ json.RawMessage) error {
+	f.told <- method
+	return nil
+}
+
+func (f *fake) Call(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
+	switch {
+	case r.Method == "tools/call":
+	case f.answer == nil:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: r.Method}
+	default:
+		return f.answer(ctx, r)
+	}
+	var c struct {
+		Name      string
+		Arguments json.RawMessage
+		Meta      map[string]json.RawMessage `json:"_meta"`
+	}
+	if err := json.Unmarshal(r.Params, &c); err != nil {
+		return nil, err
+	}
+	return f.call(ctx, toolCall{c.Name, c.Arguments, c.Meta, r.Progress})
 }
 
 // server returns a fake with these tools; each answers with what answer holds
@@ -39,7 +77,7 @@ func server(answers map[string]string, names ...string) *fake {
 		def := fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object","x-order":[1.0,9007199254740993]},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"execution":{"future":1.0}}`, name)
 		f.tools = append(f.tools, upstream.Tool{Name: name, Raw: json.RawMessage(def)})
 	}
-	f.call = func(_ context.Context, c upstream.ToolCall) (json.RawMessage, error) {
+	f.call = func(_ context.Context, c toolCall) (json.RawMessage, error) {
 		if a, ok := answers[c.Name]; ok {
 			return json.RawMessage(a), nil
 		}

@@ -104,13 +104,18 @@ func (n *names) name(up *Upstream, tool string) string {
 		name = clean(up.Prefix) + "_" + name
 	}
 	if owner := n.owner[name]; owner != "" || len(name) > maxName || n.ambiguous(up, name) {
-		sum := sha256.Sum256([]byte(key))
-		suffix := "_" + hex.EncodeToString(sum[:4])
+		suffix := "_" + hashed(key)
 		name = name[:min(len(name), maxName-len(suffix))] + suffix
 	}
 	n.given[key] = name
 	n.owner[name] = key
 	return name
+}
+
+// hashed is short and the same in every run.
+func hashed(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:4])
 }
 
 // ambiguous reports whether name could be a tool of another server: "git_hub_x"

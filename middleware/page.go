@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
 )
@@ -14,7 +12,7 @@ import (
 // page answers a proxy_filter that selects nothing: with the items from offset
 // on, as many as the limit has room for. What comes next is in its first line,
 // so a document is read to its end without any page being cut.
-func (s *Server) page(ctx context.Context, agent string, src *source, req *mcp.CallToolRequest, slice pipeline.Slice, format pipeline.Format) (json.RawMessage, error) {
+func (s *Server) page(ctx context.Context, agent string, src *source, req *request, slice pipeline.Slice, format pipeline.Format) (json.RawMessage, error) {
 	const self = "proxy_filter"
 	f, err := s.open(ctx, agent, self, src, req)
 	if err != nil || f.done != nil {

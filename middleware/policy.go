@@ -11,14 +11,21 @@ import (
 
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A Caller is a connected server. [upstream.Upstream] is one.
 type Caller interface {
 	// Tools is the last good list.
 	Tools() []upstream.Tool
-	// CallTool returns the raw result; its errors are those of package upstream.
-	CallTool(ctx context.Context, call upstream.ToolCall) (json.RawMessage, error)
+	// Prompts likewise.
+	Prompts() []upstream.Tool
+	// Info is what the server last said of itself, nil if it never did.
+	Info() *mcp.InitializeResult
+	// Call returns the raw result; its errors are those of package upstream.
+	Call(ctx context.Context, r upstream.Request) (json.RawMessage, error)
+	Notify(ctx context.Context, method string, params json.RawMessage) error
 	State() (upstream.State, error)
 	// Settled waits for the end of the first attempt to connect, or of ctx.
 	Settled(ctx context.Context)

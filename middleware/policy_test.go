@@ -183,7 +183,7 @@ func TestClientReadsNothing(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	f := server(nil, "slow")
-	f.call = func(ctx context.Context, _ upstream.ToolCall) (json.RawMessage, error) {
+	f.call = func(ctx context.Context, _ toolCall) (json.RawMessage, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
@@ -206,7 +206,7 @@ func TestUpstreamErrors(t *testing.T) {
 		{&upstream.UnavailableError{Server: "s", Err: errors.New("no such file")}, "upstream_unavailable", "no such file"},
 		{errors.New("token=secret"), "internal", "internal error (ref "},
 	} {
-		f.call = func(context.Context, upstream.ToolCall) (json.RawMessage, error) { return nil, tt.err }
+		f.call = func(context.Context, toolCall) (json.RawMessage, error) { return nil, tt.err }
 		d := decode(t, call(t, conn, "x", `{}`))
 		if d.Meta.Error["code"] != tt.code || !strings.Contains(d.Content[0].Text, tt.want) || strings.Contains(d.Content[0].Text, "secret") {
 			t.Errorf("%v: %+v", tt.err, d)
@@ -250,8 +250,8 @@ func TestSharedCache(t *testing.T) {
 
 func TestProgressReachesTheClient(t *testing.T) {
 	f := server(nil, "x")
-	f.call = func(_ context.Context, c upstream.ToolCall) (json.RawMessage, error) {
-		if c.Progress == nil || string(c.Meta["k"]) != `"v"` || c.Meta["progressToken"] != nil {
+	f.call = func(_ context.Context, c toolCall) (json.RawMessage, error) {
+		if c.Progress == nil || string(c.Meta["k"]) != `"v"` || string(c.Meta["progressToken"]) != `"theirs"` {
 			return nil, fmt.Errorf("call %+v", c)
 		}
 		c.Progress(json.RawMessage(`{"progressToken":"ours","progress":1,"x":1.0}`))
@@ -276,7 +276,7 @@ func TestListChangedReachesClients(t *testing.T) {
 	heard := make(chan struct{}, 1)
 	session := sdkSession(t, s, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { heard <- struct{}{} }}, "2025-11-25")
 	f.tools = server(nil, "x", "y").tools
-	s.ToolsChanged()
+	s.ListsChanged("s")
 	<-heard
 	if list, err := session.ListTools(t.Context(), nil); err != nil || len(list.Tools) != 5 {
 		t.Errorf("tools after the change: %+v, %v", list, err)

@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"rlmproxy/bench/corpus"
-	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
 )
 
@@ -121,7 +120,7 @@ func TestPromises(t *testing.T) {
 	}
 	var raw json.RawMessage
 	up := server(map[string]string{}, "x")
-	up.call = func(_ context.Context, _ upstream.ToolCall) (json.RawMessage, error) { return raw, nil }
+	up.call = func(_ context.Context, _ toolCall) (json.RawMessage, error) { return raw, nil }
 	type proxy struct {
 		limit int
 		conn  *wire.Conn

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/cache"
@@ -20,7 +19,7 @@ import (
 	"rlmproxy/pipeline/tokens"
 )
 
-type query func(ctx context.Context, agent string, req *mcp.CallToolRequest) (json.RawMessage, error)
+type query func(ctx context.Context, agent string, req *request) (json.RawMessage, error)
 
 // queries are the tools of our own.
 func (s *Server) queries() map[string]query {
@@ -61,7 +60,7 @@ type found struct {
 
 // open finds the source, or makes it by a fresh call. Its document is read by
 // [Server.document].
-func (s *Server) open(ctx context.Context, agent, self string, src *source, req *mcp.CallToolRequest) (found, error) {
+func (s *Server) open(ctx context.Context, agent, self string, src *source, req *request) (found, error) {
 	switch {
 	case src.cacheID != "" && src.tool != "":
 		return found{}, badArgs(self, nil, "give cache_id or tool, not both")
@@ -95,7 +94,7 @@ func isError(raw json.RawMessage) bool {
 }
 
 // freshCall calls an upstream's tool, if the operator lets us.
-func (s *Server) freshCall(ctx context.Context, src *source, req *mcp.CallToolRequest) (json.RawMessage, cache.Origin, error) {
+func (s *Server) freshCall(ctx context.Context, src *source, req *request) (json.RawMessage, cache.Origin, error) {
 	t, err := s.find(ctx, src.tool)
 	if err != nil {
 		return nil, cache.Origin{}, err
@@ -109,7 +108,7 @@ func (s *Server) freshCall(ctx context.Context, src *source, req *mcp.CallToolRe
 			Hint: fmt.Sprintf("call %s directly and use the cache_id of its reply", t.exposed),
 		}
 	}
-	raw, err := s.result(ctx, t, req, src.arguments)
+	raw, err := s.result(ctx, t, req, toolParams(t.tool.Name, src.arguments))
 	return raw, cache.Origin{Tool: t.exposed, Arguments: src.arguments}, err
 }
 
@@ -264,7 +263,7 @@ func (s *Server) recognise(agent string, id cache.ID, d document) pipeline.Value
 }
 
 // answer runs stages over what src names and replies within the limit.
-func (s *Server) answer(ctx context.Context, agent, self string, src *source, req *mcp.CallToolRequest, stages pipeline.Pipeline) (json.RawMessage, error) {
+func (s *Server) answer(ctx context.Context, agent, self string, src *source, req *request, stages pipeline.Pipeline) (json.RawMessage, error) {
 	f, err := s.open(ctx, agent, self, src, req)
 	if err != nil || f.done != nil {
 		return f.done, err
@@ -287,7 +286,7 @@ func (s *Server) answer(ctx context.Context, agent, self string, src *source, re
 
 // deliver replies with v below its header if that is within the limit. Else v
 // is kept under an id of its own.
-func (s *Server) deliver(agent, self string, req *mcp.CallToolRequest, f found, v pipeline.Value, header string, lim limit) (json.RawMessage, error) {
+func (s *Server) deliver(agent, self string, req *request, f found, v pipeline.Value, header string, lim limit) (json.RawMessage, error) {
 	if header == "" && imitates(v.Data) {
 		header = "[complete, as it is:]\n"
 	}
@@ -316,7 +315,7 @@ func (s *Server) deliver(agent, self string, req *mcp.CallToolRequest, f found, 
 	if r.plain, err = (reply{text: text, key: metaResult, facts: facts{CacheID: f.id, Tokens: n, ShownTokens: n, Items: v.Total, ShownItems: v.Items}}).encode(); err != nil {
 		return nil, err
 	}
-	return s.cut(agent, cache.Origin{Tool: self, Arguments: req.Params.Arguments}, r, total, lim)
+	return s.cut(agent, cache.Origin{Tool: self, Arguments: req.args}, r, total, lim)
 }
 
 // imitates reports whether data begins as a line of ours does.
@@ -384,12 +383,12 @@ func (s *Server) withID(err error, f found) error {
 	return &out
 }
 
-func (s *Server) explore(ctx context.Context, agent string, req *mcp.CallToolRequest) (json.RawMessage, error) {
+func (s *Server) explore(ctx context.Context, agent string, req *request) (json.RawMessage, error) {
 	const self = "proxy_explore"
 	var src source
 	var o pipeline.Outline
 	params := append(src.params(), param{"path", &o.Path, `"items"`}, param{"max_depth", &o.MaxDepth, "3"})
-	if err := decodeArgs(self, req.Params.Arguments, params); err != nil {
+	if err := decodeArgs(self, req.args, params); err != nil {
 		return nil, err
 	}
 	if o.MaxDepth < 0 {
@@ -399,7 +398,7 @@ func (s *Server) explore(ctx context.Context, agent string, req *mcp.CallToolReq
 	return s.answer(ctx, agent, self, &src, req, pipeline.Pipeline{&o})
 }
 
-func (s *Server) filter(ctx context.Context, agent string, req *mcp.CallToolRequest) (json.RawMessage, error) {
+func (s *Server) filter(ctx context.Context, agent string, req *request) (json.RawMessage, error) {
 	const self = "proxy_filter"
 	var src source
 	var n narrowing
@@ -412,7 +411,7 @@ func (s *Server) filter(ctx context.Context, agent string, req *mcp.CallToolRequ
 		param{"offset", &slice.Offset, "0"},
 		param{"limit", &slice.Limit, "20"},
 		param{"format", &format.As, ""})
-	if err := decodeArgs(self, req.Params.Arguments, params); err != nil {
+	if err := decodeArgs(self, req.args, params); err != nil {
 		return nil, err
 	}
 	switch mode {
@@ -444,7 +443,7 @@ func (s *Server) filter(ctx context.Context, agent string, req *mcp.CallToolRequ
 	return s.answer(ctx, agent, self, &src, req, stages)
 }
 
-func (s *Server) search(ctx context.Context, agent string, req *mcp.CallToolRequest) (json.RawMessage, error) {
+func (s *Server) search(ctx context.Context, agent string, req *request) (json.RawMessage, error) {
 	const self = "proxy_search"
 	var src source
 	var n narrowing
@@ -459,7 +458,7 @@ func (s *Server) search(ctx context.Context, agent string, req *mcp.CallToolRequ
 		param{"top_k", &find.TopK, ""},
 		param{"context_type", &find.ContextType, ""})
 	params = append(params, n.params()...)
-	if err := decodeArgs(self, req.Params.Arguments, params); err != nil {
+	if err := decodeArgs(self, req.args, params); err != nil {
 		return nil, err
 	}
 	if find.Pattern == "" {
@@ -502,4 +501,15 @@ func (n *narrowing) stages(self string, pool *jq.Pool, agent string) (pipeline.P
 		return pipeline.Pipeline{&pipeline.Project{Fields: n.fields, Exclude: n.exclude}}, nil
 	}
 	return nil, nil
+}
+
+// toolParams are the params of a fresh call. Of the request that makes it the
+// client's progress token goes along, and nothing else.
+func toolParams(name string, args json.RawMessage) json.RawMessage {
+	quoted, _ := quote(name) // any string encodes
+	params := wire.AppendMember([]byte{'{'}, "name", quoted)
+	if args != nil {
+		params = wire.AppendMember(params, "arguments", args)
+	}
+	return append(params, '}')
 }

@@ -19,9 +19,9 @@ func blobURI(id cache.ID, block int) string {
 	return fmt.Sprintf("rlmproxy://cache/%s/%d", id, block)
 }
 
-// readResource returns the result of resources/read for a cached block: the
+// readBlock returns the result of resources/read for a cached block: the
 // base64 data that a preview only names, or a block's text.
-func (s *Server) readResource(ctx context.Context, agent, uri string) (json.RawMessage, error) {
+func (s *Server) readBlock(ctx context.Context, agent, uri string) (json.RawMessage, error) {
 	id, block, ok := parseBlobURI(uri)
 	if !ok {
 		return nil, notFound(uri)

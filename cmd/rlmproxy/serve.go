@@ -35,7 +35,7 @@ func (c *cli) serve(cmd *cobra.Command) error {
 // good ends.
 func (c *cli) serveConfig(ctx context.Context, cfg *config.Config) error {
 	limitMemory(cfg.Proxy)
-	s, err := start(cfg, c.logger(cfg.Proxy.LogLevel), nil)
+	s, err := start(cfg, c.logger(cfg.Proxy.LogLevel), nil, true)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -65,8 +65,9 @@ func (c *cli) logger(level string) *slog.Logger {
 }
 
 // start starts the servers of cfg and a proxy before them. extra are servers
-// that run in our own process.
-func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server) (*stack, error) {
+// that run in our own process. If oneClient is set, servers are told what the
+// client that will come can do.
+func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server, oneClient bool) (*stack, error) {
 	p := cfg.Proxy
 	for _, w := range cfg.Warnings {
 		logger.Warn("configuration", "warning", w)
@@ -91,11 +92,12 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		return nil, err
 	}
 	s := &stack{store: store, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger})}
-	var server atomic.Pointer[middleware.Server]
-	changed := func() {
-		if s := server.Load(); s != nil { // before that there is no client to tell
-			s.ToolsChanged()
-		}
+	// Servers connect while the proxy is made, and have nobody to ask before.
+	var server *middleware.Server
+	made := make(chan struct{})
+	proxy := func() *middleware.Server {
+		<-made
+		return server
 	}
 	opts := middleware.Options{
 		Store:         store,
@@ -126,18 +128,40 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			Dial:         dialer(sc, extra[sc.Name]),
 			Impl:         &mcp.Implementation{Name: "rlmproxy", Version: version()},
 			MaxLineBytes: int64(p.MaxLineBytes),
-			Changed:      changed,
-			Logger:       logger,
+			Capabilities: func(ctx context.Context) *mcp.ClientCapabilities {
+				if s := proxy(); s != nil && oneClient {
+					return s.ClientCapabilities(ctx)
+				}
+				return &mcp.ClientCapabilities{}
+			},
+			Request: func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+				if s := proxy(); s != nil {
+					return s.Ask(ctx, sc.Name, method, params)
+				}
+				return nil, errors.New("the proxy did not start")
+			},
+			Notify: func(method string, params json.RawMessage) {
+				if s := proxy(); s != nil {
+					s.Tell(sc.Name, method, params)
+				}
+			},
+			Changed: func() {
+				if s := proxy(); s != nil {
+					s.ListsChanged(sc.Name)
+				}
+			},
+			Logger: logger,
 		})
 		s.ups, s.names = append(s.ups, up), append(s.names, sc.Name)
 		opts.Upstreams = append(opts.Upstreams, served(sc, up))
 	}
-	s.server, err = middleware.New(opts)
+	server, err = middleware.New(opts)
+	close(made)
 	if err != nil {
 		s.close()
 		return nil, err
 	}
-	server.Store(s.server)
+	s.server = server
 	return s, nil
 }
 

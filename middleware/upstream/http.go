@@ -110,6 +110,18 @@ func (l *httpLink) post(ctx context.Context, body, method string) (*http.Respons
 	return l.client.Do(req)
 }
 
+// Notify implements link.
+func (l *httpLink) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if params == nil {
+		params = json.RawMessage("{}")
+	}
+	resp, err := l.post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params), method)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
 // cancelled tells the server that nobody waits for the call any more.
 func (l *httpLink) cancelled(id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
@@ -165,8 +177,8 @@ func (l *httpLink) message(data []byte, id string) (raw json.RawMessage, done bo
 	switch {
 	case err != nil:
 		return nil, true, err
-	case m.Method == "notifications/progress":
-		l.hooks.progress(m.Params)
+	case m.Method != "" && m.ID == nil:
+		l.hooks.notified(m.Method, m.Params)
 	case m.Method == "" && string(m.ID) == id:
 		raw, err = wire.Answer(m)
 		return raw, true, err

@@ -23,6 +23,8 @@ const legacyVersion = "2025-11-25"
 type link interface {
 	// Call sends a request and returns the raw result.
 	Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	// Notify sends a notification.
+	Notify(ctx context.Context, method string, params json.RawMessage) error
 	// Meta holds the members that every request's _meta must have, or nil.
 	Meta() map[string]json.RawMessage
 	// Init is what the server said of itself.
@@ -42,21 +44,38 @@ type hooks struct {
 	logger       *slog.Logger
 	impl         *mcp.Implementation
 	maxLineBytes int64
-	listChanged  func()                       // the server's tools changed
+	capabilities *mcp.ClientCapabilities      // what is declared to the server
+	listChanged  func()                       // the server's tools or prompts changed
 	progress     func(params json.RawMessage) // notifications/progress
+	// notify gets every other notification that is not the SDK's.
+	notify func(method string, params json.RawMessage)
+	// request answers what the server asks of its client; see [Options.Request].
+	request func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
-// client returns the SDK client for a handshake. It declares no capabilities:
-// what a server may ask of its client is not forwarded.
+// notified deals with a notification of the server and reports whether it was
+// not for the SDK.
+func (h hooks) notified(method string, params json.RawMessage) bool {
+	switch method {
+	case "notifications/progress":
+		h.progress(params)
+	case "notifications/cancelled":
+		return false
+	default:
+		if method == "notifications/tools/list_changed" || method == "notifications/prompts/list_changed" {
+			h.listChanged()
+		}
+		h.notify(method, params)
+	}
+	return true
+}
+
+// client returns the SDK client for a handshake. What a server asks of it and
+// tells it never gets there.
 func (h hooks) client() *mcp.Client {
 	return mcp.NewClient(h.impl, &mcp.ClientOptions{
-		Capabilities:           &mcp.ClientCapabilities{},
-		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { h.listChanged() },
-		//lint:ignore SA1019 servers of the older revisions still log
-		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
-			h.logger.Debug("message", "level", r.Params.Level, "data", fmt.Sprint(r.Params.Data))
-		},
+		Capabilities:   h.capabilities,
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
 }
 
@@ -142,13 +161,8 @@ func shake(ctx context.Context, h hooks, open opener, version string) (*streamLi
 		Junk: func(line []byte, err error) {
 			h.logger.Warn("line on stdout is no message", "line", string(line), "error", err)
 		},
-		Notify: func(method string, params json.RawMessage) bool {
-			if method != "notifications/progress" {
-				return false
-			}
-			h.progress(params)
-			return true
-		},
+		Handle: h.request,
+		Notify: h.notified,
 	})
 	// A server that ends during the handshake, or hangs, is torn down at once:
 	// the SDK waits for an answer that cannot come.
@@ -178,7 +192,7 @@ func shake(ctx context.Context, h hooks, open opener, version string) (*streamLi
 	}
 	l := &streamLink{Conn: conn, session: session, proc: proc, end: end}
 	if v := session.InitializeResult().ProtocolVersion; v > legacyVersion {
-		if l.meta, err = requestMeta(v, h.impl); err != nil {
+		if l.meta, err = requestMeta(v, h); err != nil {
 			l.Close()
 			return nil, err
 		}
@@ -187,12 +201,12 @@ func shake(ctx context.Context, h hooks, open opener, version string) (*streamLi
 }
 
 // requestMeta returns what a stateless revision wants to read in each request.
-func requestMeta(version string, impl *mcp.Implementation) (map[string]json.RawMessage, error) {
+func requestMeta(version string, h hooks) (map[string]json.RawMessage, error) {
 	meta := map[string]json.RawMessage{}
 	for key, v := range map[string]any{
 		mcp.MetaKeyProtocolVersion:    version,
-		mcp.MetaKeyClientInfo:         impl,
-		mcp.MetaKeyClientCapabilities: struct{}{},
+		mcp.MetaKeyClientInfo:         h.impl,
+		mcp.MetaKeyClientCapabilities: struct{}{}, // what it asks for in a result, our clients get as such a result
 	} {
 		b, err := json.Marshal(v)
 		if err != nil {

@@ -69,7 +69,7 @@ func TestRemote(t *testing.T) {
 			cause := errors.New("enough")
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, cause)
 			defer cancel()
-			if _, err := u.CallTool(ctx, ToolCall{Name: "hang"}); !errors.Is(err, cause) {
+			if _, err := u.Call(ctx, toolCall("hang", "{}")); !errors.Is(err, cause) {
 				t.Errorf("hang: %v", err)
 			}
 			select {

@@ -82,12 +82,35 @@ func (l *sseLink) Read(ctx context.Context) (jsonrpc.Message, error) {
 				continue
 			}
 		case *jsonrpc.Request:
-			if m.Method == "notifications/progress" {
-				l.hooks.progress(m.Params)
+			if !m.IsCall() && l.hooks.notified(m.Method, m.Params) {
+				continue
+			}
+			if m.IsCall() && m.Method != "ping" {
+				go l.handle(m)
 				continue
 			}
 		}
 		return msg, nil
+	}
+}
+
+// handle answers a request of the server.
+func (l *sseLink) handle(m *jsonrpc.Request) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-l.done:
+			cancel()
+		case <-stop:
+		}
+	}()
+	resp := &jsonrpc.Response{ID: m.ID}
+	resp.Result, resp.Error = l.hooks.request(ctx, m.Method, m.Params)
+	if ctx.Err() == nil {
+		_ = l.Write(ctx, resp) // fails only if the connection has ended
 	}
 }
 
@@ -99,6 +122,10 @@ func (h sseHandle) Init() *mcp.InitializeResult      { return h.session.Initiali
 func (h sseHandle) Done() <-chan struct{}            { return h.done }
 func (h sseHandle) Exit() string                     { return "" }
 func (h sseHandle) Close()                           { h.session.Close() }
+
+func (h sseHandle) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	return h.Write(ctx, &jsonrpc.Request{Method: method, Params: params})
+}
 
 func (h sseHandle) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	wait := make(chan *jsonrpc.Response, 1)

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/wire"
@@ -19,67 +22,93 @@ const (
 	maxPages = 200
 )
 
-// listTools reads the whole list, page by page. A definition that would make
-// clients refuse the list of all servers is logged and left out.
+// listTools reads the whole list. A definition that would make clients refuse the
+// list of all servers is logged and left out.
 func (u *Upstream) listTools(ctx context.Context, l link) ([]Tool, error) {
-	var tools []Tool
+	return u.list(ctx, l, "tools", checkTool)
+}
+
+// listPrompts reads the whole list.
+func (u *Upstream) listPrompts(ctx context.Context, l link) ([]Tool, error) {
+	return u.list(ctx, l, "prompts", checkPrompt)
+}
+
+// list reads a list of things with names, page by page: what is "tools" under
+// tools/list. What check refuses is logged and left out, and a server that does
+// not know the method has none.
+func (u *Upstream) list(ctx context.Context, l link, what string, check func(json.RawMessage) (string, error)) ([]Tool, error) {
+	var things []Tool
 	seen := map[string]bool{}
+	method := what + "/list"
 	cursor := ""
 	for range maxPages {
-		params := map[string]json.RawMessage{}
+		params := json.RawMessage("{}")
 		if cursor != "" {
-			params["cursor"], _ = json.Marshal(cursor)
+			quoted, err := json.Marshal(cursor)
+			if err != nil {
+				return nil, err
+			}
+			params = append(wire.AppendMember([]byte{'{'}, "cursor", quoted), '}')
 		}
-		raw, err := encodeParams(params, l.Meta())
+		params, err := withMeta(params, l.Meta(), "")
 		if err != nil {
 			return nil, err
 		}
-		result, err := l.Call(ctx, "tools/list", raw)
+		result, err := l.Call(ctx, method, params)
 		if methodNotFound(err) {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("tools/list: %w", err)
+			return nil, fmt.Errorf("%s: %w", method, err)
 		}
 		cursor = ""
 		err = wire.Members(result, func(key string, value json.RawMessage) error {
 			switch key {
 			case "nextCursor":
 				if json.Unmarshal(value, &cursor) != nil {
-					u.logger.Warn("tools/list: nextCursor is no string")
+					u.logger.Warn(method + ": nextCursor is no string")
 				}
-			case "tools":
+			case what:
 				if value[0] != '[' {
-					u.logger.Warn("tools/list: tools is no array")
+					u.logger.Warn(method + ": " + what + " is no array")
 					return nil
 				}
 				return wire.Elements(value, func(raw json.RawMessage) error {
-					name, err := checkTool(raw)
+					name, err := check(raw)
 					switch {
 					case err == nil && seen[name]:
-						err = errors.New("a second tool of this name")
-					case err == nil && len(tools) == maxTools:
-						err = fmt.Errorf("more than %d tools", maxTools)
+						err = errors.New("a second one of this name")
+					case err == nil && len(things) == maxTools:
+						err = fmt.Errorf("more than %d", maxTools)
 					}
 					if err != nil {
-						u.logger.Warn("tool left out", "tool", name, "error", err)
+						u.logger.Warn(method+": left out", "name", name, "error", err)
 						return nil
 					}
 					seen[name] = true
-					tools = append(tools, Tool{name, raw})
+					things = append(things, Tool{name, raw})
 					return nil
 				})
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("tools/list: %w", err)
+			return nil, fmt.Errorf("%s: %w", method, err)
 		}
 		if cursor == "" {
-			return tools, nil
+			return things, nil
 		}
 	}
-	return nil, fmt.Errorf("tools/list: more than %d pages", maxPages)
+	return nil, fmt.Errorf("%s: more than %d pages", method, maxPages)
+}
+
+// checkPrompt returns a prompt's name.
+func checkPrompt(raw json.RawMessage) (name string, err error) {
+	t := gjson.GetBytes(raw, "name")
+	if t.Type != gjson.String || t.Str == "" {
+		err = errors.New("no name")
+	}
+	return t.String(), err
 }
 
 // checkTool returns a definition's name, and an error for what the schema of the
@@ -101,68 +130,99 @@ func checkTool(raw json.RawMessage) (name string, err error) {
 	return name, err
 }
 
-// A ToolCall is one tools/call.
-type ToolCall struct {
-	Name      string
-	Arguments json.RawMessage            // nil: none
-	Meta      map[string]json.RawMessage // the client's _meta without progressToken; nil: none
-	// Progress receives the params of the call's progress notifications, one
-	// after the other, all before CallTool returns. Nil asks for none.
+// A Request is what a client asks of the server.
+type Request struct {
+	Method string
+	// Params are the client's own, or nil. Of their _meta everything goes on but
+	// what is between two neighbours: the progress token and what a stateless
+	// revision repeats with each request.
+	Params json.RawMessage
+	// Progress receives the params of the request's progress notifications, one
+	// after the other, all before Call returns. Nil asks for none.
 	Progress func(params json.RawMessage)
 }
 
-// CallTool calls one of the server's tools and returns the raw result, an object.
-// While the server connects for the first time or is being restarted the call
-// waits; while it has failed the call fails at once.
+// Call sends a request and returns the raw result, an object. While the server
+// connects for the first time or is being restarted the call waits; while it has
+// failed the call fails at once.
 //
 // Errors: *[jsonrpc.Error] as the server sent it, *[UnavailableError], or ctx's
 // cause.
-func (u *Upstream) CallTool(ctx context.Context, call ToolCall) (json.RawMessage, error) {
+func (u *Upstream) Call(ctx context.Context, r Request) (json.RawMessage, error) {
 	l, err := u.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	meta := map[string]json.RawMessage{}
-	for _, m := range []map[string]json.RawMessage{call.Meta, l.Meta()} {
-		for k, v := range m {
-			meta[k] = v
-		}
-	}
-	if call.Progress != nil {
-		token, done := u.follow(call.Progress)
+	token := ""
+	if r.Progress != nil {
+		var done func()
+		token, done = u.follow(r.Progress)
 		defer done()
-		meta["progressToken"] = json.RawMessage(strconv.Quote(token))
 	}
-	name, err := json.Marshal(call.Name)
+	params, err := withMeta(r.Params, l.Meta(), token)
 	if err != nil {
 		return nil, err
 	}
-	params := map[string]json.RawMessage{"name": name}
-	if call.Arguments != nil {
-		params["arguments"] = call.Arguments
-	}
-	raw, err := encodeParams(params, meta)
-	if err != nil {
-		return nil, err
-	}
-	return u.call(ctx, l, "tools/call", raw)
+	return u.call(ctx, l, r.Method, params)
 }
 
-// encodeParams writes the members with their bytes as they are; json.Marshal
-// would escape and compact the client's arguments.
-func encodeParams(params, meta map[string]json.RawMessage) (json.RawMessage, error) {
-	out := []byte{'{'}
-	for _, key := range []string{"name", "arguments", "cursor"} {
-		if v, ok := params[key]; ok {
-			out = wire.AppendMember(out, key, v)
+// Notify sends a notification. A server that is not connected now misses it.
+func (u *Upstream) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	u.mu.Lock()
+	l, state := u.link, u.state
+	u.mu.Unlock()
+	if state != Ready {
+		return nil
+	}
+	return l.Notify(ctx, method, params)
+}
+
+// perHop are members of _meta that are agreed between neighbours.
+var perHop = map[string]bool{
+	"progressToken":               true,
+	mcp.MetaKeyProtocolVersion:    true,
+	mcp.MetaKeyClientInfo:         true,
+	mcp.MetaKeyClientCapabilities: true,
+	mcp.MetaKeyLogLevel:           true,
+}
+
+// withMeta returns params with the members of _meta that this hop needs instead
+// of those of the last one. All else keeps its bytes.
+func withMeta(params json.RawMessage, hop map[string]json.RawMessage, token string) (json.RawMessage, error) {
+	if len(params) == 0 || params[0] != '{' {
+		params = json.RawMessage("{}")
+	}
+	out := append(make([]byte, 0, len(params)+128), '{')
+	meta := []byte{'{'}
+	has := map[string]bool{}
+	err := wire.Members(params, func(key string, value json.RawMessage) error {
+		if key != "_meta" || value[0] != '{' {
+			out = wire.AppendMember(out, key, value)
+			return nil
+		}
+		return wire.Members(value, func(key string, value json.RawMessage) error {
+			// What the client said of itself goes on to a server that asks for it.
+			if perHop[key] && (hop[key] == nil || key == mcp.MetaKeyProtocolVersion) {
+				return nil
+			}
+			has[key] = true
+			meta = wire.AppendMember(meta, key, value)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(hop)) {
+		if !has[key] {
+			meta = wire.AppendMember(meta, key, hop[key])
 		}
 	}
-	if len(meta) > 0 {
-		b, err := json.Marshal(meta)
-		if err != nil {
-			return nil, err
-		}
-		out = wire.AppendMember(out, "_meta", b)
+	if token != "" {
+		meta = wire.AppendMember(meta, "progressToken", []byte(strconv.Quote(token)))
+	}
+	if len(meta) > 1 {
+		out = wire.AppendMember(out, "_meta", append(meta, '}'))
 	}
 	return append(out, '}'), nil
 }

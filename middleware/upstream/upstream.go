@@ -1,6 +1,6 @@
 // Package upstream keeps one MCP server connected and calls it.
 //
-//	config.Server → Dialer → Upstream.CallTool → raw result
+//	config.Server → Dialer → Upstream.Call → raw result
 //
 // An upstream connects in the background, is restarted with backoff when it
 // ends, and goes on offering its last tool list meanwhile. Results are the
@@ -39,8 +39,19 @@ type Options struct {
 	MinBackoff time.Duration
 	// MaxLineBytes caps one message. Zero means [wire.DefaultMaxLineBytes].
 	MaxLineBytes int64
-	// Changed is called, never concurrently, when the tool list may have
-	// changed. Nil is not called.
+	// Capabilities returns what we declare to the server that its client can do.
+	// It is called before each attempt to connect and may wait until a client has
+	// come. Nil declares nothing.
+	Capabilities func(ctx context.Context) *mcp.ClientCapabilities
+	// Request answers what the server asks of its client. What it asks on behalf
+	// of a call comes with the ctx of that call, as far as the transport tells
+	// them apart. Nil refuses.
+	Request func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	// Notify receives the server's notifications but those of progress and
+	// cancellation. It must not block. Nil drops them.
+	Notify func(method string, params json.RawMessage)
+	// Changed is called, never concurrently, when the lists of tools or prompts
+	// may have changed. Nil is not called.
 	Changed func()
 	// Logger receives the server's stderr and our own events. Nil discards.
 	Logger *slog.Logger
@@ -61,7 +72,8 @@ const (
 
 func (s State) String() string { return [...]string{"connecting", "ready", "failed", "closed"}[s] }
 
-// A Tool is one of the server's tools, its definition as the server sent it.
+// A Tool is one of the server's tools, or prompts, its definition as the server
+// sent it.
 type Tool struct {
 	Name string
 	Raw  json.RawMessage
@@ -77,10 +89,12 @@ type Upstream struct {
 
 	mu       sync.Mutex // guards the fields below
 	state    State
-	err      error         // why state is Failed
-	changed  chan struct{} // closed and replaced at each change of state
-	link     link          // nil unless Ready
-	tools    []Tool        // last good list
+	err      error                 // why state is Failed
+	changed  chan struct{}         // closed and replaced at each change of state
+	link     link                  // nil unless Ready
+	info     *mcp.InitializeResult // what the server last said of itself; nil: nothing yet
+	tools    []Tool                // last good list
+	prompts  []Tool                // likewise
 	seq      int64
 	progress map[string]chan json.RawMessage // running calls by progress token
 }
@@ -112,6 +126,14 @@ func New(opts Options) *Upstream {
 	}
 	if opts.MinBackoff <= 0 {
 		opts.MinBackoff = time.Second
+	}
+	if opts.Notify == nil {
+		opts.Notify = func(string, json.RawMessage) {}
+	}
+	if opts.Request == nil {
+		opts.Request = func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported", method)}
+		}
 	}
 	if opts.Impl == nil {
 		opts.Impl = &mcp.Implementation{Name: "rlmproxy", Version: "dev"}
@@ -152,6 +174,20 @@ func (u *Upstream) Tools() []Tool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.tools
+}
+
+// Prompts returns the last good list of prompts, in the server's order.
+func (u *Upstream) Prompts() []Tool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.prompts
+}
+
+// Info returns what the server last said of itself, nil if it never did.
+func (u *Upstream) Info() *mcp.InitializeResult {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.info
 }
 
 // Settled waits until the first attempt to connect has ended, one way or the
@@ -218,19 +254,22 @@ func (u *Upstream) supervise(ctx context.Context) {
 func (u *Upstream) connect(ctx context.Context) (link, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.ConnectTimeout, fmt.Errorf("no answer to the handshake within %v", u.opts.ConnectTimeout))
 	defer cancel()
-	l, err := u.opts.Dial(ctx, hooks{
+	h := hooks{
 		logger:       u.logger,
 		impl:         u.opts.Impl,
 		maxLineBytes: u.opts.MaxLineBytes,
+		capabilities: &mcp.ClientCapabilities{},
 		listChanged:  u.markStale,
 		progress:     u.onProgress,
-	})
+		notify:       u.opts.Notify,
+		request:      u.opts.Request,
+	}
+	if u.opts.Capabilities != nil {
+		h.capabilities = u.opts.Capabilities(ctx)
+	}
+	l, err := u.opts.Dial(ctx, h)
 	if err == nil {
-		var tools []Tool
-		if tools, err = u.listTools(ctx, l); err == nil {
-			u.mu.Lock()
-			u.tools = tools
-			u.mu.Unlock()
+		if err = u.relist(ctx, l); err == nil {
 			return l, nil
 		}
 		l.Close()
@@ -261,26 +300,44 @@ func (u *Upstream) serve(ctx context.Context, l link) error {
 			l.Close()
 			return err
 		case <-u.stale:
-			u.relist(ctx, l)
+			u.refresh(ctx, l)
 		}
 	}
 }
 
-func (u *Upstream) relist(ctx context.Context, l link) {
+// refresh reads the lists again and tells of a change.
+func (u *Upstream) refresh(ctx context.Context, l link) {
 	ctx, cancel := context.WithTimeout(ctx, u.opts.ConnectTimeout)
 	defer cancel()
-	tools, err := u.listTools(ctx, l)
-	if err != nil {
-		u.logger.Warn("tools/list", "error", err)
+	tools, prompts := u.Tools(), u.Prompts()
+	if err := u.relist(ctx, l); err != nil {
+		u.logger.Warn("lists not read", "error", err)
 		return
 	}
-	u.mu.Lock()
-	same := slices.EqualFunc(u.tools, tools, func(a, b Tool) bool { return bytes.Equal(a.Raw, b.Raw) })
-	u.tools = tools
-	u.mu.Unlock()
-	if !same {
+	same := func(a, b Tool) bool { return bytes.Equal(a.Raw, b.Raw) }
+	if !slices.EqualFunc(tools, u.Tools(), same) || !slices.EqualFunc(prompts, u.Prompts(), same) {
 		u.notify()
 	}
+}
+
+// relist reads what the server offers. Lists that it does not declare are not
+// asked for, but that of tools, which some forget to declare.
+func (u *Upstream) relist(ctx context.Context, l link) error {
+	tools, err := u.listTools(ctx, l)
+	if err != nil {
+		return err
+	}
+	var prompts []Tool
+	info := l.Init()
+	if info.Capabilities != nil && info.Capabilities.Prompts != nil {
+		if prompts, err = u.listPrompts(ctx, l); err != nil {
+			u.logger.Warn("prompts are missing", "error", err)
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.info, u.tools, u.prompts = info, tools, prompts
+	return nil
 }
 
 func (u *Upstream) notify() {

@@ -155,7 +155,7 @@ func call(t *testing.T, u *Upstream, tool, args string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	raw, err := u.CallTool(ctx, ToolCall{Name: tool, Arguments: json.RawMessage(args)})
+	raw, err := u.Call(ctx, toolCall(tool, args))
 	return string(raw), err
 }
 
@@ -286,7 +286,7 @@ func TestCancel(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, cause)
 	defer cancel()
-	if _, err := u.CallTool(ctx, ToolCall{Name: "hang"}); !errors.Is(err, cause) {
+	if _, err := u.Call(ctx, toolCall("hang", "{}")); !errors.Is(err, cause) {
 		t.Errorf("hang: %v, want the context's cause", err)
 	}
 	if _, err := call(t, u, "echo", `1`); err != nil {
@@ -297,7 +297,7 @@ func TestCancel(t *testing.T) {
 func TestProgress(t *testing.T) {
 	u := run(t, "well", Options{})
 	var got []string
-	_, err := u.CallTool(t.Context(), ToolCall{Name: "progress", Progress: func(p json.RawMessage) { got = append(got, string(p)) }})
+	_, err := u.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"progress"}`), Progress: func(p json.RawMessage) { got = append(got, string(p)) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,4 +382,8 @@ func TestEnvironment(t *testing.T) {
 	if strings.Join(got, " ") != "PATH=/bin HOME=/" {
 		t.Errorf("inherited %q", got)
 	}
+}
+
+func toolCall(name, args string) Request {
+	return Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args))}
 }

@@ -45,6 +45,13 @@ type Options struct {
 	// Refuse makes the connection answer junk with a JSON-RPC error, as a
 	// server must; without it, junk is only reported.
 	Refuse bool
+	// Forward says which of the peer's requests reach the SDK as
+	// [ForwardMethod], undecoded. Nil: none.
+	Forward func(method string) bool
+	// Handle answers the peer's requests, all but pings, with a raw result or
+	// an error, of which an *[jsonrpc.Error] is sent as it is. Its ctx ends with
+	// the connection, and when the peer cancels. Nil leaves them to the SDK.
+	Handle func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	// Notify sees each incoming notification first and reports whether it has
 	// dealt with it; what it leaves goes to the SDK. It is called from the
 	// reading goroutine and must not block. Nil leaves all.
@@ -68,15 +75,16 @@ type Conn struct {
 	done     <-chan struct{} // of life
 	readEnd  chan struct{}   // closed when the reading goroutine has ended
 
-	mu      sync.Mutex // guards the fields below
-	seq     int64
-	pending map[string]call // ours by id, as written
-	splices map[string][]byte
-	open    int                  // requests of the peer that are not answered
-	long    map[jsonrpc.ID]int64 // those over longBytes, with their bytes
-	held    int64                // sum of long
-	err     error                // why reading ended
-	closed  bool
+	mu       sync.Mutex // guards the fields below
+	seq      int64
+	pending  map[string]call // ours by id, as written
+	splices  map[string][]byte
+	handling map[string]context.CancelFunc // requests of the peer by id, as written
+	open     int                           // requests of the peer that are not answered
+	long     map[jsonrpc.ID]int64          // those over longBytes, with their bytes
+	held     int64                         // sum of long
+	err      error                         // why reading ended
+	closed   bool
 }
 
 var (
@@ -113,6 +121,7 @@ func NewConn(r io.ReadCloser, w io.WriteCloser, opts Options) *Conn {
 		outgoing: make(chan outgoing, 64),
 		readEnd:  make(chan struct{}),
 		pending:  map[string]call{},
+		handling: map[string]context.CancelFunc{},
 	}
 	c.life, c.die = context.WithCancel(context.Background())
 	c.done = c.life.Done()
@@ -169,8 +178,23 @@ func (c *Conn) message(line []byte) error {
 	if m.Method == "" && c.deliver(m) {
 		return nil
 	}
-	if m.Method != "" && m.ID == nil && c.opts.Notify != nil && c.opts.Notify(m.Method, m.Params) {
-		return nil
+	switch {
+	case m.Method == "":
+	case m.ID == nil:
+		if m.Method == "notifications/cancelled" && c.cancelled(m.Params) {
+			return nil
+		}
+		if c.opts.Notify != nil && c.opts.Notify(m.Method, m.Params) {
+			return nil
+		}
+	case c.opts.Handle != nil && m.Method != "ping":
+		return c.handle(m)
+	case c.opts.Forward != nil && c.opts.Forward(m.Method):
+		params, err := Forward(m.Method, m.Params)
+		if err != nil {
+			return err
+		}
+		line = request(string(m.ID), ForwardMethod, params)
 	}
 	msg, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
@@ -467,6 +491,15 @@ func (c *Conn) send(ctx context.Context, parts ...[]byte) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// TryNotify sends a notification unless so much waits to be sent that it would
+// have to wait too: then it is lost.
+func (c *Conn) TryNotify(method string, params json.RawMessage) {
+	if params != nil {
+		params = append(json.RawMessage(nil), params...)
+	}
+	c.trySend(request("", method, params))
 }
 
 // trySend queues a line without waiting; a peer that reads nothing loses it.

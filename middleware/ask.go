@@ -1,0 +1,290 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/middleware/wire"
+)
+
+// running is a request of a client that a server works on.
+type running struct {
+	up     *Upstream
+	client *client
+	ctx    context.Context // ends with the request
+	timer  *callTimer
+}
+
+type runningKey struct{}
+
+// begin notes that up works on a request of c. What the server asks meanwhile
+// goes to c, if its transport tells which request that is for by ctx, or if
+// nobody else's is running there.
+func (s *Server) begin(ctx context.Context, up *Upstream, c *client, timer *callTimer) (context.Context, func()) {
+	r := &running{up: up, client: c, timer: timer}
+	ctx = context.WithValue(ctx, runningKey{}, r)
+	r.ctx = ctx
+	s.mu.Lock()
+	s.running[r] = struct{}{}
+	s.mu.Unlock()
+	return ctx, func() {
+		s.mu.Lock()
+		delete(s.running, r)
+		s.mu.Unlock()
+	}
+}
+
+// askedBy finds whose request made the server ask or tell something: the one of
+// ctx, else that of the only client with requests running there, else the only
+// client there is. The requests that wait meanwhile come with it. It is nil if
+// there could be two: what is one client's must not reach another.
+func (s *Server) askedBy(ctx context.Context, up *Upstream) (*client, []*running) {
+	if r, ok := ctx.Value(runningKey{}).(*running); ok {
+		return r.client, []*running{r}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found *client
+	var waiting []*running
+	for r := range s.running {
+		if r.up != up {
+			continue
+		}
+		if found != nil && found != r.client {
+			return nil, nil
+		}
+		found = r.client
+		waiting = append(waiting, r)
+	}
+	if found == nil && len(s.clients) == 1 {
+		for _, c := range s.clients {
+			found = c
+		}
+	}
+	return found, waiting
+}
+
+func (s *Server) upstream(name string) *Upstream {
+	for i := range s.opts.Upstreams {
+		if s.opts.Upstreams[i].Name == name {
+			return &s.opts.Upstreams[i]
+		}
+	}
+	return nil
+}
+
+// Ask passes on what a server asks of its client: sampling, elicitation, roots.
+// The server is one of Options.Upstreams. Requests that wait for the answer do
+// not run out of time meanwhile.
+func (s *Server) Ask(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
+	up := s.upstream(server)
+	if up == nil {
+		return nil, fmt.Errorf("no server %q", server)
+	}
+	c, waiting := s.askedBy(ctx, up)
+	if c == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+			Message: "the proxy cannot tell which of its clients this is for: several have requests running"}
+	}
+	if err := c.can(method); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, r := range waiting {
+		defer r.timer.pause()()
+	}
+	if len(waiting) == 1 {
+		stop := context.AfterFunc(waiting[0].ctx, cancel)
+		defer stop()
+	}
+	if token := progressToken(params); token != nil {
+		key := askedToken{c, string(token)}
+		s.mu.Lock()
+		s.progress[key] = up
+		s.mu.Unlock()
+		defer func() {
+			s.mu.Lock()
+			delete(s.progress, key)
+			s.mu.Unlock()
+		}()
+	}
+	return c.ask(ctx, method, params)
+}
+
+// askedToken is a progress token of a server in a request to a client.
+type askedToken struct {
+	client *client
+	token  string
+}
+
+func progressToken(params json.RawMessage) (token json.RawMessage) {
+	if len(params) == 0 || params[0] != '{' {
+		return nil
+	}
+	_ = wire.Members(params, func(key string, value json.RawMessage) error {
+		if key == "_meta" && value[0] == '{' {
+			return wire.Members(value, func(key string, value json.RawMessage) error {
+				if key == "progressToken" {
+					token = value
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	return token
+}
+
+// can reports what the client lacks for a request of this method.
+func (c *client) can(method string) error {
+	params := c.session.InitializeParams()
+	has := false
+	if params != nil && params.Capabilities != nil {
+		switch method {
+		case "sampling/createMessage":
+			has = params.Capabilities.Sampling != nil
+		case "elicitation/create":
+			has = params.Capabilities.Elicitation != nil
+		case "roots/list":
+			has = params.Capabilities.RootsV2 != nil || params.Capabilities.Roots.ListChanged
+		default:
+			has = true // it may know what we do not
+		}
+	}
+	if has {
+		return nil
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", clipped(method))}
+}
+
+// ask sends a request to the client, on the stream of the request that ctx is of.
+func (c *client) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	if c.conn != nil {
+		return c.conn.Call(ctx, method, params)
+	}
+	var result mcp.Result
+	var err error
+	switch method {
+	case "sampling/createMessage":
+		p := new(mcp.CreateMessageWithToolsParams)
+		if err = json.Unmarshal(params, p); err == nil {
+			result, err = c.session.CreateMessageWithTools(ctx, p)
+		}
+	case "elicitation/create":
+		p := new(mcp.ElicitParams)
+		if err = json.Unmarshal(params, p); err == nil {
+			result, err = c.session.Elicit(ctx, p)
+		}
+	case "roots/list":
+		result, err = c.session.ListRoots(ctx, &mcp.ListRootsParams{})
+	default:
+		err = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q cannot be passed on over HTTP", clipped(method))}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(result)
+}
+
+// Tell passes on what a server tells its client. Server is one of
+// Options.Upstreams. It does not block.
+func (s *Server) Tell(server, method string, params json.RawMessage) {
+	up := s.upstream(server)
+	if up == nil {
+		return
+	}
+	switch method {
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed":
+		return // the upstream reads its lists again, then tells of it
+	case "notifications/resources/list_changed":
+		s.changed(resourcesChanged)
+		return
+	case "notifications/resources/updated":
+		params = append(json.RawMessage(nil), params...)
+		go s.updated(up, params)
+		return
+	}
+	c, _ := s.askedBy(context.Background(), up)
+	if c == nil {
+		s.logger.Debug("a notification that could be for several clients", "server", server, "method", method)
+		return
+	}
+	if c.conn != nil {
+		c.conn.TryNotify(method, params)
+		return
+	}
+	//lint:ignore SA1019 servers of the older revisions still log
+	if p := new(mcp.LoggingMessageParams); method == "notifications/message" && json.Unmarshal(params, p) == nil {
+		//lint:ignore SA1019 as above
+		go func() { _ = c.session.Log(context.Background(), p) }()
+	}
+}
+
+// A callTimer ends a request that takes too long. Progress gives it all its time
+// anew, up to maxCallTime, and it stands still while a person is asked.
+type callTimer struct {
+	limit time.Duration
+	end   context.CancelCauseFunc
+	cause error
+
+	mu     sync.Mutex // guards the fields below
+	timer  *time.Timer
+	last   time.Time // after which progress counts no more
+	paused int
+}
+
+// maxCallTime bounds a request whose server goes on to report progress.
+const maxCallTime = 24 * time.Hour
+
+func newCallTimer(limit time.Duration, end context.CancelCauseFunc) *callTimer {
+	t := &callTimer{limit: limit, end: end, cause: fmt.Errorf("%w after %v", errTimeout, limit), last: time.Now().Add(maxCallTime)}
+	t.timer = time.AfterFunc(limit, t.expired)
+	return t
+}
+
+func (t *callTimer) expired() {
+	t.mu.Lock()
+	paused := t.paused > 0
+	t.mu.Unlock()
+	if !paused {
+		t.end(t.cause)
+	}
+}
+
+// again begins anew.
+func (t *callTimer) again() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.paused == 0 && time.Now().Before(t.last) {
+		t.timer.Reset(t.limit)
+	}
+}
+
+// pause stops the time until the function that it returns is called.
+func (t *callTimer) pause() func() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.paused++
+	t.timer.Stop()
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.paused--; t.paused == 0 {
+			t.timer.Reset(t.limit)
+		}
+	}
+}
+
+func (t *callTimer) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.timer.Stop()
+	t.paused++ // for good
+}

@@ -1,0 +1,149 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/middleware/wire"
+)
+
+// A request is what a client asks, its params as they came.
+type request struct {
+	client *client
+	method string
+	params json.RawMessage // nil: none
+
+	token json.RawMessage // of its progress, or nil
+
+	// Of tools/call:
+	name string
+	args json.RawMessage // nil: none
+}
+
+// newRequest slices params. Members of the wrong type are errors; what only the
+// server understands is left to it.
+func newRequest(c *client, method string, params json.RawMessage) (*request, error) {
+	r := &request{client: c, method: method, params: params}
+	if len(params) == 0 || string(params) == "null" {
+		r.params = nil
+		params = json.RawMessage("{}")
+	}
+	if params[0] != '{' {
+		return nil, invalidParams("params is no object")
+	}
+	err := wire.Members(params, func(key string, value json.RawMessage) error {
+		switch key {
+		case "_meta":
+			if value[0] != '{' {
+				return nil
+			}
+			return wire.Members(value, func(key string, value json.RawMessage) error {
+				if key == "progressToken" && value[0] != 'n' {
+					r.token = value
+				}
+				return nil
+			})
+		case "name":
+			if method != "tools/call" {
+				return nil
+			}
+			if value[0] != '"' {
+				return invalidParams("name is no string")
+			}
+			return json.Unmarshal(value, &r.name)
+		case "arguments":
+			r.args = value
+		}
+		return nil
+	})
+	if err == nil && method == "tools/call" && r.name == "" {
+		err = invalidParams("no name")
+	}
+	return r, err
+}
+
+func invalidParams(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// ours are the requests that the SDK answers, with our help: they are about the
+// session itself.
+var ours = map[string]bool{
+	"initialize":            true,
+	"ping":                  true,
+	"server/discover":       true,
+	"subscriptions/listen":  true,
+	"resources/subscribe":   true,
+	"resources/unsubscribe": true,
+	"logging/setLevel":      true,
+}
+
+// Forwards reports whether requests of this method must reach the SDK as
+// [wire.ForwardMethod]. Transports that are not our own ask.
+func Forwards(method string) bool { return !ours[method] }
+
+// forwarded answers every request that is not the SDK's.
+func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *wire.Forwarded) (*wire.RawResult, error) {
+	hold := s.budget.Hold()
+	defer hold.Release()
+	ctx = wire.WithHold(ctx, hold)
+	c := s.clientOf(session)
+	r, err := newRequest(c, p.Method, p.Params)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := s.safely(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.RawResult{Bytes: raw, Splice: c.conn}, nil
+}
+
+// safely is answerTo for requests that meet a fault of ours: it costs that one
+// request.
+func (s *Server) safely(ctx context.Context, r *request) (raw json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			fault := fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+			if r.method == "tools/call" {
+				raw, err = s.failure(r.name, fault)
+				return
+			}
+			s.logger.Error("internal error", "method", r.method, "error", fault)
+			raw, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeInternal + ": the proxy's log has it in full"}
+		}
+	}()
+	return s.answerTo(ctx, r)
+}
+
+// answerTo routes one request.
+func (s *Server) answerTo(ctx context.Context, r *request) (json.RawMessage, error) {
+	switch r.method {
+	case "tools/list":
+		return s.listTools(ctx, r)
+	case "tools/call":
+		return s.callTool(ctx, r)
+	case "prompts/list":
+		return s.listPrompts(ctx, r)
+	case "prompts/get":
+		return s.getPrompt(ctx, r)
+	case "resources/list":
+		return s.listResources(ctx, r, "resources", "uri")
+	case "resources/templates/list":
+		return s.listResources(ctx, r, "resourceTemplates", "uriTemplate")
+	case "resources/read":
+		return s.readResource(ctx, r)
+	case "completion/complete":
+		return s.complete(ctx, r)
+	}
+	if len(s.opts.Upstreams) == 1 {
+		return s.pass(ctx, &s.opts.Upstreams[0], r, r.params)
+	}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+		Message: fmt.Sprintf("method %q is not known, and several servers could be meant", clipped(r.method))}
+}

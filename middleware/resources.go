@@ -1,0 +1,299 @@
+package middleware
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/tidwall/gjson"
+
+	"rlmproxy/middleware/wire"
+)
+
+// URIs of several servers are listed as "server+uri", so that they differ;
+// those of a single server stay as they are. Results of tools have the servers'
+// own URIs, so these are understood as well.
+
+// A place is where a resource is: a server and the URI that it knows.
+type place struct {
+	up  *Upstream
+	uri string
+}
+
+// placesOf returns where a URI may be, the likeliest first.
+func (s *Server) placesOf(uri string) []place {
+	var places []place
+	if len(s.opts.Upstreams) == 1 {
+		if up := &s.opts.Upstreams[0]; up.hasResources() {
+			places = []place{{up, uri}}
+		}
+		return places
+	}
+	if name, rest, ok := strings.Cut(uri, "+"); ok {
+		for i := range s.opts.Upstreams {
+			if up := &s.opts.Upstreams[i]; scheme(up) == name {
+				places = append(places, place{up, rest})
+			}
+		}
+	}
+	for i := range s.opts.Upstreams {
+		if up := &s.opts.Upstreams[i]; up.hasResources() {
+			places = append(places, place{up, uri})
+		}
+	}
+	return places
+}
+
+// hasResources reports whether the server has said that it has any.
+func (u *Upstream) hasResources() bool {
+	info := u.Conn.Info()
+	return info != nil && info.Capabilities != nil && info.Capabilities.Resources != nil
+}
+
+// scheme is what stands before the "+": letters, digits, "-" and ".", as RFC 3986
+// has it.
+func scheme(up *Upstream) string {
+	return "s-" + strings.ReplaceAll(clean(up.Name), "_", ".")
+}
+
+// exposedURI is the URI that clients know.
+func (s *Server) exposedURI(up *Upstream, uri string) string {
+	if len(s.opts.Upstreams) == 1 {
+		return uri
+	}
+	return scheme(up) + "+" + uri
+}
+
+// listResources answers resources/list and resources/templates/list, what being
+// the member that holds the list and key that of the URI: the pages of one
+// server after those of another.
+func (s *Server) listResources(ctx context.Context, r *request, what, key string) (json.RawMessage, error) {
+	s.awaitUpstreams(ctx)
+	if len(s.opts.Upstreams) == 1 {
+		up := &s.opts.Upstreams[0]
+		if !up.hasResources() {
+			return json.RawMessage(`{"` + what + `":[]}`), nil
+		}
+		return s.pass(ctx, up, r, r.params)
+	}
+	at, cursor, err := readCursor(r.params)
+	if err != nil {
+		return nil, err
+	}
+	for ; at < len(s.opts.Upstreams); at, cursor = at+1, "" {
+		up := &s.opts.Upstreams[at]
+		if !up.hasResources() {
+			continue
+		}
+		params := json.RawMessage("{}")
+		if cursor != "" {
+			quoted, err := quote(cursor)
+			if err != nil {
+				return nil, err
+			}
+			params = append(wire.AppendMember([]byte{'{'}, "cursor", quoted), '}')
+		}
+		raw, err := s.pass(ctx, up, r, params)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			s.logger.Warn(r.method, "server", up.Name, "error", err)
+			continue // its resources are missing, those of others are not
+		}
+		return s.pageOf(raw, up, at, what, key)
+	}
+	return json.RawMessage(`{"` + what + `":[]}`), nil
+}
+
+// pageOf is a page of one server with the URIs that clients know, and a cursor
+// that leads to the next page or server.
+func (s *Server) pageOf(raw json.RawMessage, up *Upstream, at int, what, key string) (json.RawMessage, error) {
+	next := gjson.GetBytes(raw, "nextCursor").String()
+	if next == "" {
+		at++
+	}
+	var failed error
+	out, err := wire.Rewrite(raw, func(k string, value json.RawMessage) json.RawMessage {
+		switch {
+		case k == "nextCursor":
+			return nil
+		case k == what && value[0] == '[':
+			list := []byte{'['}
+			failed = wire.Elements(value, func(item json.RawMessage) error {
+				item, err := s.withExposedURI(item, up, key)
+				if len(list) > 1 {
+					list = append(list, ',')
+				}
+				list = append(list, item...)
+				return err
+			})
+			return append(list, ']')
+		}
+		return value
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	if at == len(s.opts.Upstreams) {
+		return out, nil
+	}
+	quoted, err := quote(writeCursor(at, next))
+	if err != nil {
+		return nil, err
+	}
+	return append(wire.AppendMember(out[:len(out)-1], "nextCursor", quoted), '}'), nil
+}
+
+func (s *Server) withExposedURI(item json.RawMessage, up *Upstream, key string) (json.RawMessage, error) {
+	if item[0] != '{' {
+		return item, nil
+	}
+	return wire.Rewrite(item, func(k string, value json.RawMessage) json.RawMessage {
+		if k != key || value[0] != '"' {
+			return value
+		}
+		quoted, err := quote(s.exposedURI(up, gjson.ParseBytes(value).String()))
+		if err != nil {
+			return value
+		}
+		return quoted
+	})
+}
+
+// A cursor of ours is the number of a server and its own cursor.
+func writeCursor(at int, own string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(at) + ":" + own))
+}
+
+func readCursor(params json.RawMessage) (at int, own string, err error) {
+	cursor := gjson.GetBytes(params, "cursor")
+	if !cursor.Exists() {
+		return 0, "", nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(cursor.String())
+	number, own, ok := strings.Cut(string(b), ":")
+	at, bad := strconv.Atoi(number)
+	if err != nil || !ok || bad != nil || at < 0 {
+		return 0, "", invalidParams("cursor %q is none of ours", clipped(cursor.String()))
+	}
+	return at, own, nil
+}
+
+// readResource answers resources/read: a block of a cached result, or a server's
+// own resource, cut like the result of a tool if it is over the limit.
+func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage, error) {
+	uri := gjson.GetBytes(r.params, "uri").String()
+	if strings.HasPrefix(uri, "rlmproxy://") {
+		return s.readBlock(ctx, r.client.agent, uri)
+	}
+	failed := notFound(uri)
+	for _, p := range s.placesOf(uri) {
+		quoted, err := quote(p.uri)
+		if err != nil {
+			return nil, err
+		}
+		params, err := wire.Rewrite(r.params, func(key string, value json.RawMessage) json.RawMessage {
+			if key == "uri" {
+				return quoted
+			}
+			return value
+		})
+		if err != nil {
+			return nil, err
+		}
+		raw, err := s.pass(ctx, p.up, r, params)
+		var rpc *jsonrpc.Error
+		switch {
+		case err == nil:
+			return s.shapeContent(r, "resources/read "+uri, raw, p.up, contentsForm(uri))
+		case !errors.As(err, &rpc):
+			return nil, err
+		}
+		failed = err // another server may know it
+	}
+	return nil, failed
+}
+
+// watched is a resource that clients want to hear of.
+type watched struct {
+	up  *Upstream
+	uri string
+}
+
+func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
+	failed := notFound(r.Params.URI)
+	for _, p := range s.placesOf(r.Params.URI) {
+		if failed = s.watch(ctx, p, "resources/subscribe"); failed == nil {
+			s.mu.Lock()
+			s.watched[watched(p)]++
+			s.mu.Unlock()
+			return nil
+		}
+	}
+	return failed
+}
+
+func (s *Server) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
+	for _, p := range s.placesOf(r.Params.URI) {
+		s.mu.Lock()
+		n, ok := s.watched[watched(p)]
+		if n > 1 {
+			s.watched[watched(p)]--
+		} else {
+			delete(s.watched, watched(p))
+		}
+		s.mu.Unlock()
+		switch {
+		case n > 1:
+			return nil // others still listen
+		case ok:
+			return s.watch(ctx, p, "resources/unsubscribe")
+		}
+	}
+	return nil
+}
+
+func (s *Server) watch(ctx context.Context, p place, method string) error {
+	params, err := json.Marshal(map[string]string{"uri": p.uri})
+	if err != nil {
+		return err
+	}
+	_, err = s.bounded(ctx, p.up, method, params)
+	return err
+}
+
+// watchAgain subscribes once more after up has connected again.
+func (s *Server) watchAgain(up *Upstream) {
+	s.mu.Lock()
+	var places []place
+	for w := range s.watched {
+		if w.up == up {
+			places = append(places, place(w))
+		}
+	}
+	s.mu.Unlock()
+	for _, p := range places {
+		if err := s.watch(context.Background(), p, "resources/subscribe"); err != nil {
+			s.logger.Warn("resources/subscribe", "server", up.Name, "uri", p.uri, "error", err)
+		}
+	}
+}
+
+// updated tells those who subscribed, by either URI, that a resource has changed.
+func (s *Server) updated(up *Upstream, params json.RawMessage) {
+	uri := gjson.GetBytes(params, "uri").String()
+	for _, known := range []string{uri, s.exposedURI(up, uri)} {
+		if err := s.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: known}); err != nil {
+			s.logger.Debug("notification not sent", "uri", known, "error", err)
+		}
+		if known == s.exposedURI(up, uri) {
+			break
+		}
+	}
+}

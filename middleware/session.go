@@ -1,0 +1,176 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/middleware/upstream"
+	"rlmproxy/pipeline/show"
+)
+
+// receive helps the SDK with what it answers itself.
+func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch r := req.(type) {
+		case *mcp.ServerRequest[*mcp.InitializeParams]:
+			s.firstCame(r.Params.Capabilities)
+			s.awaitAny(ctx)
+		case *mcp.ServerRequest[*mcp.DiscoverParams]:
+			s.firstCame(nil)
+			s.awaitAny(ctx)
+		case *mcp.ServerRequest[*mcp.SetLoggingLevelParams]:
+			s.setLevel(ctx, r)
+		case *mcp.ServerRequest[*mcp.SubscribeParams]:
+			s.firstCame(nil)
+		}
+		result, err := next(ctx, method, req)
+		switch r := result.(type) {
+		case *mcp.InitializeResult:
+			r.Capabilities = s.capabilities()
+			r.Instructions = s.instructions()
+		case *mcp.DiscoverResult:
+			r.Capabilities = s.capabilities()
+			r.Instructions = s.instructions()
+		}
+		return result, err
+	}
+}
+
+// firstCame takes note of what the first client can do. Clients of stateless
+// revisions are asked nothing.
+func (s *Server) firstCame(can *mcp.ClientCapabilities) {
+	s.cameOnce.Do(func() {
+		if can == nil {
+			can = &mcp.ClientCapabilities{}
+		}
+		s.mu.Lock()
+		s.can = can
+		s.mu.Unlock()
+		close(s.came)
+	})
+}
+
+// clientWait is how long a server's handshake waits for the first client: hosts
+// write to a proxy as soon as they have started it.
+const clientWait = 3 * time.Second
+
+// ClientCapabilities is what the first client can do, once it has come; nothing
+// if that takes more than a moment. It is for proxies that have one client.
+func (s *Server) ClientCapabilities(ctx context.Context) *mcp.ClientCapabilities {
+	late := time.NewTimer(clientWait)
+	defer late.Stop()
+	select {
+	case <-s.came:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.can
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return &mcp.ClientCapabilities{}
+}
+
+// awaitAny gives servers a moment to say what they offer.
+func (s *Server) awaitAny(ctx context.Context) {
+	ctx, cancel := context.WithDeadline(ctx, s.begun.Add(s.opts.ListWait))
+	defer cancel()
+	for i := range s.opts.Upstreams {
+		s.opts.Upstreams[i].Conn.Settled(ctx)
+	}
+}
+
+// capabilities are what the servers offer together. While one has not connected
+// yet, it may offer anything.
+func (s *Server) capabilities() *mcp.ServerCapabilities {
+	all := &mcp.ServerCapabilities{
+		Tools:     &mcp.ToolCapabilities{ListChanged: true},
+		Resources: &mcp.ResourceCapabilities{},
+	}
+	for i := range s.opts.Upstreams {
+		info := s.opts.Upstreams[i].Conn.Info()
+		c := &mcp.ServerCapabilities{
+			Prompts:     &mcp.PromptCapabilities{},
+			Resources:   &mcp.ResourceCapabilities{Subscribe: true},
+			Completions: &mcp.CompletionCapabilities{},
+			//lint:ignore SA1019 clients of the older revisions still set levels
+			Logging: &mcp.LoggingCapabilities{},
+		}
+		if info != nil {
+			if c = info.Capabilities; c == nil {
+				continue
+			}
+		}
+		if c.Prompts != nil {
+			all.Prompts = &mcp.PromptCapabilities{ListChanged: true}
+		}
+		if c.Resources != nil {
+			all.Resources.ListChanged = true
+			all.Resources.Subscribe = all.Resources.Subscribe || c.Resources.Subscribe
+		}
+		if c.Completions != nil {
+			all.Completions = c.Completions
+		}
+		//lint:ignore SA1019 as above
+		if c.Logging != nil {
+			//lint:ignore SA1019 as above
+			all.Logging = c.Logging
+		}
+		if len(s.opts.Upstreams) == 1 {
+			all.Experimental = maps.Clone(c.Experimental)
+			all.Extensions = maps.Clone(c.Extensions)
+		}
+	}
+	return all
+}
+
+// maxInstructions bounds what each server may tell every conversation, in bytes.
+const maxInstructions = 4000
+
+// instructions are ours and those of the servers.
+func (s *Server) instructions() string {
+	parts := []string{Instructions}
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		info := up.Conn.Info()
+		if info == nil || strings.TrimSpace(info.Instructions) == "" {
+			continue
+		}
+		text := show.ClipBytes(strings.TrimSpace(info.Instructions), maxInstructions)
+		if len(s.opts.Upstreams) > 1 {
+			text = up.Name + ": " + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// setLevel tells every server that logs what the client wants to hear.
+func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingLevelParams]) {
+	level, err := json.Marshal(map[string]any{"level": r.Params.Level})
+	if err != nil {
+		return
+	}
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		info := up.Conn.Info()
+		//lint:ignore SA1019 as above
+		if info == nil || info.Capabilities == nil || info.Capabilities.Logging == nil {
+			continue
+		}
+		if _, err := s.bounded(ctx, up, "logging/setLevel", level); err != nil {
+			s.logger.Warn("logging/setLevel", "server", up.Name, "error", err)
+		}
+	}
+}
+
+// bounded sends a request of no call's within the usual time.
+func (s *Server) bounded(ctx context.Context, up *Upstream, method string, params json.RawMessage) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
+	defer cancel()
+	return up.Conn.Call(ctx, upstream.Request{Method: method, Params: params})
+}

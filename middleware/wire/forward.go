@@ -1,0 +1,129 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ForwardMethod is what requests are called on their way through the SDK that it
+// must not decode: it checks the session and the revision, runs and cancels them,
+// and hands on their params as they are. Register it with
+// [mcp.AddReceivingCustomMethod] for [Forwarded].
+const ForwardMethod = "rlmproxy/forward"
+
+// Forwarded is the params of [ForwardMethod]: a request as the client sent it.
+type Forwarded struct {
+	mcp.ParamsBase
+	Method string
+	Params json.RawMessage // nil: none
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (f *Forwarded) UnmarshalJSON(b []byte) error {
+	return Members(b, func(key string, value json.RawMessage) error {
+		switch key {
+		case "method":
+			return json.Unmarshal(value, &f.Method)
+		case "params":
+			f.Params = append(json.RawMessage(nil), value...)
+		}
+		return nil
+	})
+}
+
+// Forward returns the params of [ForwardMethod] for a request. Its _meta stands
+// there once more, where the SDK looks for the revision.
+func Forward(method string, params json.RawMessage) (json.RawMessage, error) {
+	name, err := json.Marshal(method)
+	if err != nil {
+		return nil, err
+	}
+	out := AppendMember(append(make([]byte, 0, len(params)+256), '{'), "method", name)
+	if params != nil {
+		out = AppendMember(out, "params", params)
+	}
+	if len(params) > 0 && params[0] == '{' {
+		err = Members(params, func(key string, value json.RawMessage) error {
+			if key == "_meta" {
+				out = AppendMember(out, "_meta", value)
+			}
+			return nil
+		})
+	}
+	return append(out, '}'), err
+}
+
+// handle answers a request of the peer by opts.Handle, in a goroutine that ends
+// with the connection.
+func (c *Conn) handle(m Message) error {
+	id := string(m.ID)
+	ctx, cancel := context.WithCancel(c.life)
+	c.mu.Lock()
+	_, twice := c.handling[id]
+	full := len(c.handling) >= maxOpen
+	if !twice && !full {
+		c.handling[id] = cancel
+	}
+	c.mu.Unlock()
+	switch {
+	case twice:
+		cancel()
+		return errors.New("a request of this id waits for its answer")
+	case full:
+		cancel()
+		return fmt.Errorf("more than %d requests wait for their answers", maxOpen)
+	}
+	method, params := m.Method, append(json.RawMessage(nil), m.Params...)
+	go func() {
+		defer cancel()
+		result, err := c.opts.Handle(ctx, method, params)
+		c.mu.Lock()
+		delete(c.handling, id)
+		c.mu.Unlock()
+		if ctx.Err() == nil {
+			_ = c.reply(ctx, id, result, err) // fails only if the connection has ended
+		}
+	}()
+	return nil
+}
+
+// reply sends the answer to a request of the peer.
+func (c *Conn) reply(ctx context.Context, id string, result json.RawMessage, err error) error {
+	if err == nil {
+		return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":`, id), oneLine(result), []byte("}\n"))
+	}
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) {
+		e = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	}
+	body, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`+"\n", id, body))
+}
+
+// cancelled ends the handling of the request that notifications/cancelled names,
+// and reports whether there was one.
+func (c *Conn) cancelled(params json.RawMessage) bool {
+	id := ""
+	_ = Members(params, func(key string, value json.RawMessage) error {
+		if key == "requestId" {
+			id = string(value)
+		}
+		return nil
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cancel, ok := c.handling[id]
+	if ok {
+		cancel()
+		delete(c.handling, id)
+	}
+	return ok
+}
