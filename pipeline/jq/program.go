@@ -42,7 +42,7 @@ func Compiles(source string) bool {
 		return false
 	}
 	_, err = gojq.Compile(query)
-	return err == nil
+	return err == nil && checkClock(query) == nil
 }
 
 // compile parses and compiles source, after what the parser itself would
@@ -65,6 +65,9 @@ func compile(source string) (*program, error) {
 	code, err := gojq.Compile(query)
 	if err != nil {
 		return nil, &Error{Code: Bad, Text: "jq: " + show.ClipBytes(err.Error(), 300), Hint: slipHint(source), Err: err}
+	}
+	if err := checkClock(query); err != nil {
+		return nil, err
 	}
 	p := &program{source: source, code: code}
 	p.writes, p.builds = traits(query)

@@ -29,6 +29,7 @@ const (
 // r ends, and returns the process's exit code. It changes the settings of the
 // process and may end it, at any time, so it must have one of its own.
 func Worker(r io.Reader, w io.Writer) int {
+	time.Local = time.UTC // see clocks
 	k := &worker{out: bufio.NewWriterSize(w, 64<<10), exit: os.Exit, confine: confine}
 	return k.serve(r)
 }
