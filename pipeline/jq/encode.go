@@ -3,31 +3,21 @@ package jq
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"math/big"
-	"rlmproxy/pipeline/show"
 	"slices"
 	"strconv"
+
+	"rlmproxy/pipeline/show"
 )
 
-// cloneTree copies what gojq may write to: containers, not scalars.
-func cloneTree(v any) any {
-	switch v := v.(type) {
-	case []any:
-		c := make([]any, len(v))
-		for i, e := range v {
-			c[i] = cloneTree(e)
-		}
-		return c
-	case map[string]any:
-		c := make(map[string]any, len(v))
-		for k, e := range v {
-			c[k] = cloneTree(e)
-		}
-		return c
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
 	}
-	return v
+	slices.Sort(keys)
+	return keys
 }
 
 // appendTree encodes what a program put out: as gojq.Marshal does, but with
@@ -79,7 +69,7 @@ func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 		return append(dst, ']'), nil
 	case map[string]any:
 		dst = append(dst, '{')
-		for i, k := range slices.Sorted(maps.Keys(v)) {
+		for i, k := range sortedKeys(v) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
@@ -89,8 +79,31 @@ func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 			}
 		}
 		return append(dst, '}'), nil
+	case *object:
+		return appendObject(dst, v, depth)
 	}
 	return nil, fmt.Errorf("jq: result of type %T", v)
+}
+
+func appendObject(dst []byte, o *object, depth int) (_ []byte, err error) {
+	if len(o.vals) == 0 {
+		return append(dst, "{}"...), nil
+	}
+	for i, v := range o.vals {
+		if q := o.shape.quoted; q != nil {
+			dst = append(dst, q[i]...)
+		} else {
+			sep := byte(',')
+			if i == 0 {
+				sep = '{'
+			}
+			dst = append(show.AppendQuote(append(dst, sep), o.shape.keys[i]), ':')
+		}
+		if dst, err = appendTree(dst, v, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, '}'), nil
 }
 
 func tooLong() *Error {

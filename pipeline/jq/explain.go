@@ -2,8 +2,9 @@ package jq
 
 import (
 	"regexp"
-	"rlmproxy/pipeline/show"
 	"strings"
+
+	"rlmproxy/pipeline/show"
 )
 
 // runtimeError explains why p failed on this document.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,10 +15,11 @@ import (
 	"unsafe"
 )
 
-// A Tree is a document as gojq wants it. It is not modified.
+// A Tree is a document, parsed. It is not modified.
 type Tree struct {
-	value any
-	size  int64 // bytes of memory, estimated
+	value  any   // scalars as gojq has them, []any, and *object
+	size   int64 // bytes of memory, estimated
+	mapped int64 // bytes that maps and arrays for gojq would take besides
 }
 
 // Size is what the tree takes of memory, the document's bytes included, about.
@@ -59,7 +61,7 @@ func parse(ended func() error, kind Kind, data []byte, maxSize int64) (*Tree, er
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{v, maxSize - p.left}, nil
+	return &Tree{v, maxSize - p.left, p.mapped}, nil
 }
 
 // validText is s with U+FFFD for each byte that is not UTF-8, as JSON decoders
@@ -85,19 +87,58 @@ type parser struct {
 	left  int64 // of the memory that the tree may take
 	n     uint  // values read
 
+	mapped int64 // see [Tree]
+	shapes shapes
+	// The values and keys of what is not read to its end yet.
+	values []any
+	keys   []string
+	// Room for the next containers: small ones are cut from large pieces.
+	room    []any
+	objects []object
+
 	// What comes again is boxed once: names of columns, codes, small numbers.
 	strings [1024]any
 	ints    [1024]any
 }
 
-// Sizes of what a tree is made of, as the runtime of Go 1.24 and later has
-// them: a map of up to eight members has one group of slots.
+// Sizes of what a tree is made of.
 const (
-	sizeValue = 16
-	sizeMap   = 48 + 8*(16+sizeValue) + 32
-	sizeSlot  = 48 // of larger maps, with the slots that are empty
-	sizeItem  = 20 // of arrays, with the room to grow
+	sizeValue  = 16
+	sizeArray  = 24
+	sizeObject = 32
+	sizeOwn    = 96 // a shape for one object only, and 16 for a key
+
+	// And of maps for gojq, as the runtime of Go 1.24 and later has them: up to
+	// eight members have one group of slots.
+	sizeMap  = 48 + 8*(16+sizeValue) + 32
+	sizeSlot = 48 // of larger maps, with the slots that are empty
 )
+
+const (
+	// maxPiece is how many values a container has at most that is cut from a
+	// piece of pieceValues.
+	maxPiece    = 64
+	pieceValues = 1024
+	// largeList is from how many values on an array is not copied off the
+	// stack, but keeps it.
+	largeList = 1 << 16
+)
+
+// alloc is room for n values.
+func (p *parser) alloc(n int) []any {
+	switch {
+	case n == 0:
+		return []any{}
+	case n > maxPiece:
+		return make([]any, n)
+	}
+	if n > len(p.room) {
+		p.room = make([]any, pieceValues)
+	}
+	vals := p.room[:n:n]
+	p.room = p.room[n:]
+	return vals
+}
 
 func (p *parser) document() (any, error) {
 	p.space()
@@ -113,7 +154,6 @@ func (p *parser) document() (any, error) {
 
 // lines reads one value a line; blank lines do not count.
 func (p *parser) lines() (any, error) {
-	list := []any{}
 	whole := p.s
 	for start := 0; start < len(whole); {
 		end := strings.IndexByte(whole[start:], '\n')
@@ -128,12 +168,34 @@ func (p *parser) lines() (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			p.left -= sizeItem
-			list = append(list, v)
+			p.push(v)
 		}
 		start = end + 1
 	}
-	return list, nil
+	return p.list(0), nil
+}
+
+// list makes an array of the values from base on.
+func (p *parser) list(base int) any {
+	n := len(p.values) - base
+	p.left -= sizeArray
+	p.mapped += sizeArray + int64(n)*sizeValue
+	if n >= largeList {
+		vals := p.values[base:]
+		p.left -= int64(cap(vals)-n) * sizeValue
+		p.values = slices.Clone(p.values[:base])
+		return vals[:n:n]
+	}
+	vals := p.alloc(n)
+	copy(vals, p.values[base:])
+	p.values = p.values[:base]
+	return vals
+}
+
+// push puts the next value of a container on the stack.
+func (p *parser) push(v any) {
+	p.left -= sizeValue
+	p.values = append(p.values, v)
 }
 
 func (p *parser) unexpected() error {
@@ -210,19 +272,17 @@ func (p *parser) word(w string) error {
 
 func (p *parser) array(depth int) (any, error) {
 	p.i++
-	list := []any{}
-	p.left -= 2 * sizeValue
+	base := len(p.values)
 	if p.space(); p.i < len(p.s) && p.s[p.i] == ']' {
 		p.i++
-		return list, nil
+		return p.list(base), nil
 	}
 	for {
 		v, err := p.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		p.left -= sizeItem
-		list = append(list, v)
+		p.push(v)
 		p.space()
 		if p.i >= len(p.s) {
 			return nil, p.unexpected()
@@ -233,7 +293,7 @@ func (p *parser) array(depth int) (any, error) {
 			p.space()
 		case ']':
 			p.i++
-			return list, nil
+			return p.list(base), nil
 		default:
 			return nil, p.unexpected()
 		}
@@ -242,21 +302,19 @@ func (p *parser) array(depth int) (any, error) {
 
 func (p *parser) object(depth int) (any, error) {
 	p.i++
-	// Eight members need one allocation less than none announced.
-	m := make(map[string]any, 8)
-	p.left -= sizeMap
+	base, at := len(p.values), &p.shapes.root
+	names := len(p.keys)
 	if p.space(); p.i < len(p.s) && p.s[p.i] == '}' {
 		p.i++
-		return map[string]any{}, nil
+		return p.made(base, names, at), nil
 	}
 	for {
-		if p.i >= len(p.s) || p.s[p.i] != '"' {
-			return nil, p.unexpected()
-		}
-		key, err := p.text()
+		key, next, err := p.key(at, len(p.keys)-names)
 		if err != nil {
 			return nil, err
 		}
+		at = next
+		p.keys = append(p.keys, key)
 		if p.space(); p.i >= len(p.s) || p.s[p.i] != ':' {
 			return nil, p.unexpected()
 		}
@@ -266,10 +324,7 @@ func (p *parser) object(depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		m[key] = v
-		if len(m) > 8 {
-			p.left -= sizeSlot
-		}
+		p.push(v)
 		p.space()
 		if p.i >= len(p.s) {
 			return nil, p.unexpected()
@@ -280,11 +335,50 @@ func (p *parser) object(depth int) (any, error) {
 			p.space()
 		case '}':
 			p.i++
-			return m, nil
+			return p.made(base, names, at), nil
 		default:
 			return nil, p.unexpected()
 		}
 	}
+}
+
+// key reads the key at p.i, the one after at, which is nil where shapes are not
+// shared. Most keys are those that came there before.
+func (p *parser) key(at *step, depth int) (string, *step, error) {
+	if p.i >= len(p.s) || p.s[p.i] != '"' {
+		return "", nil, p.unexpected()
+	}
+	if at != nil && at.next != nil && at.next.plain {
+		k := at.next.key
+		if end := p.i + 1 + len(k); end < len(p.s) && p.s[end] == '"' && p.s[p.i+1:end] == k {
+			p.i = end + 1
+			return k, at.next, nil
+		}
+	}
+	k, err := p.text()
+	if err != nil || at == nil {
+		return k, nil, err
+	}
+	return k, p.shapes.take(at, k, depth), nil
+}
+
+// made makes an object of the values from base and the keys from names on,
+// which lead to at.
+func (p *parser) made(base, names int, at *step) any {
+	keys, values := p.keys[names:], p.values[base:]
+	p.left -= sizeObject
+	p.mapped += sizeMap + sizeSlot*int64(max(len(keys)-8, 0))
+	if at == nil {
+		p.left -= sizeOwn + 16*int64(len(keys))
+	}
+	if len(p.objects) == 0 {
+		p.objects = make([]object, 256)
+	}
+	o := &p.objects[0]
+	p.objects = p.objects[1:]
+	o.shape, o.vals = p.shapes.fit(at, keys, values, p.alloc(len(keys)))
+	p.keys, p.values = p.keys[:names], p.values[:base]
+	return o
 }
 
 // box is s as a value; short strings that come again share one.

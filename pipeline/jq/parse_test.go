@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/big"
 	"reflect"
@@ -43,10 +44,10 @@ func spelt(v any) any {
 			list = append(list, spelt(e))
 		}
 		return list
-	case map[string]any:
+	case *object:
 		m := map[string]any{}
-		for k, e := range v {
-			m[k] = spelt(e)
+		for i, k := range v.shape.keys {
+			m[k] = spelt(v.vals[i])
 		}
 		return m
 	}
@@ -91,7 +92,8 @@ func TestNumbers(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if _, isNumber := tree.value.(json.Number); isNumber {
+		switch tree.value.(type) {
+		case json.Number, *object, []any:
 			continue
 		}
 		if want, err := reference([]byte(s)); err != nil || gojq.Compare(tree.value, want) != 0 {
@@ -120,8 +122,8 @@ func TestParseLimits(t *testing.T) {
 		}
 	}
 	many := []byte("[" + strings.Repeat("{},", 1_000_000) + "{}]")
-	if _, err := parse(t.Context().Err, JSON, many, 100<<20); err != errTooLarge {
-		t.Errorf("a million objects in 100 MB: %v", err)
+	if _, err := parse(t.Context().Err, JSON, many, 40<<20); err != errTooLarge {
+		t.Errorf("a million objects in 40 MB: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -130,11 +132,13 @@ func TestParseLimits(t *testing.T) {
 	}
 }
 
-// TestSize: the estimate is what the heap grows by, to a third.
+// TestSize: the estimates are what the heap grows by, to a third.
 func TestSize(t *testing.T) {
 	for name, doc := range map[string]string{
 		"records": "[" + strings.Repeat(`{"date":"2001/01/14 21:55","delay":-9,"distance":480,"origin":"DAL","destination":"LBB"},`, 50_000) + "1]",
 		"numbers": "[" + strings.Repeat("123456,1.5,", 200_000) + "1]",
+		"keys":    "{" + strings.Join(distinctKeys(50_000), ",") + "}",
+		"shapes":  "[{" + strings.Join(distinctKeys(50_000), "},{") + "}]",
 		"wide":    "[" + strings.Repeat(`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9,"j":10,"k":11,"l":12},`, 20_000) + "1]",
 		"strings": "[" + strings.Repeat(`"a string that is longer than what is shared",`, 50_000) + "1]",
 		"escapes": "[" + strings.Repeat(`"a string that is longer\nthan what is shared",`, 50_000) + "1]",
@@ -149,7 +153,46 @@ func TestSize(t *testing.T) {
 		if r := float64(tree.Size()) / float64(grown); r < 0.75 || r > 1.35 {
 			t.Errorf("%s: %d bytes estimated, %d in the heap: %.2f", name, tree.Size(), grown, r)
 		}
+		before = heap()
+		maps, err := tree.maps(newStop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		grown = heap() - before
+		if r := float64(tree.mapped) / float64(grown); r < 0.75 || r > 1.35 {
+			t.Errorf("%s: maps of %d bytes estimated, %d in the heap: %.2f", name, tree.mapped, grown, r)
+		}
+		t.Logf("%s: tree %.1f times the document, maps for gojq %.1f", name, float64(tree.Size())/float64(len(doc)), float64(tree.mapped)/float64(len(doc)))
+		runtime.KeepAlive(maps)
 		runtime.KeepAlive(data)
 		runtime.KeepAlive(tree)
+	}
+}
+
+// distinctKeys is n members of objects.
+func distinctKeys(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(`"key-%d":null`, i)
+	}
+	return list
+}
+
+// TestShapes: documents whose keys are data make no steps without end, and
+// equal keys in another order the same shape.
+func TestShapes(t *testing.T) {
+	for _, doc := range []string{"{" + strings.Join(distinctKeys(5000), ",") + "}", "[{" + strings.Join(distinctKeys(5000), "},{") + "}]"} {
+		p := parser{ended: t.Context().Err, s: doc, left: 1 << 40}
+		if _, err := p.document(); err != nil || p.shapes.steps > maxSteps {
+			t.Errorf("%.40s: %d steps, %v", doc, p.shapes.steps, err)
+		}
+	}
+	tree := mustParse(t, `[{"b":1,"a":2},{"a":3,"b":4},{"a":0,"b":5,"a":6}]`)
+	list := tree.value.([]any)
+	for i, want := range []string{`{"a":2,"b":1}`, `{"a":3,"b":4}`, `{"a":6,"b":5}`} {
+		got, err := appendTree(nil, list[i], 0)
+		if err != nil || string(got) != want || list[i].(*object).shape != list[0].(*object).shape {
+			t.Errorf("%s, %v, want %s", got, err, want)
+		}
 	}
 }

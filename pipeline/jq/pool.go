@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os/exec"
-	"rlmproxy/pipeline/show"
 	"slices"
 	"sync"
 	"time"
+
+	"rlmproxy/pipeline/show"
 )
 
 // Options configures a [Pool]. The zero value is ready to use.

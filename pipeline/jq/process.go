@@ -290,7 +290,7 @@ func (w *process) death(cause error) *deathError {
 	case bytes.Contains(said, []byte("stack exceeds")), bytes.Contains(said, []byte("stack overflow")):
 		d.why = &Error{Code: LimitMemory, Text: "jq: the program nests or recurses too deep for its stack",
 			Hint: "build flat values; fold with reduce over numbers, or use map, group_by, add"}
-	case w.cmd.ProcessState.ExitCode() == exitMemory, bytes.Contains(said, []byte("out of memory")), bytes.Contains(said, []byte("cannot allocate memory")):
+	case w.cmd.ProcessState.ExitCode() == exitMemory, bytes.Contains(said, []byte("out of memory")), bytes.Contains(said, []byte("cannot allocate memory")), bytes.Contains(said, []byte("create new OS thread")):
 		d.why = memory
 	}
 	return d

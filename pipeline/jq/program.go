@@ -3,7 +3,6 @@ package jq
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -18,12 +17,13 @@ import (
 // run over 200,000 records.
 const maxBuildSteps = 4_000_000
 
-// A program is compiled and may run many times.
+// A program is compiled, for one run.
 type program struct {
 	source string
 	code   *gojq.Code
-	writes bool // it may write to its input, see [traits]
-	builds bool // it may nest without limit, see [traits]
+	fast   *fast // nil: it has no fast form
+	writes bool  // it may write to its input, see [traits]
+	builds bool  // it may nest without limit, see [traits]
 }
 
 // Check is an [*Error] with code bad_jq for a program that does not compile.
@@ -42,7 +42,7 @@ func Compiles(source string) bool {
 		return false
 	}
 	_, err = gojq.Compile(query)
-	return err == nil
+	return err == nil && checkClock(query) == nil
 }
 
 // compile parses and compiles source, after what the parser itself would
@@ -66,8 +66,12 @@ func compile(source string) (*program, error) {
 	if err != nil {
 		return nil, &Error{Code: Bad, Text: "jq: " + show.ClipBytes(err.Error(), 300), Hint: slipHint(source), Err: err}
 	}
+	if err := checkClock(query); err != nil {
+		return nil, err
+	}
 	p := &program{source: source, code: code}
 	p.writes, p.builds = traits(query)
+	p.fast = newFast(query)
 	return p, nil
 }
 
@@ -120,36 +124,19 @@ func setOf(words string) map[string]bool {
 //   - builds: loops can nest a value in itself as deep as they run long,
 //     and setpath nests as deep as a path is long.
 func traits(q *gojq.Query) (writes, builds bool) {
-	var walk func(v reflect.Value)
-	walk = func(v reflect.Value) {
-		switch v.Kind() {
-		case reflect.Pointer, reflect.Interface:
-			if v.IsNil() {
-				return
-			}
-			switch n := v.Interface().(type) {
-			case *gojq.Func:
-				writes = writes || writers[n.Name]
-				builds = builds || builders[n.Name] || n.Name == "recurse" && len(n.Args) > 0
-			case *gojq.Reduce, *gojq.Foreach, *gojq.FuncDef:
-				builds = true
-			case *gojq.Query:
-				switch n.Op {
-				case gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv, gojq.OpUpdateMod, gojq.OpUpdateAlt:
-					writes = true
-				}
-			}
-			walk(v.Elem())
-		case reflect.Struct:
-			for i := range v.NumField() {
-				walk(v.Field(i))
-			}
-		case reflect.Slice:
-			for i := range v.Len() {
-				walk(v.Index(i))
+	walkQuery(q, func(n any) {
+		switch n := n.(type) {
+		case *gojq.Func:
+			writes = writes || writers[n.Name]
+			builds = builds || builders[n.Name] || n.Name == "recurse" && len(n.Args) > 0
+		case *gojq.Reduce, *gojq.Foreach, *gojq.FuncDef:
+			builds = true
+		case *gojq.Query:
+			switch n.Op {
+			case gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv, gojq.OpUpdateMod, gojq.OpUpdateAlt:
+				writes = true
 			}
 		}
-	}
-	walk(reflect.ValueOf(q))
+	})
 	return writes, builds
 }

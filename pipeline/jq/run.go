@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"rlmproxy/pipeline/show"
 	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/itchyny/gojq"
+
+	"rlmproxy/pipeline/show"
 )
 
 // A stop is the context that a program runs under. gojq asks it for Done before
@@ -47,13 +48,34 @@ func (s *stop) Err() error { return s.err }
 
 func newStop() *stop { return &stop{Context: context.Background(), now: new(atomic.Bool), left: -1} }
 
-// run runs p over the value of tree, which p may overwrite if it writes.
-func (p *program) run(s *stop, tree any) (Output, error) {
-	var (
-		out  Output
-		err  error
-		outs = p.code.RunWithContext(s, tree)
-	)
+// An input is what a program runs over.
+type input struct {
+	tree any
+	// maps is the tree as gojq takes it, which p may overwrite if it writes.
+	maps func() (any, error)
+}
+
+// run runs p over in: as Go functions if it has them and they know all about
+// this document, else in gojq.
+func (p *program) run(s *stop, in input) (Output, error) {
+	if p.fast != nil && s.left < 0 {
+		out, err := p.fast.run(s, in.tree)
+		if err != errStuck && err != errGiveUp {
+			return out, err
+		}
+	}
+	p.fast = nil // and what it holds
+	maps, err := in.maps()
+	if err != nil {
+		return Output{}, err
+	}
+	return p.interpret(s, maps)
+}
+
+// interpret runs p in gojq.
+func (p *program) interpret(s *stop, maps any) (Output, error) {
+	var out Output
+	outs := p.code.RunWithContext(s, maps)
 	for {
 		v, ok := outs.Next()
 		if !ok {
@@ -66,17 +88,10 @@ func (p *program) run(s *stop, tree any) (Output, error) {
 			if halt := (*gojq.HaltError)(nil); errors.As(err, &halt) && halt.Value() == nil {
 				return out, nil
 			}
-			return Output{}, p.runtimeError(err, tree, s)
+			return Output{}, p.runtimeError(err, maps, s)
 		}
-		if out.N++; out.N > maxOutputs {
-			return Output{}, &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: more than %s outputs", show.Count(maxOutputs)),
-				Hint: "collect them, [ … ], count them, … | length, or take some, limit(100; …)"}
-		}
-		if out.Data, err = appendTree(out.Data, v, 0); err != nil {
+		if err := out.add(v); err != nil {
 			return Output{}, err
-		}
-		if out.Data = append(out.Data, '\n'); len(out.Data) > maxOutputBytes {
-			return Output{}, tooLong()
 		}
 	}
 }
@@ -84,14 +99,14 @@ func (p *program) run(s *stop, tree any) (Output, error) {
 const brokeText = "jq: the program broke the interpreter"
 
 // safely is run for a program that may break the interpreter.
-func (p *program) safely(s *stop, tree any) (out Output, err error) {
+func (p *program) safely(s *stop, in input) (out Output, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &Error{Code: Bad, Text: brokeText, Hint: "write it differently",
 				Err: fmt.Errorf("panic: %v\n%s", r, debug.Stack())}
 		}
 	}()
-	return p.run(s, tree)
+	return p.run(s, in)
 }
 
 // maxStray programs may be stuck beyond their deadline at once.
@@ -124,14 +139,10 @@ func Eval(ctx context.Context, tree *Tree, source string) (Output, error) {
 		var r result
 		var p *program
 		if p, r.err = compile(source); r.err == nil {
-			in := tree.value
-			if p.writes {
-				in = cloneTree(in)
-			}
 			if p.builds {
 				s.left = maxBuildSteps
 			}
-			r.out, r.err = p.safely(s, in)
+			r.out, r.err = p.safely(s, input{tree.value, func() (any, error) { return tree.maps(s) }})
 		}
 		if left.Swap(true) {
 			stray.Add(-1)

@@ -9,12 +9,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"rlmproxy/pipeline/show"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"rlmproxy/pipeline/show"
 )
 
 // The exit codes of a worker.
@@ -28,6 +29,7 @@ const (
 // r ends, and returns the process's exit code. It changes the settings of the
 // process and may end it, at any time, so it must have one of its own.
 func Worker(r io.Reader, w io.Writer) int {
+	time.Local = time.UTC // see clocks
 	k := &worker{out: bufio.NewWriterSize(w, 64<<10), exit: os.Exit, confine: confine}
 	return k.serve(r)
 }
@@ -53,6 +55,15 @@ type worker struct {
 type held struct {
 	key  string
 	tree *Tree
+	maps any // the tree as gojq takes it, if a program needed that; nil: not kept
+}
+
+// size is what h takes of memory.
+func (h *held) size() int64 {
+	if h.maps == nil {
+		return h.tree.size
+	}
+	return h.tree.size + h.tree.mapped
 }
 
 // trimAfter is how long a worker waits for the next frame before it gives
@@ -102,7 +113,7 @@ func (k *worker) wasteful() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, h := range k.held {
-		n -= h.tree.size / 4 * 5
+		n -= h.size() / 4 * 5
 	}
 	return n > 0
 }
@@ -209,8 +220,7 @@ func (k *worker) load(s *stop, kind Kind, key string, data []byte) error {
 		return nil
 	}, kind, data, limit)
 	if errors.Is(err, errTooLarge) {
-		err = &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the document, %s bytes, does not fit into the %d MiB that jq may use", show.Count(len(data)), k.maxBytes>>20),
-			Hint: "use fields, offset and limit, or proxy_search, which read it as it stands"}
+		err = k.tooLarge(int64(len(data)))
 	}
 	if err != nil {
 		return k.fail(s, err)
@@ -218,9 +228,14 @@ func (k *worker) load(s *stop, kind Kind, key string, data []byte) error {
 	k.mu.Lock()
 	k.remove(key)
 	k.makeRoom(tree.size, nil)
-	k.held = append(k.held, &held{key, tree})
+	k.held = append(k.held, &held{key: key, tree: tree})
 	k.mu.Unlock()
 	return k.reply(frameLoaded)
+}
+
+func (k *worker) tooLarge(bytes int64) error {
+	return &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the document, %s bytes, does not fit into the %d MiB that jq may use", show.Count(int(bytes)), k.maxBytes>>20),
+		Hint: "use fields, offset and limit, or proxy_search, which read it as it stands"}
 }
 
 // remove forgets a key. k.mu must be held.
@@ -235,14 +250,14 @@ func (k *worker) makeRoom(n int64, but *held) {
 		return
 	}
 	for _, h := range k.held {
-		n += h.tree.size
+		n += h.size()
 	}
 	for i := 0; i < len(k.held) && n > k.maxTrees(); {
 		if k.held[i] == but {
 			i++
 			continue
 		}
-		n -= k.held[i].tree.size
+		n -= k.held[i].size()
 		k.held = slices.Delete(k.held, i, i+1)
 	}
 }
@@ -274,7 +289,7 @@ func (k *worker) run(s *stop, key, source string) error {
 	p, err := compile(source)
 	var out Output
 	if err == nil {
-		out, err = p.safely(s, k.input(p, h))
+		out, err = p.safely(s, input{h.tree.value, func() (any, error) { return k.maps(s, p, h) }})
 	}
 	k.mu.Lock()
 	k.running = nil
@@ -288,22 +303,35 @@ func (k *worker) run(s *stop, key, source string) error {
 	return k.reply(frameOutput, number(uint32(out.N)), out.Data)
 }
 
-// input is what p runs over: a copy if p may write to it, or the tree itself,
-// which is then forgotten, if there is no room for both.
-func (k *worker) input(p *program, h *held) any {
-	if !p.writes {
-		return h.tree.value
+// maps is the tree of h for p in gojq. If p does not write to it, it is kept for
+// the next program. Where both are large, the tree is forgotten instead, and p
+// has the memory.
+func (k *worker) maps(s *stop, p *program, h *held) (any, error) {
+	if h.maps != nil && !p.writes {
+		return h.maps, nil
+	}
+	need := h.tree.mapped
+	if k.maxBytes > 0 && need > k.maxTrees() {
+		return nil, k.tooLarge(h.tree.size)
 	}
 	k.mu.Lock()
-	k.makeRoom(h.tree.size, h)
-	room := k.maxBytes == 0 || 2*h.tree.size <= k.maxTrees()
-	if !room || h.key == "" {
+	k.makeRoom(need, h)
+	room := k.maxBytes == 0 || h.size()+need <= k.maxTrees()/2
+	if !room {
 		k.remove(h.key)
-		k.mu.Unlock()
-		return h.tree.value
 	}
 	k.mu.Unlock()
-	return cloneTree(h.tree.value)
+	maps, err := h.tree.maps(s)
+	switch {
+	case err != nil:
+	case !room:
+		h.tree = nil
+	case !p.writes:
+		k.mu.Lock()
+		h.maps = maps
+		k.mu.Unlock()
+	}
+	return maps, err
 }
 
 // failure is an Error on its way.
