@@ -13,7 +13,6 @@ package auth
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -53,7 +52,8 @@ type Guard struct {
 	log      *slog.Logger
 }
 
-// New checks opts. No connection is made before the first JWT comes.
+// New checks opts; errors name the settings of package config. No connection is
+// made before the first JWT comes.
 func New(opts Options) (*Guard, error) {
 	g := &Guard{hosts: map[string]bool{}, origins: map[string]bool{}, log: opts.Logger}
 	if g.log == nil {
@@ -88,10 +88,10 @@ func New(opts Options) (*Guard, error) {
 		return g, nil
 	}
 	if opts.Resource == "" {
-		return nil, errors.New("JWT: the URL at which clients reach the server is missing; its metadata names it (RFC 9728)")
+		return nil, errors.New("httpPublicURL is not set: the metadata for JWTs names the URL at which clients reach the server (RFC 9728)")
 	}
 	if g.jwt, err = newVerifier(*opts.JWT, opts.Resource, g.log); err != nil {
-		return nil, fmt.Errorf("JWT: %w", err)
+		return nil, err
 	}
 	g.metadata = newMetadata(opts.Resource, opts.JWT.Issuer)
 	return g, nil

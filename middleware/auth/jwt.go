@@ -58,11 +58,11 @@ type verifier struct {
 
 func newVerifier(opts JWT, resource string, log *slog.Logger) (*verifier, error) {
 	if err := checkIssuerURL(opts.Issuer); err != nil {
-		return nil, fmt.Errorf("issuer: %w", err)
+		return nil, fmt.Errorf("httpJWTIssuer: %w", err)
 	}
 	if opts.JWKSURL != "" {
 		if err := checkIssuerURL(opts.JWKSURL); err != nil {
-			return nil, fmt.Errorf("URL of the keys: %w", err)
+			return nil, fmt.Errorf("httpJWTKeysURL: %w", err)
 		}
 	}
 	v := &verifier{issuer: opts.Issuer, audience: opts.Audience, claim: opts.AgentClaim}

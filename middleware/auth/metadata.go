@@ -69,7 +69,7 @@ func resourceHost(resource string) (string, error) {
 		err = errors.New("not a URL")
 	}
 	if err != nil {
-		return "", fmt.Errorf("the URL at which clients reach the server: %w", err)
+		return "", fmt.Errorf("httpPublicURL: %w", err)
 	}
 	return parseHost(withoutDefaultPort(u))
 }

@@ -120,7 +120,7 @@ func parseHost(text string) (string, error) {
 	name := hostname(host)
 	_, err := netip.ParseAddr(name)
 	if name == "" || strings.ContainsAny(host, "/*@?#% ,\t\"\\") || strings.ContainsAny(name, "[]") || strings.Contains(name, ":") && err != nil {
-		return "", fmt.Errorf("allowed host %q: expected a name or address, with a port or without, such as mcp.example.com", cut(text))
+		return "", fmt.Errorf("httpAllowedHosts: %q: expected a name or address, with a port or without, such as mcp.example.com", cut(text))
 	}
 	if host == "["+name+"]" {
 		host = name
@@ -136,7 +136,7 @@ func parseOrigin(text string) (string, error) {
 		err = errors.New("not an origin")
 	}
 	if err != nil {
-		return "", fmt.Errorf("allowed origin %q: expected a scheme and a host, such as https://inspector.example.com or http://localhost:6274", cut(text))
+		return "", fmt.Errorf("httpAllowedOrigins: %q: expected a scheme and a host, such as https://inspector.example.com or http://localhost:6274", cut(text))
 	}
 	return strings.ToLower(u.Scheme + "://" + withoutDefaultPort(u)), nil
 }
