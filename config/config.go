@@ -5,8 +5,9 @@
 //
 // The file is the one that MCP hosts already write ("mcpServers"), with
 // comments and trailing commas allowed, plus "proxySettings". Keys of other
-// hosts are left alone; a mistake in ours stops the start. A value from env
-// or headers never appears in an error or a warning: it may be a secret.
+// hosts are left alone; a mistake in ours stops the start. A value from env,
+// headers or httpTokens never appears in an error or a warning: it may be a
+// secret.
 //
 // Sizes are bytes, unless a name says characters or tokens.
 package config
@@ -108,4 +109,17 @@ type Proxy struct {
 
 	// LogLevel is "debug", "info", "warn" or "error".
 	LogLevel string `koanf:"logLevel"`
+
+	// How clients that come over HTTP are told apart: package middleware/auth
+	// reads and checks these. HTTPTokensFile is a path. HTTPJWTAgentClaim is
+	// never empty, and without HTTPJWTIssuer the other three of JWT say nothing.
+	HTTPTokensFile     string   `koanf:"httpTokensFile"`
+	HTTPTokens         Secret   `koanf:"httpTokens"`
+	HTTPJWTIssuer      string   `koanf:"httpJWTIssuer"`
+	HTTPJWTAudience    string   `koanf:"httpJWTAudience"`
+	HTTPJWTKeysURL     string   `koanf:"httpJWTKeysURL"`
+	HTTPJWTAgentClaim  string   `koanf:"httpJWTAgentClaim"`
+	HTTPPublicURL      string   `koanf:"httpPublicURL"`
+	HTTPAllowedHosts   []string `koanf:"httpAllowedHosts"`
+	HTTPAllowedOrigins []string `koanf:"httpAllowedOrigins"`
 }

@@ -121,7 +121,7 @@ func (d document) syntax(err error) Mistake {
 const maxExcerpt = 72
 
 // excerpt is the line at offset with a caret below the place. It is "" for
-// a line that belongs to env or headers.
+// a line that belongs to env, headers or httpTokens.
 func (d document) excerpt(offset int) string {
 	start := bytes.LastIndexByte(d.text[:offset], '\n') + 1
 	end := len(d.text)
@@ -129,7 +129,7 @@ func (d document) excerpt(offset int) string {
 		end = offset + i
 	}
 	if line := bytes.ToLower(d.text[start:end]); scan(d.text, start).secret ||
-		bytes.Contains(line, []byte("env")) || bytes.Contains(line, []byte("header")) {
+		bytes.Contains(line, []byte("env")) || bytes.Contains(line, []byte("header")) || bytes.Contains(line, []byte("httptokens")) {
 		return ""
 	}
 	before := []rune(strings.ReplaceAll(string(d.text[start:offset]), "\t", " "))

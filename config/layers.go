@@ -23,7 +23,7 @@ const (
 const delim = "."
 
 // settings reads proxySettings: the file's layer, already typed.
-func (r *reader) settings(n node) map[string]any {
+func (r *reader) settings(n node, vars variables) map[string]any {
 	members, _ := r.object(n)
 	known := map[string]Setting{}
 	for _, s := range Settings() {
@@ -33,11 +33,20 @@ func (r *reader) settings(n node) map[string]any {
 	for _, m := range members {
 		s, ok := known[m.key]
 		switch {
-		case ok:
-			// A count in quotes is a slip; an amount with a unit needs them.
-			quoted := s.Unit == "bytes" || s.Unit == "seconds" || strings.Contains(s.Unit, "|") && s.Default != "true"
-			if value := r.parsed(m.value, s.parse, quoted); value != nil {
+		case ok && s.EnvOnly():
+			r.mistakeAt(m.offset, m.value.path, "secrets have no place in this file", "set "+s.Env()+", or name a file of tokens in httpTokensFile")
+		case ok && s.Unit == unitList && m.value.value.Value.Kind() == '[':
+			if value := r.listed(m.value, s); value != nil {
 				layer[s.Name] = value
+			}
+		case ok && s.Unit == unitList && m.value.literal().Kind() != '"':
+			r.wrong(m.value, "an array of strings")
+		case ok && s.textual() && m.value.literal().Kind() != '"':
+			r.wrong(m.value, "a string in quotes")
+		case ok:
+			m.value.secret = m.value.secret || s.private()
+			if value := r.parsed(m.value, s.parse, s.quoted()); value != nil {
+				layer[s.Name] = s.placed(value, vars)
 			}
 		case m.key == "comment" || m.key == "_comment" || m.key == "//":
 		default:
@@ -51,16 +60,24 @@ func (r *reader) settings(n node) map[string]any {
 // environment and of flags.
 func layered(file map[string]any, opts Options) (p Proxy, warnings []string, mistakes ErrorList) {
 	k := koanf.New(delim)
-	note := func(key, text, want string) {
-		mistakes = append(mistakes, Mistake{Key: key, Text: "expected " + want + ", found " + preview(text)})
+	note := func(s Setting, key, text, want string) {
+		found := preview(text)
+		if s.private() {
+			found = "something else"
+		}
+		mistakes = append(mistakes, Mistake{Key: key, Text: "expected " + want + ", found " + found})
 	}
+	vars := newVariables(opts.Environ, opts.Dir)
 
 	byEnv := map[string]Setting{}
 	byFlag := map[string]Setting{}
 	defaults := map[string]any{}
 	variables := []string{envConfig}
 	for _, s := range Settings() {
-		byEnv[s.Env()], byFlag[s.Flag()] = s, s
+		byEnv[s.Env()] = s
+		if !s.EnvOnly() {
+			byFlag[s.Flag()] = s
+		}
 		variables = append(variables, s.Env())
 		if s.Default != "" {
 			defaults[s.Name], _ = s.parse(s.Default)
@@ -78,9 +95,9 @@ func layered(file map[string]any, opts Options) (p Proxy, warnings []string, mis
 			case ok && text != "": // an empty variable is how shells unset one
 				value, want := s.parse(text)
 				if want == "" {
-					return s.Name, value
+					return s.Name, s.placed(value, vars)
 				}
-				note(name, text, want)
+				note(s, name, text, want)
 			}
 			return "", nil
 		},
@@ -96,10 +113,10 @@ func layered(file map[string]any, opts Options) (p Proxy, warnings []string, mis
 		}
 		value, want := s.parse(f.Value.String())
 		if want != "" {
-			note("--"+f.Name, f.Value.String(), want)
+			note(s, "--"+f.Name, f.Value.String(), want)
 			return "", nil
 		}
-		return s.Name, value
+		return s.Name, s.placed(value, vars)
 	})
 	for _, layer := range []koanf.Provider{confmap.Provider(defaults, delim), confmap.Provider(file, delim), fromEnv, fromFlags} {
 		if err := k.Load(layer, nil, koanf.WithMergeFunc(mergeLayer)); err != nil {
@@ -110,7 +127,13 @@ func layered(file map[string]any, opts Options) (p Proxy, warnings []string, mis
 		panic(fmt.Sprintf("config: a typed layer did not fit: %v", err))
 	}
 	p.settle()
-	return p, warnings, mistakes
+	return p, warnings, append(mistakes, p.checkHTTP()...)
+}
+
+// quoted reports whether a string in the file may hold the value of s. A
+// count in quotes is a slip; an amount with a unit needs them.
+func (s Setting) quoted() bool {
+	return s.textual() || s.Unit == "bytes" || s.Unit == "seconds" || strings.Contains(s.Unit, "|") && s.Default != "true"
 }
 
 // mergeLayer lays src over dest. The two spellings of the response limit
@@ -136,10 +159,13 @@ func (p *Proxy) settle() {
 	}
 }
 
-// RegisterFlags adds a flag to fs for every setting. A value is checked as
-// it is set.
+// RegisterFlags adds a flag to fs for every setting but those of [Setting.EnvOnly].
+// A value is checked as it is set.
 func RegisterFlags(fs *pflag.FlagSet) {
 	for _, s := range Settings() {
+		if s.EnvOnly() {
+			continue
+		}
 		f := fs.VarPF(&flagValue{setting: s, text: s.Default}, s.Flag(), "", s.Usage)
 		if s.Unit == "true|false" {
 			f.NoOptDefVal = "true"

@@ -151,7 +151,7 @@ func (r *reader) top(n node, c *Config, vars variables) (file map[string]any) {
 			servers = true
 			c.Servers = r.servers(m.value, vars)
 		case "proxySettings":
-			file = r.settings(m.value)
+			file = r.settings(m.value, vars)
 		case "servers": // of VS Code
 			hint = `rename "servers" to "mcpServers"`
 		default:

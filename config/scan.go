@@ -49,7 +49,7 @@ func scan(text []byte, end int) scanned {
 }
 
 // secretKeys hold values that are never shown.
-var secretKeys = map[string]bool{"env": true, "headers": true}
+var secretKeys = map[string]bool{"env": true, "headers": true, "httptokens": true}
 
 // stringLen is the length of the string at the start of text with both
 // quotes, or all of text when it is not closed.

@@ -9,7 +9,7 @@ import (
 type Setting struct {
 	Name    string // in the file, e.g. "maxResponseTokens"
 	Default string // as one would write it; "" when unset
-	Unit    string // "tokens", "bytes"; "true|false" and the like for words
+	Unit    string // "tokens", "bytes", "URL"; "true|false" and the like for words
 	Usage   string // one line, without a full stop
 
 	parse func(text string) (value any, want string)
@@ -49,7 +49,7 @@ func Settings() []Setting {
 		boolean = "true|false"
 		maxInt  = 1<<31 - 1
 	)
-	return []Setting{
+	all := []Setting{
 		{"maxResponseTokens", "2000", "tokens", "largest result handed on whole; a larger one is cached and previewed", whole(1, maxInt)},
 		{"maxResponseSize", "", "characters", "older spelling of maxResponseTokens, used when that is not set", whole(0, maxInt)},
 		{"enableAutoTruncation", "true", boolean, "cut and cache results over the limit", truth},
@@ -73,9 +73,11 @@ func Settings() []Setting {
 		{"searchTimeout", "5s", "seconds", "how long one search may run", duration},
 		{"logLevel", "info", "debug|info|warn|error", "least level that is logged", oneOf("debug", "info", "warn", "error")},
 	}
+	return append(all, httpSettings()...)
 }
 
-// settingNames lists the keys of proxySettings.
+// settingNames lists the keys of proxySettings, and httpTokens, which a person
+// may look for there.
 func settingNames() []string {
 	var names []string
 	for _, s := range Settings() {

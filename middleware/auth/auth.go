@@ -1,0 +1,187 @@
+// Package auth decides who may speak to the proxy over HTTP.
+//
+//	request → Host → Origin → Authorization → agent → handler
+//
+// An agent shows a bearer token: a static one of the operator's, or a JWT of
+// an issuer whose keys are fetched and kept. Every refusal is logged with its
+// reason and the peer's address; no log line, error or reply holds a token, or
+// a part of one.
+//
+// There is no TLS here. Whoever serves beyond one machine puts it in front.
+package auth
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
+)
+
+// Options configures a [Guard]. Without Tokens and JWT nobody is asked for a
+// token, which is for loopback addresses only: see [CheckBind].
+type Options struct {
+	Tokens []Token
+	JWT    *JWT
+	// Resource is the URL at which clients reach the MCP endpoint, such as
+	// https://mcp.example.com/mcp. With JWT it is required (RFC 9728 has it in
+	// the metadata, and a client compares it); its host is an allowed one.
+	Resource string
+	// AllowedHosts are names that a request's Host may have, with a port or
+	// for any. On a loopback address the loopback names are allowed too. On
+	// another, an empty list without Resource allows all: there a token is
+	// required, which a page that was rebound to this address does not have.
+	AllowedHosts []string
+	// AllowedOrigins are origins of browser pages, such as
+	// https://inspector.example.com, besides that of the Host itself.
+	AllowedOrigins []string
+	// Logger receives refusals at info level, an issuer's failures at warn.
+	// Nil discards them.
+	Logger *slog.Logger
+}
+
+// A Guard admits requests. It is safe for concurrent use.
+type Guard struct {
+	tokens   []digest
+	jwt      *verifier // nil without JWT
+	metadata *metadata // nil without JWT
+	hosts    map[string]bool
+	origins  map[string]bool
+	log      *slog.Logger
+}
+
+// New checks opts; errors name the settings of package config. No connection is
+// made before the first JWT comes.
+func New(opts Options) (*Guard, error) {
+	g := &Guard{hosts: map[string]bool{}, origins: map[string]bool{}, log: opts.Logger}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if g.tokens, err = digests(opts.Tokens); err != nil {
+		return nil, err
+	}
+	for _, text := range opts.AllowedHosts {
+		host, err := parseHost(text)
+		if err != nil {
+			return nil, err
+		}
+		g.hosts[host] = true
+	}
+	for _, text := range opts.AllowedOrigins {
+		origin, err := parseOrigin(text)
+		if err != nil {
+			return nil, err
+		}
+		g.origins[origin] = true
+	}
+	if opts.Resource != "" {
+		host, err := resourceHost(opts.Resource)
+		if err != nil {
+			return nil, err
+		}
+		g.hosts[host] = true
+	}
+	if opts.JWT == nil {
+		return g, nil
+	}
+	if opts.Resource == "" {
+		return nil, errors.New("httpPublicURL is not set: the metadata for JWTs names the URL at which clients reach the server (RFC 9728)")
+	}
+	if g.jwt, err = newVerifier(*opts.JWT, opts.Resource, g.log); err != nil {
+		return nil, err
+	}
+	g.metadata = newMetadata(opts.Resource, opts.JWT.Issuer)
+	return g, nil
+}
+
+// Authenticates reports whether a request needs a token.
+func (g *Guard) Authenticates() bool { return len(g.tokens) > 0 || g.jwt != nil }
+
+type subjectKey struct{}
+
+// Subject is the authenticated agent of a request that a [Guard] admitted.
+// It is "token:" and the agent of a static token, or "jwt:", the issuer, a
+// space and the claim: no two sources can give the same subject. ok is false
+// where no token is asked for.
+func Subject(ctx context.Context) (agent string, ok bool) {
+	agent, ok = ctx.Value(subjectKey{}).(string)
+	return agent, ok
+}
+
+// Wrap guards next, which is everything that the server serves. It answers
+// the metadata of RFC 9728 and browsers' preflights itself. The request that
+// next sees has no Authorization header.
+func (g *Guard) Wrap(next http.Handler) http.Handler {
+	admitted := withoutToken(next)
+	if g.Authenticates() {
+		admitted = bindSessions(admitted)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if no := g.checkHost(r); no != nil {
+			g.refuse(w, r, no)
+			return
+		}
+		if isMetadata(r.URL.Path) {
+			g.serveMetadata(w, r)
+			return
+		}
+		if no := g.checkOrigin(r); no != nil {
+			g.refuse(w, r, no)
+			return
+		}
+		if preflight := allowOrigin(w, r); preflight {
+			return
+		}
+		if g.Authenticates() {
+			agent, no := g.authenticate(r)
+			if no != nil {
+				g.refuse(w, r, no)
+				return
+			}
+			r = r.WithContext(context.WithValue(r.Context(), subjectKey{}, agent))
+		}
+		admitted.ServeHTTP(w, r)
+	})
+}
+
+// authenticate finds the agent whose token r shows.
+func (g *Guard) authenticate(r *http.Request) (agent string, no *refusal) {
+	token, no := bearer(r.Header.Values("Authorization"))
+	if no != nil {
+		return "", no
+	}
+	if agent, ok := match(g.tokens, token); ok {
+		return "token:" + agent, nil
+	}
+	if g.jwt == nil {
+		return "", invalidToken("foreign token")
+	}
+	return g.jwt.verify(r.Context(), token, time.Now())
+}
+
+// bindSessions tells the SDK who was authenticated: it then refuses a session
+// to anyone but the agent that began it.
+func bindSessions(next http.Handler) http.Handler {
+	verified := func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
+		agent, ok := Subject(ctx)
+		if !ok {
+			return nil, sdkauth.ErrInvalidToken
+		}
+		return &sdkauth.TokenInfo{UserID: agent}, nil
+	}
+	// Expiry was checked, with leeway.
+	return sdkauth.RequireBearerToken(verified, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+}
+
+// withoutToken drops the header: a token for us is nobody else's business.
+func withoutToken(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(r.Context()) // a copy
+		r.Header = r.Header.Clone()
+		r.Header.Del("Authorization")
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,209 @@
+package auth
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestParseTokens(t *testing.T) {
+	const other = "hunter2hunter2hunter2"
+	tests := []struct {
+		name, text string
+		want       string // agents and secrets, or the error after "f:"
+	}{
+		{"colon", "alice: " + secret, "alice " + secret},
+		{"equals", "alice=" + secret, "alice " + secret},
+		{"padding", "alice=" + secret + "==", "alice " + secret + "=="},
+		{"several", "# who\r\n\r\n alice : " + secret + " \r\nbob@host.x=" + other, "alice " + secret + ", bob@host.x " + other},
+		{"one line", "alice: " + secret + ", bob: " + other + ",", "alice " + secret + ", bob " + other},
+		{"byte order mark", "\ufeffalice: " + secret, "alice " + secret},
+		{"comma in a comment", "# a, b\nalice: " + secret, "alice " + secret},
+		{"nothing", " \n#\n", ""},
+		{"token only", "\n" + secret, `2: expected "agent: token" or "agent=token"`},
+		{"no agent", ": " + secret, "1: the agent's name is not 1 to 64 of letters, digits and -_.@"},
+		{"agent with a space", "al ice: " + secret, "1: the agent's name is not 1 to 64 of letters, digits and -_.@"},
+		{"short", "alice: hunter2hunter2", "1: the token has fewer than 16 characters; openssl rand -hex 32 makes one"},
+		{"empty", "alice:", "1: the token has fewer than 16 characters; openssl rand -hex 32 makes one"},
+		{"long", "alice: " + strings.Repeat("x", 8193), "1: the token has more than 8192 characters"},
+		{"space", "alice: " + secret + " " + other, "1: the token has characters other than letters, digits and -._~+/, with = at its end"},
+		{"comment behind", "alice: " + secret + " # hers", "1: the token has characters other than letters, digits and -._~+/, with = at its end"},
+		{"agent twice", "alice: " + secret + "\n\nalice: " + other, "3: the agent has a token on line 1 already"},
+		{"token twice", "alice: " + secret + "\nbob: " + secret, "2: the token is that of line 1"},
+		{"reversed", secret + ": alice", "1: the token has fewer than 16 characters; openssl rand -hex 32 makes one"},
+	}
+	for _, tt := range tests {
+		tokens, err := ParseTokens("f", tt.text)
+		var got []string
+		for _, token := range tokens {
+			got = append(got, token.Agent+" "+token.Secret)
+		}
+		if err != nil {
+			got = []string{strings.TrimPrefix(err.Error(), "f:")}
+			for _, s := range []string{secret, other, "hunter2"} {
+				if strings.Contains(err.Error(), s) {
+					t.Errorf("%s: a secret is shown: %v", tt.name, err)
+				}
+			}
+		}
+		if diff := cmp.Diff(tt.want, strings.Join(got, ", ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestReadTokens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	write := func(text string, mode os.FileMode) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := ReadTokens(path); !os.IsNotExist(err) {
+		t.Errorf("no file: error %v", err)
+	}
+	write("alice: "+secret, 0o600)
+	if tokens, warning, err := ReadTokens(path); len(tokens) != 1 || warning != "" || err != nil {
+		t.Errorf("private: %v, warning %q, error %v", tokens, warning, err)
+	}
+	if runtime.GOOS != "windows" {
+		write("alice: "+secret, 0o640)
+		if tokens, warning, err := ReadTokens(path); len(tokens) != 1 || warning != path+": others can read the tokens (mode 0640); chmod 600 keeps them private" || err != nil {
+			t.Errorf("readable by a group: %v, warning %q, error %v", tokens, warning, err)
+		}
+	}
+	write("alice: x", 0o600)
+	if _, _, err := ReadTokens(path); err == nil || !strings.HasPrefix(err.Error(), path+":1: ") {
+		t.Errorf("short: error %v", err)
+	}
+	write("# none\n", 0o600)
+	if _, _, err := ReadTokens(path); err == nil || !strings.Contains(err.Error(), "there is no token") {
+		t.Errorf("none: error %v", err)
+	}
+	write(strings.Repeat("#\n", maxFileBytes), 0o600)
+	if _, _, err := ReadTokens(path); err == nil || !strings.Contains(err.Error(), "larger than 1024 KiB") {
+		t.Errorf("large: error %v", err)
+	}
+	if _, _, err := ReadTokens(filepath.Dir(path)); err == nil {
+		t.Error("a folder was read")
+	}
+}
+
+// TestTokenIsNotPrinted: whoever logs options must not log secrets.
+func TestTokenIsNotPrinted(t *testing.T) {
+	opts := Options{Tokens: []Token{{"alice", secret}}}
+	var out bytes.Buffer
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		fmt.Fprintf(&out, verb+verb, opts, opts.Tokens[0])
+	}
+	slog.New(slog.NewTextHandler(&out, nil)).Info("x", "opts", opts, "token", opts.Tokens[0])
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "token", opts.Tokens)
+	data, _ := json.Marshal(opts.Tokens)
+	out.Write(data)
+	if hasPart(out.String(), secret) || hasPart(out.String(), fmt.Sprintf("%x", secret)) {
+		t.Errorf("the secret is shown:\n%s", &out)
+	}
+	if !strings.Contains(out.String(), "alice") {
+		t.Errorf("the agent is not:\n%s", &out)
+	}
+}
+
+// TestMatch holds match to the plain comparison that it replaces.
+func TestMatch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		secrets := rapid.SliceOfNDistinct(rapid.StringMatching(`[ab]{16,18}`), 0, 20, rapid.ID).Draw(t, "secrets")
+		var tokens []Token
+		for i, s := range secrets {
+			tokens = append(tokens, Token{fmt.Sprint("agent", i), s})
+		}
+		all, err := digests(tokens)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := rapid.StringMatching(`[ab]{15,18}`).Draw(t, "shown")
+		if len(secrets) > 0 && rapid.Bool().Draw(t, "known") {
+			shown = rapid.SampledFrom(secrets).Draw(t, "one of them")
+		}
+		want := ""
+		for _, token := range tokens {
+			if token.Secret == shown {
+				want = token.Agent
+			}
+		}
+		if got, ok := match(all, shown); got != want || ok != (want != "") {
+			t.Errorf("agent %q, want %q", got, want)
+		}
+	})
+}
+
+// FuzzParseTokens: what is accepted can be used and is the same when written
+// again; an error has a line and nothing of it.
+func FuzzParseTokens(f *testing.F) {
+	f.Add("alice: " + secret + "\n# x\nbob=" + secret + "==\r\n")
+	f.Add("\ufeffa:b,c=d,,\n=\n:")
+	f.Fuzz(func(t *testing.T, text string) {
+		tokens, err := ParseTokens("f", text)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "f:") || len(err.Error()) > 200 {
+				t.Errorf("error %q", err)
+			}
+			for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \n\r\t,:=", r) }) {
+				if len(word) >= minSecretBytes && strings.Contains(err.Error(), word) {
+					t.Errorf("%q is shown: %v", word, err)
+				}
+			}
+			return
+		}
+		if _, err := New(Options{Tokens: tokens}); err != nil {
+			t.Errorf("accepted, then refused: %v", err)
+		}
+		var again strings.Builder
+		for _, token := range tokens {
+			if got, no := bearer([]string{"Bearer " + token.Secret}); no != nil || got != token.Secret {
+				t.Errorf("no header can carry a token: %v", no)
+			}
+			fmt.Fprintf(&again, "%s: %s\n", token.Agent, token.Secret)
+		}
+		reread, err := ParseTokens("f", again.String())
+		if err != nil || len(reread) != len(tokens) {
+			t.Fatalf("%d tokens, written again %d (%v)", len(tokens), len(reread), err)
+		}
+		for i := range tokens {
+			if tokens[i].Agent != reread[i].Agent || tokens[i].Secret != reread[i].Secret {
+				t.Errorf("token %d differs when written again", i)
+			}
+		}
+	})
+}
+
+// FuzzBearer: what comes out stands in the header, bounded and clean.
+func FuzzBearer(f *testing.F) {
+	for _, seed := range []string{"Bearer " + secret, "bearer  x==", "Bearer", "Basic eDp5", "Bearer a b", "Bearer =", "Bearer \x00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		token, no := bearer([]string{value})
+		if no != nil {
+			if token != "" || strings.Contains(no.text+no.reason, value) && len(value) >= minSecretBytes {
+				t.Errorf("refused with %q, %+v", token, no)
+			}
+			return
+		}
+		if !strings.HasSuffix(strings.TrimRight(value, " "), " "+token) || len(token) > maxTokenBytes || !isToken(token) || !strings.EqualFold(value[:7], "bearer ") {
+			t.Errorf("token %q", token)
+		}
+	})
+}
