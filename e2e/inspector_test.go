@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -40,11 +41,6 @@ func inspectTools(t *testing.T, target []string, args ...string) (tools []string
 		t.Fatal(err)
 	}
 	for _, tool := range list.Tools {
-		// The server offers it to clients that have roots, as the Inspector does
-		// and the proxy does not.
-		if tool["name"] == "get-roots-list" {
-			continue
-		}
 		delete(tool, "outputSchema")
 		b, err := json.Marshal(tool)
 		if err != nil {
@@ -58,49 +54,56 @@ func inspectTools(t *testing.T, target []string, args ...string) (tools []string
 // TestInspector compares what the Inspector prints of a server with what it
 // prints of the proxy in front of it.
 func TestInspector(t *testing.T) {
-	server := real(t, "mcp-server-everything")
-	t.Run("stdio", func(t *testing.T) {
-		compareInspected(t, server, append([]string{binary, "wrap", "--"}, server...))
-	})
-	t.Run("http", func(t *testing.T) {
-		compareInspected(t, server, []string{proxyHTTP(t, append([]string{"--"}, server...)...)})
-	})
-}
-
-func compareInspected(t *testing.T, direct, proxied []string) {
-	t.Helper()
-	// --strict ends the Inspector at a schema that some hosts would not take.
-	want, got := inspectTools(t, direct), inspectTools(t, proxied, "--strict")
-	if len(want) == 0 || len(got) != len(want)+3 {
-		t.Fatalf("%d tools, want the server's %d and three of ours", len(got), len(want))
-	}
-	for i, w := range want {
-		if got[i] != w {
-			t.Errorf("tool %d:\n%s\ndirectly\n%s", i, got[i], w)
-		}
-	}
-	for _, args := range [][]string{
-		{"echo", `{"message":"é ☃ 𝄞"}`},
-		{"get-structured-content", `{"location":"New York"}`},
-		{"get-annotated-message", `{"messageType":"error","includeImage":true}`},
-	} {
-		call := []string{"--method", "tools/call", "--tool-name", args[0], "--tool-args-json", args[1]}
-		if w, g := inspect(t, direct, call...), inspect(t, proxied, call...); len(w) < 10 || !bytes.Equal(w, g) {
-			t.Errorf("%v:\n%.600s\ndirectly\n%.600s", args, g, w)
-		}
-	}
-}
-
-// TestInspectorCut: the Inspector takes a cut result of a tool that declares an
-// outputSchema.
-func TestInspectorCut(t *testing.T) {
-	dir := modules(t)
-	target := append(append([]string{binary, "wrap", "--"}, real(t, "mcp-server-filesystem")...), dir)
-	var r reply
-	if err := json.Unmarshal(inspect(t, target, "--method", "tools/call", "--tool-name", "directory_tree", "--tool-args-json", fmt.Sprintf(`{"path":%q}`, dir)), &r); err != nil {
+	dir, dot := modules(t), filepath.Join(t.TempDir(), "dot.png")
+	if err := os.WriteFile(dot, []byte("\x89PNG\r\n\x1a\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Content) != 1 || !strings.HasPrefix(r.Content[0].Text, "[cut: ") || r.Meta.Result.CacheID == "" {
-		t.Errorf("%.600v, want it cut", r)
+	server := append(real(t, "mcp-server-filesystem"), dir, filepath.Dir(dot))
+	calls := [][]string{
+		{"get_file_info", fmt.Sprintf(`{"path":%q}`, dir)},
+		{"list_directory", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "@modelcontextprotocol"))},
+		{"read_media_file", fmt.Sprintf(`{"path":%q}`, dot)},
 	}
+	tools := inspectTools(t, server)
+	results := make([]json.RawMessage, len(calls))
+	for i, call := range calls {
+		results[i] = inspectCall(t, server, call)
+	}
+	for _, transport := range []string{"stdio", "http"} {
+		t.Run(transport, func(t *testing.T) {
+			target := append([]string{binary, "wrap", "--"}, server...)
+			if transport == "http" {
+				target = []string{proxyHTTP(t, append([]string{"--"}, server...)...)}
+			}
+			// --strict ends the Inspector at a schema that some hosts would not take.
+			got := inspectTools(t, target, "--strict")
+			if len(tools) == 0 || len(got) != len(tools)+3 {
+				t.Fatalf("%d tools, want the server's %d and three of ours", len(got), len(tools))
+			}
+			for i, want := range tools {
+				if got[i] != want {
+					t.Errorf("tool %d:\n%s\ndirectly\n%s", i, got[i], want)
+				}
+			}
+			for i, call := range calls {
+				if got := inspectCall(t, target, call); len(got) < 10 || !bytes.Equal(got, results[i]) {
+					t.Errorf("%v:\n%.600s\ndirectly\n%.600s", call, got, results[i])
+				}
+			}
+			// A cut reply lacks what the tool's outputSchema asks for.
+			var r reply
+			if err := json.Unmarshal(inspectCall(t, target, []string{"directory_tree", fmt.Sprintf(`{"path":%q}`, dir)}), &r); err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Content) != 1 || !strings.HasPrefix(r.Content[0].Text, "[cut: ") || r.Meta.Result.CacheID == "" {
+				t.Errorf("directory_tree: %.600v, want it cut", r)
+			}
+		})
+	}
+}
+
+// inspectCall calls a tool, given as its name and arguments.
+func inspectCall(t *testing.T, target, call []string) json.RawMessage {
+	t.Helper()
+	return inspect(t, target, "--method", "tools/call", "--tool-name", call[0], "--tool-args-json", call[1])
 }
