@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -123,7 +122,7 @@ func conform(t *testing.T, command []string, url string) results {
 	dir := t.TempDir()
 	cmd := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], "--url", url, "--output-dir", dir)...)
 	cmd.Dir = dir
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	begun := time.Now()

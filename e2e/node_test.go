@@ -91,7 +91,7 @@ func (l *listener) String() string {
 // its choice, and returns its URL.
 func proxyHTTP(t *testing.T, args ...string) string {
 	t.Helper()
-	// TODO: remove when wrap serves HTTP.
+	// Goes when wrap serves HTTP in every build that is tested.
 	if help, err := exec.Command(binary, "wrap", "--help").CombinedOutput(); err != nil || !strings.Contains(string(help), "--http ") {
 		t.Skip("this build does not serve HTTP")
 	}
