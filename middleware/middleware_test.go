@@ -28,7 +28,8 @@ type fake struct {
 	prompts []upstream.Tool
 	info    *mcp.InitializeResult
 	answer  func(ctx context.Context, r upstream.Request) (json.RawMessage, error)
-	told    chan string // methods of notifications
+	told    chan string                                                            // methods of notifications
+	raw     func(ctx context.Context, r upstream.Request) (json.RawMessage, error) // if set, of tools/call
 }
 
 // A toolCall is what a fake's tool is called with.
@@ -52,6 +53,8 @@ func (f *fake) Notify(_ context.Context, method string, _ json.RawMessage) error
 
 func (f *fake) Call(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
 	switch {
+	case r.Method == "tools/call" && f.raw != nil:
+		return f.raw(ctx, r)
 	case r.Method == "tools/call":
 	case f.answer == nil:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: r.Method}
@@ -104,18 +107,23 @@ func records(n int) string {
 func dial(t *testing.T, opts Options) (*Server, *wire.Conn) {
 	t.Helper()
 	if opts.Store == nil {
-		store, err := cache.New(cache.Options{Key: []byte("0123456789abcdef")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { store.Close() })
-		opts.Store = store
+		opts.Store = newStore(t)
 	}
 	s, err := New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s, connect(t, s)
+}
+
+func newStore(t *testing.T) *cache.Store {
+	t.Helper()
+	store, err := cache.New(cache.Options{Key: []byte("0123456789abcdef")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store
 }
 
 func connect(t *testing.T, s *Server) *wire.Conn {

@@ -99,7 +99,7 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 	}
 	raw, err := s.safely(ctx, r)
 	if err != nil {
-		return nil, err
+		return nil, wire.Verbatim(err)
 	}
 	return &wire.RawResult{Bytes: raw, Splice: c.conn}, nil
 }

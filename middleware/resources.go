@@ -37,7 +37,7 @@ func (s *Server) placesOf(uri string) []place {
 	if name, rest, ok := strings.Cut(uri, "+"); ok {
 		for i := range s.opts.Upstreams {
 			if up := &s.opts.Upstreams[i]; scheme(up) == name {
-				places = append(places, place{up, rest})
+				return []place{{up, rest}}
 			}
 		}
 	}
