@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rlmproxy/config"
+	"rlmproxy/middleware/wire"
 )
 
 func (c *cli) serveCommand() *cobra.Command {
@@ -40,6 +41,7 @@ func (c *cli) serveConfig(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	defer s.close()
+	wire.Widen(c.stdout)
 	err = s.server.Serve(ctx, closer(c.stdin), nopCloser{c.stdout})
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"rlmproxy/middleware/wire"
 	"strings"
 	"sync"
 	"time"
@@ -77,6 +78,7 @@ func (c Command) start(logger *slog.Logger) (*process, error) {
 	inR.Close()
 	outW.Close()
 	errW.Close()
+	wire.Widen(outR)
 
 	p := &process{cmd: cmd, stdin: inW, stdout: outR, exited: make(chan struct{})}
 	p.logs.Go(func() { logLines(errR, logger) })

@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -45,12 +43,23 @@ func guessID(head, tail []byte) []byte {
 
 // A lineReader reads newline-delimited messages of at most max bytes.
 type lineReader struct {
-	r   *bufio.Reader
+	r   io.Reader
 	max int64
+
+	base []byte // room for short lines
+	buf  []byte // read and not yet returned, in base or in a block
+	err  error  // that came with the end of buf
 }
 
+// A short line is read with others into one buffer; a long one goes straight into
+// blocks of its own, each as long as all before, up to maxBlock.
+const (
+	readBytes = 64 << 10
+	maxBlock  = 4 << 20
+)
+
 func newLineReader(r io.Reader, max int64) *lineReader {
-	return &lineReader{bufio.NewReaderSize(r, 64<<10), max}
+	return &lineReader{r: r, max: max, base: make([]byte, 0, readBytes)}
 }
 
 // next returns the next line that is not blank, without its end. The line is
@@ -67,58 +76,85 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// maxBlock is the largest piece in which a long line is read.
-const maxBlock = 4 << 20
-
-// line reads a long line in pieces and joins them: a line that is kept has no
-// room behind it, and less is allocated than in a buffer that doubles.
+// line returns the next line in memory of its own, without room behind it.
 func (l *lineReader) line() ([]byte, error) {
-	var before [][]byte // pieces of the line that are full
-	var line []byte
-	n := 0 // bytes of all
+	var blocks [][]byte // of a long line, all but the last full
+	n := 0              // bytes in them
 	for {
-		part, err := l.r.ReadSlice('\n')
+		end := bytes.IndexByte(l.buf, '\n')
+		rest := len(l.buf)
+		if end >= 0 {
+			rest = end + 1
+		}
+		if int64(n+rest) > l.max {
+			return nil, l.discard(slices.Concat(blocks...))
+		}
 		switch {
-		case err == nil, errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF) && n+len(part) > 0:
-		default:
-			return nil, err
-		}
-		if int64(n+len(part)) > l.max {
-			return nil, l.discard(slices.Concat(append(before, line)...), part, err)
-		}
-		if len(line)+len(part) > cap(line) {
-			if line != nil {
-				before = append(before, line)
-			}
-			line = make([]byte, 0, max(len(part), min(n, maxBlock)))
-		}
-		line = append(line, part...)
-		n += len(part)
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-		case before == nil:
+		case end >= 0 || l.err != nil && n+len(l.buf) > 0:
+			line := slices.Concat(append(blocks, l.buf[:rest])...)
+			l.buf = l.buf[rest:]
 			return line, nil
-		default:
-			return slices.Concat(append(before, line)...), nil
+		case l.err != nil:
+			return nil, l.err
+		}
+		// What was read goes to the front of the buffer, or into a block when
+		// it fills one.
+		if len(l.buf) >= readBytes {
+			blocks = append(blocks, l.buf)
+			n += len(l.buf)
+			l.buf = make([]byte, 0, min(n, maxBlock))
+		} else if blocks == nil && cap(l.buf)-len(l.buf) < readBytes/2 {
+			l.buf = append(l.base[:0], l.buf...)
+		}
+		l.fill()
+	}
+}
+
+// fill reads more behind what is in the buffer, until a newline or as much as it
+// holds.
+func (l *lineReader) fill() {
+	for empty := 0; l.err == nil && len(l.buf) < cap(l.buf); {
+		var m int
+		from := len(l.buf)
+		m, l.err = l.r.Read(l.buf[from:cap(l.buf)])
+		l.buf = l.buf[:from+m]
+		if bytes.IndexByte(l.buf[from:], '\n') >= 0 {
+			return
+		}
+		if m == 0 && l.err == nil {
+			if empty++; empty == 100 {
+				l.err = io.ErrNoProgress
+			}
 		}
 	}
 }
 
-// discard reads the rest of a line that outgrew the cap. err is what came with
-// part: only a full buffer means that there is more.
-func (l *lineReader) discard(line, part []byte, err error) error {
-	over := &OversizeError{Size: int64(len(line) + len(part)), Max: l.max}
-	all := append(line, part...)
-	over.Head = bytes.Clone(all[:min(len(all), endBytes)])
-	over.Tail = bytes.Clone(all[max(0, len(all)-endBytes):])
-	for errors.Is(err, bufio.ErrBufferFull) {
-		part, err = l.r.ReadSlice('\n')
+// discard reads the rest of a line that outgrew the cap, of which head was taken
+// out of the buffer.
+func (l *lineReader) discard(head []byte) error {
+	over := &OversizeError{Max: l.max}
+	over.Head = bytes.Clone(head[:min(len(head), endBytes)])
+	take := func(part []byte) {
 		over.Size += int64(len(part))
-		over.Tail = append(over.Tail, part...)
-		if n := len(over.Tail); n > endBytes {
-			over.Tail = append(over.Tail[:0], over.Tail[n-endBytes:]...)
+		if room := endBytes - len(over.Head); room > 0 && len(head) < endBytes {
+			over.Head = append(over.Head, part[:min(room, len(part))]...)
 		}
+		over.Tail = append(over.Tail, part[max(0, len(part)-endBytes):]...)
+		over.Tail = over.Tail[max(0, len(over.Tail)-endBytes):]
 	}
-	return over
+	over.Size = int64(len(head))
+	over.Tail = bytes.Clone(head[max(0, len(head)-endBytes):])
+	for {
+		if end := bytes.IndexByte(l.buf, '\n'); end >= 0 {
+			take(l.buf[:end+1])
+			l.buf = l.buf[end+1:]
+			return over
+		}
+		take(l.buf)
+		l.buf = l.base[:0]
+		if l.err != nil {
+			return over
+		}
+		l.fill()
+	}
 }

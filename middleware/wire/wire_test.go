@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"pgregory.net/rapid"
 )
 
 func TestSplit(t *testing.T) {
@@ -372,6 +374,84 @@ func BenchmarkSplit(b *testing.B) {
 			if !json.Valid(line) {
 				b.Fatal("invalid")
 			}
+		}
+	})
+}
+
+// TestLinesInPieces: however a stream is cut into reads, its lines are the same.
+func TestLinesInPieces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		max := rapid.SampledFrom([]int{10, 70_000, 200_000, 1 << 30}).Draw(t, "max")
+		var text []byte
+		for range rapid.IntRange(0, 6).Draw(t, "lines") {
+			n := rapid.SampledFrom([]int{0, 1, 9, 10, 32_000, 65_535, 65_536, 65_537, 131_072, 300_000}).Draw(t, "bytes")
+			text = append(append(text, bytes.Repeat([]byte{byte('a' + len(text)%26)}, n)...), '\n')
+		}
+		if rapid.Bool().Draw(t, "open") && len(text) > 0 {
+			text = text[:len(text)-1]
+		}
+		var want []string
+		for line := range bytes.Lines(text) {
+			switch trimmed := bytes.TrimSpace(line); {
+			case len(line) > max:
+				want = append(want, fmt.Sprintf("over: %d bytes, %.20s… …%.20s", len(line), line, trimmed[max0(len(trimmed)-10):]))
+			case len(trimmed) > 0:
+				want = append(want, string(trimmed))
+			}
+		}
+		r := newLineReader(&pieces{t, text}, int64(max))
+		var got []string
+		for {
+			line, err := r.next()
+			var over *OversizeError
+			if errors.As(err, &over) {
+				tail := bytes.TrimSpace(over.Tail)
+				got = append(got, fmt.Sprintf("over: %d bytes, %.20s… …%.20s", over.Size, over.Head, tail[max0(len(tail)-10):]))
+				continue
+			}
+			if err != nil {
+				break
+			}
+			if cap(line) > len(line)+len(line)/4+64 {
+				t.Fatalf("a line of %d bytes holds %d", len(line), cap(line))
+			}
+			got = append(got, string(line))
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d lines, want %d: %.300q, want %.300q", len(got), len(want), got, want)
+		}
+	})
+}
+
+func max0(n int) int { return max(n, 0) }
+
+// pieces is read in parts of drawn sizes.
+type pieces struct {
+	t    *rapid.T
+	rest []byte
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := min(len(b), len(p.rest), rapid.SampledFrom([]int{0, 1, 100, 4096, 65_536, 1 << 20}).Draw(p.t, "read"))
+	copy(b, p.rest[:n])
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+// TestPlain: eight bytes at once or one by one, a run ends at the same byte.
+func TestPlain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := rapid.SliceOf(rapid.OneOf(rapid.SampledFrom([]byte("a\"\\\x00\x1f \x7f\x80\xff!]#[")), rapid.Byte())).Draw(t, "bytes")
+		i := rapid.IntRange(0, len(b)).Draw(t, "from")
+		want := i
+		for want < len(b) && !special[b[want]] {
+			want++
+		}
+		if got := plain(b, i); got != want {
+			t.Fatalf("%q from %d: %d, want %d", b, i, got, want)
 		}
 	})
 }
