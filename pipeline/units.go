@@ -77,9 +77,10 @@ func unitsOf(ctx context.Context, v Value) (*units, error) {
 	u := &units{text: w.text, plain: w.text, of: "passages", lines: w.lines}
 	var spans []search.Span
 	if sep := rowSeparator(v, w.text); sep != 0 {
-		spans = rowSpans(w.text, sep)
-		if len(spans) > 1 {
-			u.of, u.head = "rows", "columns: "+string(bytes.TrimSpace(w.text[spans[0].Start:spans[0].End]))
+		u.of, spans = "rows", rowSpans(w.text, sep)
+		if len(spans) > 1 && hasHeader(w.text, sep) {
+			u.head = "columns: " + string(bytes.TrimSpace(w.text[spans[0].Start:spans[0].End]))
+			spans = spans[1:]
 		}
 	} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
 		u.of = "entries"
@@ -101,6 +102,20 @@ func rowSeparator(v Value, text []byte) byte {
 		return 0
 	}
 	return csvSeparator(text)
+}
+
+// hasHeader reports whether the first row of a table names its columns.
+func hasHeader(text []byte, sep byte) bool {
+	r := newRowReader(bytes.TrimPrefix(text, []byte("\ufeff")), sep, true)
+	if some, err := r.next(); !some || err != nil {
+		return false
+	}
+	first := r.row()
+	if some, err := r.next(); !some || err != nil {
+		return false
+	}
+	w := recordWriter{taken: map[string]bool{}}
+	return w.header(first, r.row())
 }
 
 // rowSpans are the rows of CSV. Quotes that are not closed end with their line.
@@ -178,13 +193,16 @@ func entrySpans(text []byte, starts func(line []byte) bool, limit int) []search.
 	return spans
 }
 
-// spans are the units and what stands before each, so that the keys of what was
-// divided are found with its first part.
+// spans are the units, of JSON with what stands before each, so that the keys of
+// what was divided are found with its first part.
 func (u *units) spans() []search.Span {
 	spans := make([]search.Span, len(u.list))
 	end := 0
 	for i, one := range u.list {
 		spans[i] = search.Span{Start: end, End: int(one.end)}
+		if one.kind == unitLines {
+			spans[i].Start = int(one.start)
+		}
 		end = int(one.end)
 	}
 	if n := len(spans); n > 0 {
