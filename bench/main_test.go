@@ -146,6 +146,7 @@ func serveProxy(pass bool) error {
 	if err != nil {
 		return err
 	}
+	wire.Widen(os.Stdout) // likewise
 	return s.Serve(context.Background(), os.Stdin, os.Stdout)
 }
 
