@@ -1,29 +1,53 @@
 package middleware
 
 import (
-	"fmt"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
 )
+
+// An Identity is what a transport knows of who speaks. The first field that is
+// set counts; with none, each connection is somebody else.
+type Identity struct {
+	// Subject was authenticated. It is the same agent whichever way it comes.
+	Subject string
+	// Session is the id of an MCP session, which nobody else knows.
+	Session string
+	// Name is what a client without session calls itself. Whoever says the same
+	// name is the same agent.
+	Name string
+	// Peer is whatever else tells clients without session apart: where they come
+	// from and which program they are.
+	Peer string
+}
 
 // sharedAgent is everybody, where the operator turned isolation off.
 const sharedAgent = "shared"
 
-// agentName names the agent behind the nth connection: each connection is one.
-func (s *Server) agentName(n int) string {
-	if s.opts.SharedCache {
-		return sharedAgent
+// agentOf names the agent behind the nth connection. If ends is set, nobody can
+// be that agent once the connection has ended.
+func (s *Server) agentOf(who Identity, n int) (agent string, ends bool) {
+	switch {
+	case s.opts.SharedCache:
+		return sharedAgent, false
+	case who.Subject != "":
+		return "subject " + short(who.Subject), false
+	case who.Session != "":
+		return "session " + short(who.Session), true
+	case who.Name != "":
+		return "name " + short(who.Name), false
+	case who.Peer != "":
+		return "peer " + short(who.Peer), false
 	}
-	return fmt.Sprintf("connection-%d", n)
+	return "connection-" + strconv.Itoa(n), true
 }
 
-// clientOf returns the client whose session a request came from.
-func (s *Server) clientOf(session *mcp.ServerSession) *client {
-	s.mu.Lock()
-	c := s.clients[session]
-	s.mu.Unlock()
-	if c == nil {
-		return s.register(session, nil)
+// short bounds a name that a client may have chosen. The hash of a long one does
+// not begin as the others do.
+func short(name string) string {
+	if len(name) <= 128 {
+		return ":" + name
 	}
-	return c
+	sum := sha256.Sum256([]byte(name))
+	return "#" + hex.EncodeToString(sum[:])
 }

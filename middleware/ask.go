@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/middleware/wire"
 )
@@ -95,14 +94,14 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 	if err := c.can(method); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	asking, cancel := context.WithCancel(about(ctx, waiting))
 	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
 	for _, r := range waiting {
 		defer r.timer.pause()()
 	}
 	if len(waiting) == 1 {
-		stop := context.AfterFunc(waiting[0].ctx, cancel)
-		defer stop()
+		defer context.AfterFunc(waiting[0].ctx, cancel)()
 	}
 	if token := progressToken(params); token != nil {
 		key := askedToken{c, string(token)}
@@ -115,7 +114,17 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 			s.mu.Unlock()
 		}()
 	}
-	return c.ask(ctx, method, params)
+	return c.ask(asking, method, params)
+}
+
+// about is a context that says which of a client's requests a message to it is
+// about, one of those that wait, and that nothing but its user ends. A hold is
+// for the answer to the request alone.
+func about(ctx context.Context, waiting []*running) context.Context {
+	if len(waiting) > 0 {
+		ctx = waiting[0].ctx
+	}
+	return wire.WithHold(context.WithoutCancel(ctx), nil)
 }
 
 // askedToken is a progress token of a server in a request to a client.
@@ -166,31 +175,10 @@ func (c *client) can(method string) error {
 
 // ask sends a request to the client, on the stream of the request that ctx is of.
 func (c *client) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	if c.conn != nil {
-		return c.conn.Call(ctx, method, params)
+	if c.link == nil {
+		return nil, wire.ErrClosed
 	}
-	var result mcp.Result
-	var err error
-	switch method {
-	case "sampling/createMessage":
-		p := new(mcp.CreateMessageWithToolsParams)
-		if err = json.Unmarshal(params, p); err == nil {
-			result, err = c.session.CreateMessageWithTools(ctx, p)
-		}
-	case "elicitation/create":
-		p := new(mcp.ElicitParams)
-		if err = json.Unmarshal(params, p); err == nil {
-			result, err = c.session.Elicit(ctx, p)
-		}
-	case "roots/list":
-		result, err = c.session.ListRoots(ctx, &mcp.ListRootsParams{})
-	default:
-		err = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q cannot be passed on over HTTP", clipped(method))}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(result)
+	return c.link.Call(ctx, method, params)
 }
 
 // Tell passes on what a server tells its client. Server is one of
@@ -211,19 +199,13 @@ func (s *Server) Tell(server, method string, params json.RawMessage) {
 		go s.updated(up, params)
 		return
 	}
-	c, _ := s.askedBy(context.Background(), up)
+	c, waiting := s.askedBy(context.Background(), up)
 	if c == nil {
 		s.logger.Debug("a notification that could be for several clients", "server", server, "method", method)
 		return
 	}
-	if c.conn != nil {
-		c.conn.TryNotify(method, params)
-		return
-	}
-	//lint:ignore SA1019 servers of the older revisions still log
-	if p := new(mcp.LoggingMessageParams); method == "notifications/message" && json.Unmarshal(params, p) == nil {
-		//lint:ignore SA1019 as above
-		go func() { _ = c.session.Log(context.Background(), p) }()
+	if c.link != nil && (method != "notifications/message" || s.wants(c, params)) {
+		c.link.TryNotify(about(context.Background(), waiting), method, params)
 	}
 }
 

@@ -115,12 +115,7 @@ func (s *Server) progressed(ctx context.Context, c *client, token, params json.R
 		return
 	}
 	// The request itself will tell of a lost client.
-	if c.conn != nil {
-		_ = c.conn.Notify(ctx, "notifications/progress", out)
-		return
-	}
-	p := new(mcp.ProgressNotificationParams)
-	if json.Unmarshal(out, p) == nil {
-		_ = c.session.NotifyProgress(ctx, p)
+	if c.link != nil {
+		_ = c.link.Notify(ctx, "notifications/progress", out)
 	}
 }

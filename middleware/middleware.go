@@ -9,10 +9,8 @@
 package middleware
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -104,13 +102,6 @@ type Server struct {
 	progress map[askedToken]*Upstream // of requests that clients work on
 }
 
-// A client is one connection and the agent behind it.
-type client struct {
-	agent   string
-	session *mcp.ServerSession
-	conn    *wire.Conn // nil over HTTP
-}
-
 // New returns a server for opts.Upstreams, which stay the caller's to close.
 func New(opts Options) (*Server, error) {
 	if opts.Store == nil {
@@ -169,75 +160,5 @@ func setDefault[T comparable](v *T, d T) {
 	var zero T
 	if *v == zero {
 		*v = d
-	}
-}
-
-// Serve answers one client over a pair of streams, until the client ends them
-// or ctx ends. It closes both.
-func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
-	conn := wire.NewConn(r, w, wire.Options{
-		MaxLineBytes: s.opts.MaxLineBytes,
-		Refuse:       true,
-		Forward:      Forwards,
-		Notify:       s.notification,
-		Junk: func(line []byte, err error) {
-			s.logger.Warn("the client sent a line that is no message", "bytes", len(line), "error", err)
-		},
-	})
-	session, err := s.mcp.Connect(ctx, conn, nil)
-	if err != nil {
-		conn.Close()
-		return err
-	}
-	c := s.register(session, conn)
-	defer s.forget(session, c)
-	ended := make(chan error, 1)
-	go func() { ended <- session.Wait() }()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-	case <-conn.Done():
-		// Nothing more is asked. What runs is cancelled, but its answers may wait
-		// for a client that does not read.
-		select {
-		case <-ended:
-			return nil
-		case <-ctx.Done():
-		case <-time.After(drainTime):
-		}
-	}
-	// The connection first: the SDK waits for calls that still run.
-	conn.Close()
-	session.Close()
-	<-ended
-	return ctx.Err()
-}
-
-// drainTime is how long answers may take once the client has closed its end.
-const drainTime = 2 * time.Second
-
-func (s *Server) register(session *mcp.ServerSession, conn *wire.Conn) *client {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.clients[session]; c != nil { // a request was faster
-		c.conn = conn
-		return c
-	}
-	s.serial++
-	c := &client{agent: s.agentName(s.serial), session: session, conn: conn}
-	s.clients[session] = c
-	return c
-}
-
-func (s *Server) forget(session *mcp.ServerSession, c *client) {
-	s.mu.Lock()
-	delete(s.clients, session)
-	s.mu.Unlock()
-	if !s.opts.SharedCache {
-		s.opts.Store.Forget(c.agent)
-		if s.opts.JQ != nil {
-			s.opts.JQ.Forget(c.agent)
-		}
 	}
 }

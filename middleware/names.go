@@ -3,9 +3,12 @@ package middleware
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"path"
 	"strings"
 	"sync"
+
+	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/upstream"
 )
@@ -151,4 +154,13 @@ func match(globs []string, name string) bool {
 		}
 	}
 	return false
+}
+
+// InputSchema is that of the tool of an exposed name, or nil.
+func (s *Server) InputSchema(name string) json.RawMessage {
+	t, ok := s.names.find(name)
+	if !ok {
+		return nil
+	}
+	return json.RawMessage(gjson.GetBytes(t.tool.Raw, "inputSchema").Raw)
 }

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,10 +21,20 @@ type request struct {
 
 	token json.RawMessage // of its progress, or nil
 
+	// Of revision 2026-07-28, whose requests say themselves what others say once:
+	stateless bool
+	level     string // of log messages; "" is none at all
+
 	// Of tools/call:
 	name string
 	args json.RawMessage // nil: none
 }
+
+// Members of _meta of revision 2026-07-28.
+const (
+	metaVersion  = "io.modelcontextprotocol/protocolVersion"
+	metaLogLevel = "io.modelcontextprotocol/logLevel"
+)
 
 // newRequest slices params. Members of the wrong type are errors; what only the
 // server understands is left to it.
@@ -43,8 +54,13 @@ func newRequest(c *client, method string, params json.RawMessage) (*request, err
 				return nil
 			}
 			return wire.Members(value, func(key string, value json.RawMessage) error {
-				if key == "progressToken" && value[0] != 'n' {
+				switch {
+				case key == "progressToken" && value[0] != 'n':
 					r.token = value
+				case key == metaVersion:
+					r.stateless = true
+				case key == metaLogLevel && value[0] == '"':
+					return json.Unmarshal(value, &r.level)
 				}
 				return nil
 			})
@@ -92,16 +108,28 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 	hold := s.budget.Hold()
 	defer hold.Release()
 	ctx = wire.WithHold(ctx, hold)
+	if p.Origin != "" {
+		ctx = context.WithValue(ctx, originKey{}, p.Origin)
+	}
 	c := s.clientOf(session)
 	r, err := newRequest(c, p.Method, p.Params)
 	if err != nil {
 		return nil, err
 	}
+	if r.stateless {
+		s.mu.Lock()
+		c.level = cmp.Or(r.level, noLevel)
+		s.mu.Unlock()
+	}
 	raw, err := s.safely(ctx, r)
 	if err != nil {
 		return nil, wire.Verbatim(err)
 	}
-	return &wire.RawResult{Bytes: raw, Splice: c.conn}, nil
+	out := &wire.RawResult{Bytes: raw}
+	if c.link != nil {
+		out.Splice = c.link.Splices()
+	}
+	return out, nil
 }
 
 // safely is answerTo for requests that meet a fault of ours: it costs that one

@@ -228,35 +228,54 @@ type watched struct {
 
 func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	failed := notFound(r.Params.URI)
+	c := s.clientOf(r.Session)
 	for _, p := range s.placesOf(r.Params.URI) {
-		if failed = s.watch(ctx, p, "resources/subscribe"); failed == nil {
-			s.mu.Lock()
-			s.watched[watched(p)]++
-			s.mu.Unlock()
-			return nil
+		if failed = s.watch(ctx, p, "resources/subscribe"); failed != nil {
+			continue
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if w := watched(p); !c.watching[w] {
+			if c.watching == nil {
+				c.watching = map[watched]bool{}
+			}
+			c.watching[w] = true
+			s.watched[w]++
+		}
+		return nil
 	}
 	return failed
 }
 
 func (s *Server) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
+	c := s.clientOf(r.Session)
 	for _, p := range s.placesOf(r.Params.URI) {
+		w := watched(p)
 		s.mu.Lock()
-		n, ok := s.watched[watched(p)]
-		if n > 1 {
-			s.watched[watched(p)]--
-		} else {
-			delete(s.watched, watched(p))
-		}
+		ok := c.watching[w]
+		delete(c.watching, w)
 		s.mu.Unlock()
-		switch {
-		case n > 1:
-			return nil // others still listen
-		case ok:
-			return s.watch(ctx, p, "resources/unsubscribe")
+		if ok {
+			// A stream that listens ends by being cancelled.
+			return s.unwatch(context.WithoutCancel(ctx), w)
 		}
 	}
 	return nil
+}
+
+// unwatch ends the subscription of one client; the server's ends with the last.
+func (s *Server) unwatch(ctx context.Context, w watched) error {
+	s.mu.Lock()
+	s.watched[w]--
+	last := s.watched[w] <= 0
+	if last {
+		delete(s.watched, w)
+	}
+	s.mu.Unlock()
+	if !last {
+		return nil
+	}
+	return s.watch(ctx, place(w), "resources/unsubscribe")
 }
 
 func (s *Server) watch(ctx context.Context, p place, method string) error {

@@ -48,7 +48,7 @@ func (c *cli) open(cmd *cobra.Command, command []string) (conn *wire.Conn, done 
 		cfg.Proxy.LogLevel = "warn" // somebody reads along
 	}
 	logger := c.logger(cfg.Proxy.LogLevel)
-	s, err := start(cfg, logger, nil, false)
+	s, err := start(cfg, logger, nil, nobody)
 	if err != nil {
 		return nil, nil, err
 	}

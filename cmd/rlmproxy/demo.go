@@ -65,7 +65,7 @@ func (c *cli) demo(ctx context.Context) error {
 	}
 	var sent tally
 	logger := c.logger("warn")
-	s, err := start(cfg, logger, map[string]*mcp.Server{"data": demoServer(&sent)}, false)
+	s, err := start(cfg, logger, map[string]*mcp.Server{"data": demoServer(&sent)}, nobody)
 	if err != nil {
 		return err
 	}

@@ -349,7 +349,7 @@ func TestReadmeAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sent tally
-	s, err := start(cfg, slog.New(slog.DiscardHandler), map[string]*mcp.Server{"data": demoServer(&sent)}, false)
+	s, err := start(cfg, slog.New(slog.DiscardHandler), map[string]*mcp.Server{"data": demoServer(&sent)}, nobody)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -14,14 +15,29 @@ import (
 )
 
 func (c *cli) serveCommand() *cobra.Command {
+	var http string
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the servers of mcp.json over stdin and stdout",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.serve(cmd) },
+		Short: "Serve the servers of mcp.json over stdin and stdout, or HTTP",
+		Example: `  rlmproxy serve
+  rlmproxy serve --http 127.0.0.1:8080
+  RLMPROXY_HTTP_TOKENS=alice:$TOKEN rlmproxy serve --http 0.0.0.0:8080`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := c.load(cmd)
+			if err != nil {
+				return err
+			}
+			return c.serveConfig(cmd, cfg, http)
+		},
 	}
+	httpFlag(cmd, &http)
 	c.settings(cmd)
 	return cmd
+}
+
+func httpFlag(cmd *cobra.Command, addr *string) {
+	cmd.Flags().StringVar(addr, "http", "", "serve /mcp over HTTP at `address`, host:port or a port of 127.0.0.1")
 }
 
 func (c *cli) serve(cmd *cobra.Command) error {
@@ -29,14 +45,18 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return c.serveConfig(cmd.Context(), cfg)
+	return c.serveConfig(cmd, cfg, "")
 }
 
 // serveConfig serves until the client closes stdin or a signal comes; both are
-// good ends.
-func (c *cli) serveConfig(ctx context.Context, cfg *config.Config) error {
-	limitMemory(cfg.Proxy)
-	s, err := start(cfg, c.logger(cfg.Proxy.LogLevel), nil, true)
+// good ends. If the command has the flag --http, addr is its value.
+func (c *cli) serveConfig(cmd *cobra.Command, cfg *config.Config, addr string) error {
+	ctx := cmd.Context()
+	if cmd.Flags().Changed("http") {
+		return c.serveHTTP(ctx, cfg, addr)
+	}
+	limitMemory(cfg.Proxy, oneClient)
+	s, err := start(cfg, c.logger(cfg.Proxy.LogLevel), nil, oneClient)
 	if err != nil {
 		return err
 	}
@@ -62,26 +82,30 @@ type nopCloser struct{ io.Writer }
 func (nopCloser) Close() error { return nil }
 
 func (c *cli) wrapCommand() *cobra.Command {
-	var name, prefix string
+	var name, prefix, http, remote string
 	cmd := &cobra.Command{
-		Use:   "wrap [flags] -- COMMAND [ARGUMENT...]",
+		Use:   "wrap [flags] {-- COMMAND [ARGUMENT...] | --url URL}",
 		Short: "Serve one server, without a file",
-		Long: `Wrap starts COMMAND and serves its tools over stdin and stdout, under their own
-names unless --prefix is given.`,
-		Example: "  rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem .",
+		Long: `Wrap starts COMMAND, or connects to the server at URL, and serves its tools over
+stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
+		Example: `  rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem .
+  rlmproxy wrap --http 8080 -- npx -y @modelcontextprotocol/server-filesystem .
+  rlmproxy wrap --url https://mcp.example.com/mcp`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); at > 0 {
 				return &usageError{fmt.Errorf("%q stands before --", args[0]), "put the server's command after --"}
 			}
-			cfg, err := c.single(cmd, name, prefix, args)
+			cfg, err := c.wrapped(cmd, name, prefix, remote, args)
 			if err != nil {
 				return err
 			}
-			return c.serveConfig(cmd.Context(), cfg)
+			return c.serveConfig(cmd, cfg, http)
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "server", "the server's `name` in logs and errors")
 	cmd.Flags().StringVar(&prefix, "prefix", "", "expose tools as `prefix`_tool")
+	cmd.Flags().StringVar(&remote, "url", "", "connect to the server at `URL` instead of starting one")
+	httpFlag(cmd, &http)
 	config.RegisterFlags(cmd.Flags())
 	return cmd
 }
@@ -91,8 +115,26 @@ func (c *cli) single(cmd *cobra.Command, name, prefix string, args []string) (*c
 	if len(args) == 0 {
 		return nil, &usageError{errors.New("no command to wrap"), "rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem ."}
 	}
-	cfg, err := config.Single(config.Server{Name: name, Prefix: &prefix, Command: args[0], Args: args[1:]},
-		config.Options{Environ: os.Environ(), Flags: cmd.Flags()})
+	return configured(cmd, config.Server{Name: name, Prefix: &prefix, Command: args[0], Args: args[1:]})
+}
+
+// wrapped is that of wrap: the server is a command or a URL.
+func (c *cli) wrapped(cmd *cobra.Command, name, prefix, remote string, args []string) (*config.Config, error) {
+	if !cmd.Flags().Changed("url") {
+		return c.single(cmd, name, prefix, args)
+	}
+	u, err := url.Parse(remote)
+	switch {
+	case len(args) > 0:
+		return nil, &usageError{errors.New("--url and a command"), "one proxy wraps one server: leave one of them out"}
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, &usageError{fmt.Errorf("--url %q is not a URL of a server", remote), "rlmproxy wrap --url https://mcp.example.com/mcp"}
+	}
+	return configured(cmd, config.Server{Name: name, Prefix: &prefix, URL: remote})
+}
+
+func configured(cmd *cobra.Command, server config.Server) (*config.Config, error) {
+	cfg, err := config.Single(server, config.Options{Environ: os.Environ(), Flags: cmd.Flags()})
 	if err != nil {
 		return nil, &usageError{err: err}
 	}

@@ -32,6 +32,27 @@ type stack struct {
 	names  []string // of ups
 }
 
+// An audience is who a proxy is for.
+type audience int
+
+const (
+	nobody      audience = iota // whom a server could ask: the command itself calls
+	oneClient                   // over a pipe: servers are told what it can do
+	manyClients                 // over HTTP: each can do something else
+)
+
+// anyClient is all that a client may be able to do. A server that asks one which
+// cannot is told so.
+func anyClient() *mcp.ClientCapabilities {
+	return &mcp.ClientCapabilities{
+		//lint:ignore SA1019 servers of the older revisions still ask
+		RootsV2: &mcp.RootCapabilities{ListChanged: true},
+		//lint:ignore SA1019 as above
+		Sampling:    &mcp.SamplingCapabilities{},
+		Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},
+	}
+}
+
 // load reads the configuration that the command's flags name.
 func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
 	dir, err := os.Getwd()
@@ -65,9 +86,8 @@ func (c *cli) logger(level string) *slog.Logger {
 }
 
 // start starts the servers of cfg and a proxy before them. extra are servers
-// that run in our own process. If oneClient is set, servers are told what the
-// client that will come can do.
-func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server, oneClient bool) (*stack, error) {
+// that run in our own process.
+func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server, who audience) (*stack, error) {
 	p := cfg.Proxy
 	for _, w := range cfg.Warnings {
 		logger.Warn("configuration", "warning", w)
@@ -85,7 +105,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		MaxBytes:           p.MaxMemory,
 		MaxAgents:          p.MaxTotalAgents,
 		TTL:                p.CacheTTL,
-		DerivedBytes:       derivedBytes,
+		DerivedBytes:       who.derivedBytes(),
 		Logger:             logger,
 	})
 	if err != nil {
@@ -129,8 +149,11 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			Impl:         &mcp.Implementation{Name: "rlmproxy", Version: version()},
 			MaxLineBytes: int64(p.MaxLineBytes),
 			Capabilities: func(ctx context.Context) *mcp.ClientCapabilities {
-				if s := proxy(); s != nil && oneClient {
+				switch s := proxy(); {
+				case s != nil && who == oneClient:
 					return s.ClientCapabilities(ctx)
+				case who == manyClients:
+					return anyClient()
 				}
 				return &mcp.ClientCapabilities{}
 			},

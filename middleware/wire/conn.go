@@ -12,7 +12,6 @@ package wire
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,7 +65,8 @@ type Conn struct {
 	w      io.WriteCloser
 	lines  *lineReader
 	prefix string // of our own calls' ids
-	secret string // of our splice tickets
+
+	splices Splices
 
 	incoming chan jsonrpc.Message // for the SDK
 	outgoing chan outgoing
@@ -77,8 +77,7 @@ type Conn struct {
 
 	mu       sync.Mutex // guards the fields below
 	seq      int64
-	pending  map[string]call // ours by id, as written
-	splices  map[string][]byte
+	pending  map[string]call               // ours by id, as written
 	handling map[string]context.CancelFunc // requests of the peer by id, as written
 	open     int                           // requests of the peer that are not answered
 	long     map[jsonrpc.ID]int64          // those over longBytes, with their bytes
@@ -116,7 +115,6 @@ func NewConn(r io.ReadCloser, w io.WriteCloser, opts Options) *Conn {
 		w:        w,
 		lines:    newLineReader(r, opts.MaxLineBytes),
 		prefix:   "rlm-",
-		secret:   rand.Text(),
 		incoming: make(chan jsonrpc.Message),
 		outgoing: make(chan outgoing, 64),
 		readEnd:  make(chan struct{}),
@@ -135,6 +133,9 @@ func (c *Conn) Connect(context.Context) (mcp.Connection, error) { return c, nil 
 
 // SessionID implements [mcp.Connection]; a stream has none.
 func (c *Conn) SessionID() string { return "" }
+
+// Splices is for the results that go out on this connection.
+func (c *Conn) Splices() *Splices { return &c.splices }
 
 // Done is closed when the peer has ended the stream or Close was called, and
 // nothing more will be read.
@@ -190,7 +191,7 @@ func (c *Conn) message(line []byte) error {
 	case c.opts.Handle != nil && m.Method != "ping":
 		return c.handle(m)
 	case c.opts.Forward != nil && c.opts.Forward(m.Method):
-		params, err := Forward(m.Method, m.Params)
+		params, err := Forward(m.Method, m.Params, "")
 		if err != nil {
 			return err
 		}
@@ -220,14 +221,10 @@ const maxOpen = 1024
 // as one message may have: each is held several times over.
 const longBytes = 64 << 10
 
-// admit checks a request's id and counts it as open. An id that is neither a
-// string nor an integer that JavaScript can hold would come back altered.
+// admit checks a request's id and counts it as open.
 func (c *Conn) admit(id json.RawMessage, msg jsonrpc.Message, size int64) error {
-	if id[0] != '"' {
-		n, err := strconv.ParseInt(string(id), 10, 64)
-		if err != nil || n > 1<<53 || n < -1<<53 {
-			return errors.New("the id is neither a string nor an integer within 53 bits")
-		}
+	if err := CheckID(id); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,6 +242,19 @@ func (c *Conn) admit(id json.RawMessage, msg jsonrpc.Message, size int64) error 
 		c.long[req.ID] = size
 	}
 	c.open++
+	return nil
+}
+
+// CheckID refuses ids that the SDK would send back altered: all but strings, and
+// integers that JavaScript can hold.
+func CheckID(id json.RawMessage) error {
+	if id[0] == '"' {
+		return nil
+	}
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	if err != nil || n > 1<<53 || n < -1<<53 {
+		return errors.New("the id is neither a string nor an integer within 53 bits")
+	}
 	return nil
 }
 
@@ -372,7 +382,7 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	resp, isResponse := msg.(*jsonrpc.Response)
 	if isResponse {
 		defer c.answered(resp.ID)
-		if raw, ok := c.redeem(resp.Result); ok {
+		if raw, ok := c.splices.Redeem(resp.Result); ok {
 			id, err := json.Marshal(resp.ID.Raw())
 			if err != nil {
 				return err

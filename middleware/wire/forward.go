@@ -21,6 +21,7 @@ type Forwarded struct {
 	mcp.ParamsBase
 	Method string
 	Params json.RawMessage // nil: none
+	Origin string          // what the transport needs to know it by, or ""
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -29,6 +30,8 @@ func (f *Forwarded) UnmarshalJSON(b []byte) error {
 		switch key {
 		case "method":
 			return json.Unmarshal(value, &f.Method)
+		case "origin":
+			return json.Unmarshal(value, &f.Origin)
 		case "params":
 			f.Params = append(json.RawMessage(nil), value...)
 		}
@@ -38,12 +41,18 @@ func (f *Forwarded) UnmarshalJSON(b []byte) error {
 
 // Forward returns the params of [ForwardMethod] for a request. Its _meta stands
 // there once more, where the SDK looks for the revision.
-func Forward(method string, params json.RawMessage) (json.RawMessage, error) {
+func Forward(method string, params json.RawMessage, origin string) (json.RawMessage, error) {
 	name, err := json.Marshal(method)
 	if err != nil {
 		return nil, err
 	}
 	out := AppendMember(append(make([]byte, 0, len(params)+256), '{'), "method", name)
+	if origin != "" {
+		if name, err = json.Marshal(origin); err != nil {
+			return nil, err
+		}
+		out = AppendMember(out, "origin", name)
+	}
 	if params != nil {
 		out = AppendMember(out, "params", params)
 	}

@@ -2,23 +2,24 @@ package wire
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"strconv"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A RawResult is a result that reaches the client as the bytes that it holds.
 //
-// Over a [Conn] the bytes are spliced into the response line. Over any other
-// connection, Splice being nil, encoding/json copies them and drops white space
-// between tokens.
+// With Splice, the connection that the response goes out on puts the bytes into
+// it. Without, encoding/json copies them and drops white space between tokens.
 type RawResult struct {
 	mcp.ResultBase
 
 	Bytes  json.RawMessage // valid JSON, an object
-	Splice *Conn           // the connection that the response goes out on, or nil
+	Splice *Splices        // of the connection that the response goes out on, or nil
 }
 
 // MarshalJSON returns the bytes, or a ticket that Splice exchanges for them.
@@ -90,31 +91,39 @@ func withMembers(b []byte, meta map[string]any) ([]byte, error) {
 	return append(append(out[:len(out)-1], ','), bytes.TrimSpace(b)[1:]...), nil
 }
 
-// ticketPrefix starts every ticket. A ticket holds the connection's secret, so
-// that no peer can forge one.
+// Splices holds the bytes of results while the SDK encodes the responses that
+// they belong to. The zero value is ready to use, by any number of goroutines.
+type Splices struct {
+	mu     sync.Mutex // guards the fields below
+	secret string     // in every ticket, so that no peer can forge one
+	seq    int64
+	held   map[string][]byte
+}
+
 const ticketPrefix = `{"rlmproxy/splice":"`
 
-// ticket stores b and returns the JSON that stands for it until Write.
-func (c *Conn) ticket(b []byte) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.seq++
-	key := ticketPrefix + c.secret + "." + strconv.FormatInt(c.seq, 36) + `"}`
-	if c.splices == nil {
-		c.splices = map[string][]byte{}
+// ticket stores b and returns the JSON that stands for it until Redeem.
+func (s *Splices) ticket(b []byte) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == nil {
+		s.secret, s.held = rand.Text(), map[string][]byte{}
 	}
-	c.splices[key] = b
+	s.seq++
+	key := ticketPrefix + s.secret + "." + strconv.FormatInt(s.seq, 36) + `"}`
+	s.held[key] = b
 	return []byte(key)
 }
 
-// redeem returns the bytes that a ticket stands for and forgets it, or false.
-func (c *Conn) redeem(result []byte) ([]byte, bool) {
+// Redeem returns the bytes that a ticket stands for and forgets it, or false if
+// result is none.
+func (s *Splices) Redeem(result []byte) ([]byte, bool) {
 	if !bytes.HasPrefix(result, []byte(ticketPrefix)) {
 		return nil, false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b, ok := c.splices[string(result)]
-	delete(c.splices, string(result))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.held[string(result)]
+	delete(s.held, string(result))
 	return b, ok
 }

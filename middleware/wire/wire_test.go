@@ -290,7 +290,7 @@ func TestWriteSplices(t *testing.T) {
 	c, p := connect(t, Options{})
 	id, _ := jsonrpc.MakeID("q\"1")
 	raw := "{ \"z\" : 1.0,\n\"a\":9007199254740993 }"
-	res := &RawResult{Bytes: json.RawMessage(raw), Splice: c}
+	res := &RawResult{Bytes: json.RawMessage(raw), Splice: c.Splices()}
 	b, err := json.Marshal(res)
 	if err != nil {
 		t.Fatal(err)

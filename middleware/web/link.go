@@ -1,0 +1,328 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/middleware"
+	"rlmproxy/middleware/wire"
+)
+
+// A link is the connection of one client as the middleware and the SDK see it:
+// messages come from POST requests, and each answer goes to the stream of the
+// request that it answers.
+type link struct {
+	session    string // "": it is there for one request
+	standalone *stream
+	replay     *replay
+	splices    wire.Splices
+	incoming   chan jsonrpc.Message // for the SDK
+	done       chan struct{}        // closed by Close
+
+	mu      sync.Mutex // guards the fields below
+	seq     int64      // of streams and of our own calls
+	streams map[string]*stream
+	owed    map[jsonrpc.ID]*stream       // unanswered requests of the client
+	asked   map[string]chan wire.Message // our own calls by id, as written; capacity 1
+	closed  bool
+}
+
+var (
+	_ middleware.Link              = (*link)(nil)
+	_ mcp.Connection               = (*link)(nil)
+	_ mcp.ProtocolVersionSupporter = (*link)(nil)
+)
+
+func newLink(session string, replay *replay) *link {
+	l := &link{
+		session:  session,
+		replay:   replay,
+		incoming: make(chan jsonrpc.Message),
+		done:     make(chan struct{}),
+		streams:  map[string]*stream{},
+		owed:     map[jsonrpc.ID]*stream{},
+		asked:    map[string]chan wire.Message{},
+	}
+	l.standalone = newStream(l, "0")
+	l.standalone.listens = true
+	l.streams["0"] = l.standalone
+	return l
+}
+
+// Connect implements [mcp.Transport]: the connection is already there.
+func (l *link) Connect(context.Context) (mcp.Connection, error) { return l, nil }
+
+// SessionID implements [mcp.Connection].
+func (l *link) SessionID() string { return l.session }
+
+// SupportsProtocolVersion implements [mcp.ProtocolVersionSupporter]. Revision
+// 2026-07-28 has no sessions.
+func (l *link) SupportsProtocolVersion(version string) bool {
+	return version < stateless || l.session == ""
+}
+
+// Splices implements [middleware.Link].
+func (l *link) Splices() *wire.Splices { return &l.splices }
+
+// maxOpen bounds a session's requests that are not answered yet, and its streams.
+const maxOpen = 1024
+
+// admit registers the requests of one POST and returns the stream of their
+// answers.
+func (l *link) admit(ids []jsonrpc.ID) (*stream, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, wire.ErrClosed
+	}
+	if len(l.owed)+len(ids) > maxOpen {
+		return nil, errTooMany
+	}
+	for _, id := range ids {
+		if l.owed[id] != nil {
+			return nil, fmt.Errorf("a request of the id %v waits for its answer", id.Raw())
+		}
+	}
+	l.seq++
+	s := newStream(l, strconv.FormatInt(l.seq, 10))
+	s.owed = ids
+	s.open = len(ids)
+	l.streams[s.id] = s
+	for _, id := range ids {
+		l.owed[id] = s
+	}
+	return s, nil
+}
+
+var errTooMany = fmt.Errorf("more than %d requests wait for their answers", maxOpen)
+
+// push hands a message to the SDK.
+func (l *link) push(msg jsonrpc.Message) {
+	select {
+	case l.incoming <- msg:
+	case <-l.done:
+	}
+}
+
+// cancel ends the requests of a stream that nobody will read any more.
+func (l *link) cancel(s *stream) {
+	l.mu.Lock()
+	var left []jsonrpc.ID
+	for _, id := range s.owed {
+		if l.owed[id] == s {
+			left = append(left, id)
+		}
+	}
+	l.mu.Unlock()
+	for _, id := range left {
+		params, err := json.Marshal(map[string]any{"requestId": id.Raw(), "reason": "the client has gone"})
+		if err == nil {
+			l.push(&jsonrpc.Request{Method: "notifications/cancelled", Params: params})
+		}
+	}
+}
+
+// find returns the stream of an event's id and the index of the event there.
+func (l *link) find(event string) (*stream, int) {
+	name, index, ok := strings.Cut(event, "_")
+	n, err := strconv.Atoi(index)
+	if !ok || err != nil || n < 0 {
+		return nil, 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.streams[name], n
+}
+
+func (l *link) drop(s *stream) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s != l.standalone {
+		delete(l.streams, s.id)
+	}
+}
+
+// Read implements [mcp.Connection].
+func (l *link) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case msg := <-l.incoming:
+		return msg, nil
+	case <-l.done:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Write implements [mcp.Connection]: an answer, or what the SDK tells of itself.
+// It never blocks, and fails only for what cannot be encoded: an error would make
+// the SDK end the session.
+func (l *link) Write(_ context.Context, msg jsonrpc.Message) error {
+	resp, ok := msg.(*jsonrpc.Response)
+	if !ok {
+		b, err := jsonrpc.EncodeMessage(msg)
+		if err != nil {
+			return err
+		}
+		l.listener().push(&event{body: b})
+		return nil
+	}
+	l.mu.Lock()
+	s := l.owed[resp.ID]
+	delete(l.owed, resp.ID)
+	l.mu.Unlock()
+	raw, spliced := l.splices.Redeem(resp.Result)
+	if s == nil {
+		return nil
+	}
+	e := &event{answer: true, status: status(resp.Error)}
+	if spliced {
+		id, err := json.Marshal(resp.ID.Raw())
+		if err != nil {
+			return err
+		}
+		e.head, e.body, e.tail = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":`, id), raw, []byte{'}'}
+		s.push(e)
+		return nil
+	}
+	b, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		b, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
+			Code: jsonrpc.CodeInternalError, Message: "the answer could not be encoded"}})
+	}
+	if err != nil {
+		return err
+	}
+	e.body = b
+	s.push(e)
+	return nil
+}
+
+// listener is the stream for what no request is about.
+func (l *link) listener() *stream {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.streams {
+		if s.listens && s != l.standalone {
+			return s
+		}
+	}
+	return l.standalone
+}
+
+// about is the stream of the request that ctx is of, or that of what no request
+// is about.
+func (l *link) about(ctx context.Context) *stream {
+	l.mu.Lock()
+	s := l.streams[middleware.Origin(ctx)]
+	l.mu.Unlock()
+	if s != nil && s.unanswered() {
+		return s
+	}
+	return l.listener()
+}
+
+// Notify implements [middleware.Link]. It does not block.
+func (l *link) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	l.about(ctx).push(&event{body: message("", method, params)})
+	return nil
+}
+
+// TryNotify implements [middleware.Link].
+func (l *link) TryNotify(ctx context.Context, method string, params json.RawMessage) {
+	_ = l.Notify(ctx, method, params)
+}
+
+// Call implements [middleware.Link].
+func (l *link) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	s := l.about(ctx)
+	switch {
+	case l.session == "":
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "clients of revision " + stateless + " are asked by results that require input"}
+	case !s.reaches():
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the client has no stream open on which it could be asked"}
+	}
+	answer := make(chan wire.Message, 1)
+	l.mu.Lock()
+	l.seq++
+	id := `"rlm-` + strconv.FormatInt(l.seq, 10) + `"`
+	l.asked[id] = answer
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.asked, id)
+		l.mu.Unlock()
+	}()
+	s.push(&event{asks: true, body: message(id, method, params)})
+	select {
+	case m := <-answer:
+		return wire.Answer(m)
+	case <-l.done:
+		return nil, wire.ErrClosed
+	case <-ctx.Done():
+		s.push(&event{body: message("", "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s,"reason":"the call was cancelled or ran out of time"}`, id))})
+		return nil, context.Cause(ctx)
+	}
+}
+
+// answered hands the answer of the client to the call that waits for it. Others
+// came too late.
+func (l *link) answered(m wire.Message) {
+	l.mu.Lock()
+	wait := l.asked[string(m.ID)]
+	delete(l.asked, string(m.ID))
+	l.mu.Unlock()
+	if wait != nil {
+		wait <- m
+	}
+}
+
+// Close implements [mcp.Connection]: it cancels what runs and ends the streams.
+func (l *link) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.closed = true
+		close(l.done)
+	}
+	return nil
+}
+
+// message builds a request, or with an empty id a notification.
+func message(id, method string, params json.RawMessage) []byte {
+	b := make([]byte, 0, len(params)+len(method)+64)
+	b = append(b, `{"jsonrpc":"2.0"`...)
+	if id != "" {
+		b = append(append(b, `,"id":`...), id...)
+	}
+	name, _ := json.Marshal(method) // any string encodes
+	b = append(append(b, `,"method":`...), name...)
+	if params != nil {
+		b = append(append(b, `,"params":`...), params...)
+	}
+	return append(b, '}')
+}
+
+// status is how HTTP says what an answer says, for revision 2026-07-28.
+func status(err error) int {
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) {
+		return 200
+	}
+	switch e.Code {
+	case jsonrpc.CodeMethodNotFound:
+		return 404
+	case jsonrpc.CodeInvalidParams, mcp.CodeUnsupportedProtocolVersion, mcp.CodeMissingRequiredClientCapabilities:
+		return 400
+	}
+	return 200
+}

@@ -1,0 +1,66 @@
+package web
+
+import "sync"
+
+const (
+	// replayBytes is what all sessions together keep of what they were sent, for
+	// clients whose connection was cut before they had it.
+	replayBytes = 32 << 20
+
+	// replayCost is what an event takes besides its message.
+	replayCost = 200
+)
+
+// A replay keeps the latest events that were sent, over all sessions.
+type replay struct {
+	max int
+
+	mu    sync.Mutex // guards the fields below
+	kept  []kept     // the oldest first
+	bytes int
+}
+
+type kept struct {
+	stream *stream
+	n      int
+	bytes  int
+}
+
+func newReplay(max int) *replay { return &replay{max: max} }
+
+// keep notes that the nth event of s was sent, and drops the oldest ones of
+// anybody until there is room.
+func (r *replay) keep(s *stream, n, size int) {
+	r.mu.Lock()
+	k := kept{s, n, size + replayCost}
+	r.kept = append(r.kept, k)
+	r.bytes += k.bytes
+	var drop []kept
+	for r.bytes > r.max {
+		r.bytes -= r.kept[0].bytes
+		drop = append(drop, r.kept[0])
+		r.kept[0] = kept{}
+		r.kept = r.kept[1:]
+	}
+	r.mu.Unlock()
+	for _, k := range drop {
+		if k.stream.forget(k.n) {
+			k.stream.link.drop(k.stream)
+		}
+	}
+}
+
+// forget drops what is kept for a session.
+func (r *replay) forget(l *link) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := make([]kept, 0, len(r.kept))
+	for _, k := range r.kept {
+		if k.stream.link == l {
+			r.bytes -= k.bytes
+		} else {
+			left = append(left, k)
+		}
+	}
+	r.kept = left
+}

@@ -1,0 +1,75 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const (
+	// headerTime is how long a client may take to send the headers of a request,
+	// keepTime how long a connection waits for the next one.
+	headerTime = 10 * time.Second
+	keepTime   = 2 * time.Minute
+
+	// headerBytes bounds the headers of a request. Mcp-Param-* may hold arguments.
+	headerBytes = 64 << 10
+
+	// drainTime is what requests that run have left at the end.
+	drainTime = 2 * time.Second
+)
+
+// Address completes what an operator types: a host and a port, or a port alone,
+// which is of 127.0.0.1. All addresses of the machine are 0.0.0.0.
+func Address(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil && text != "" && strings.Trim(text, "0123456789") == "" {
+		host, port, err = "", text, nil
+	}
+	if err == nil && port == "" {
+		err = errors.New("missing port in address")
+	}
+	if err != nil {
+		return "", err
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// Serve answers requests on l until ctx ends: then it refuses new ones, lets
+// those that run end for two seconds, and closes h. The error is nil unless l
+// failed.
+func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       keepTime,
+		MaxHeaderBytes:    headerBytes,
+		ErrorLog:          slog.NewLogLogger(h.log.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	var err error
+	select {
+	case err = <-ended:
+		h.Close()
+		return err
+	case <-ctx.Done():
+	}
+	h.Drain()
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	if server.Shutdown(late) != nil {
+		h.Close()
+		_ = server.Close()
+	}
+	h.Close()
+	<-ended
+	return nil
+}

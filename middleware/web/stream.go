@@ -1,0 +1,293 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// An event is a message to the client.
+type event struct {
+	head, body, tail []byte // the message, in three parts
+	answer           bool   // to a request of the stream
+	asks             bool   // the client is to answer it
+	status           int    // of HTTP, if the message is all of a reply; 0 is 200
+}
+
+func (e *event) size() int { return len(e.head) + len(e.body) + len(e.tail) }
+
+// A stream is what one POST is owed, or what a client listens for. One request
+// reads it at a time; one that was cut off may be followed by a GET.
+//
+// Events count from one. An event's id is the stream's and its number, so that
+// the id says how many the client has.
+type stream struct {
+	id      string
+	link    *link
+	owed    []jsonrpc.ID // what it answers
+	listens bool         // it takes what no request is about
+	batch   bool         // a single answer is no whole reply
+
+	mu       sync.Mutex // guards the fields below
+	open     int        // answers that are still to come
+	events   []*event   // sent ones that are kept, then those to be sent
+	first    int        // how many came before events
+	next     int        // how many have been sent
+	reader   *reader    // nil: nobody reads
+	numbered bool       // the client has an event's id
+	gone     *time.Timer
+}
+
+type reader struct {
+	wake chan struct{} // capacity 1: there may be more
+	out  chan struct{} // closed when another reads instead
+}
+
+// maxQueued bounds the notifications that wait on a stream for its reader.
+const maxQueued = 256
+
+func newStream(l *link, id string) *stream { return &stream{id: id, link: l} }
+
+// push queues an event. Notifications are lost when too many wait already.
+func (s *stream) push(e *event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !e.answer && !e.asks && s.first+len(s.events)-s.next >= maxQueued {
+		return
+	}
+	if e.answer {
+		s.open--
+	}
+	s.events = append(s.events, e)
+	if s.reader != nil {
+		select {
+		case s.reader.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (s *stream) unanswered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listens || s.open > 0
+}
+
+// reaches reports whether a client reads the stream, or may come back to it.
+func (s *stream) reaches() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reader != nil || s.gone != nil
+}
+
+// resume makes the event after the nth the next; -1 is wherever it stands. It
+// reports whether that one is kept.
+func (s *stream) resume(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case n < 0:
+	case n > s.first+len(s.events):
+		return false
+	case n >= s.first:
+		s.next = n
+	case s.listens:
+		s.next = s.first // what is lost there would have been lost without a reader, too
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *stream) attach() *reader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reader != nil {
+		close(s.reader.out)
+	}
+	if s.gone != nil {
+		s.gone.Stop()
+		s.gone = nil
+	}
+	s.reader = &reader{make(chan struct{}, 1), make(chan struct{})}
+	return s.reader
+}
+
+// take returns the next event and its number; over means that none will come.
+func (s *stream) take(r *reader) (e *event, n int, over bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.reader != r:
+		return nil, 0, false
+	case s.next < s.first+len(s.events):
+		e = s.events[s.next-s.first]
+		s.next++
+		return e, s.next, false
+	}
+	return nil, 0, s.over()
+}
+
+// forget drops the first n events, and reports whether nothing is left of a
+// stream that is over.
+func (s *stream) forget(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	drop := min(n-s.first, len(s.events))
+	if drop > 0 {
+		clear(s.events[:drop])
+		s.events = s.events[drop:]
+		s.first += drop
+	}
+	return s.over() && len(s.events) == 0
+}
+
+// over reports whether nothing more will come. s.mu must be held.
+func (s *stream) over() bool { return s != s.link.standalone && s.open <= 0 }
+
+// resumeTime is how long the requests of a stream go on when the client was cut
+// off and could come back for their answers.
+const resumeTime = 10 * time.Second
+
+// detach ends the reading. What nobody can read any more is cancelled.
+func (s *stream) detach(r *reader, over bool) {
+	s.mu.Lock()
+	mine := s.reader == r
+	if mine {
+		s.reader = nil
+	}
+	numbered := s.numbered
+	if mine && numbered && !over && !s.listens {
+		s.gone = time.AfterFunc(resumeTime, s.abandon)
+	}
+	s.mu.Unlock()
+	switch {
+	case !mine || s.link.session == "" || s.listens || numbered:
+		// Another reads it, its link ends with it, it has no end, or replay has what
+		// is kept of it.
+	case over:
+		s.link.drop(s)
+	default:
+		s.abandon()
+	}
+}
+
+// abandon cancels what the stream is owed, unless somebody reads it again.
+func (s *stream) abandon() {
+	s.mu.Lock()
+	read := s.reader != nil
+	s.gone = nil
+	s.mu.Unlock()
+	if !read {
+		s.link.drop(s)
+		s.link.cancel(s)
+	}
+}
+
+const (
+	// primeTime is how long an answer may take before a client that can resume
+	// its stream is told the stream's id: most answers are quicker and need none.
+	primeTime = 100 * time.Millisecond
+
+	// beginTime is how long a client waits for the headers of a reply.
+	beginTime = 10 * time.Second
+
+	// beatTime is after how long without an event a comment is sent, so that
+	// nothing on the way takes the connection for dead.
+	beatTime = 25 * time.Second
+)
+
+// deliver sends what the stream has to a client, until it is over or the client
+// goes. Resumable says that a client which was cut off will try.
+func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bool) {
+	r := s.attach()
+	over := false
+	defer func() { s.detach(r, over) }()
+	wait := beginTime
+	if resumable {
+		wait = primeTime
+	}
+	begin := time.NewTimer(wait)
+	defer begin.Stop()
+	beat := time.NewTicker(beatTime)
+	defer beat.Stop()
+	var drain <-chan struct{}
+	if s.listens {
+		drain = h.drain
+	}
+	for {
+		var e *event
+		var n int
+		if e, n, over = s.take(r); over {
+			return
+		}
+		if e != nil {
+			if !h.send(p, s, e, n) {
+				return
+			}
+			continue
+		}
+		var err error
+		select {
+		case <-r.wake:
+		case <-begin.C:
+			if err = p.begin(); err == nil && resumable {
+				s.number()
+				err = p.event(s.id, 0, nil)
+			}
+		case <-beat.C:
+			if p.begun {
+				err = p.comment()
+			}
+		case <-r.out:
+			return
+		case <-drain:
+			return
+		case <-h.life.Done():
+			p.lost(http.StatusServiceUnavailable, "shutting down")
+			return
+		case <-s.link.done:
+			p.lost(http.StatusNotFound, "the session has ended")
+			return
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// send sends one event: as the whole reply, if it is.
+func (h *Handler) send(p *reply, s *stream, e *event, n int) bool {
+	if !p.begun && e.answer && n == 1 && len(s.owed) == 1 && !s.batch {
+		err := p.whole(e, s.link.session == "")
+		s.forget(n)
+		return err == nil
+	}
+	var err error
+	if s.link.session == "" {
+		err = p.event("", 0, e)
+	} else {
+		s.number()
+		err = p.event(s.id, n, e)
+	}
+	if err != nil {
+		return false // what was sent of it counts for nothing: the client names the last whole one
+	}
+	if s.link.session == "" {
+		s.forget(n)
+	} else {
+		h.replay.keep(s, n, e.size())
+	}
+	return true
+}
+
+func (s *stream) number() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.numbered = true
+}
