@@ -17,6 +17,8 @@ const (
 	// firstPause is how long we wait before we go on with a stream that ended,
 	// if the server named no time. It doubles while that fails.
 	firstPause = time.Second
+	// minPause is the least that a server may name.
+	minPause = 50 * time.Millisecond
 	// maxResumes is how often in a row it may fail to go on with a call's stream.
 	maxResumes = 5
 	// steady is how long a stream must last to count as one that works.
@@ -170,7 +172,7 @@ func (l *httpLink) resume(ctx context.Context, lastID string, pause time.Duratio
 		pause = firstPause
 	}
 	for try := 1; ; try++ {
-		if err := sleep(ctx, pause); err != nil {
+		if err := sleep(ctx, max(pause, minPause)); err != nil {
 			return nil, err
 		}
 		resp, err := l.get(ctx, lastID)

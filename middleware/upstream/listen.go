@@ -47,10 +47,16 @@ func (l *httpLink) listen() {
 		if resp != nil {
 			resp.Body.Close()
 		}
+		if asked > 0 {
+			if sleep(l.life, max(asked, minPause)) != nil {
+				return
+			}
+			continue
+		}
 		if time.Since(begun) > steady {
 			pause = firstPause
 		}
-		if sleep(l.life, max(pause, asked)) != nil {
+		if sleep(l.life, pause) != nil {
 			return
 		}
 		pause = min(2*pause, maxRetry)
