@@ -25,7 +25,7 @@ type sseLink struct {
 	life    context.Context // ends with the session
 	die     context.CancelFunc
 	wg      sync.WaitGroup // the server's requests of the client
-	done    chan struct{}
+	ended   chan struct{}  // closed when nothing of the session runs any more
 
 	mu      sync.Mutex // guards the fields below
 	seq     int64
@@ -45,9 +45,9 @@ func (t tap) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 func dialSSE(ctx context.Context, h hooks, url string, client *http.Client) (link, error) {
-	l := &sseLink{hooks: h, client: client, done: make(chan struct{}), pending: map[jsonrpc.ID]chan *jsonrpc.Response{}}
+	l := &sseLink{hooks: h, client: client, ended: make(chan struct{}), pending: map[jsonrpc.ID]chan *jsonrpc.Response{}}
 	l.asks = asks{request: h.request, reply: l.reply}
-	l.life, l.die = context.WithCancel(h.life)
+	l.life, l.die = context.WithCancel(context.Background())
 	maxEvent := int(h.maxLineBytes)
 	if maxEvent <= 0 {
 		maxEvent = wire.DefaultMaxLineBytes
@@ -71,7 +71,7 @@ func dialSSE(ctx context.Context, h hooks, url string, client *http.Client) (lin
 			close(wait)
 		}
 		l.wg.Wait()
-		close(l.done)
+		close(l.ended)
 	}()
 	return sseHandle{l}, nil
 }
@@ -139,12 +139,12 @@ type sseHandle struct{ *sseLink }
 
 func (h sseHandle) Meta() map[string]json.RawMessage { return nil }
 func (h sseHandle) Init() *mcp.InitializeResult      { return h.session.InitializeResult() }
-func (h sseHandle) Done() <-chan struct{}            { return h.done }
+func (h sseHandle) Done() <-chan struct{}            { return h.life.Done() }
 func (h sseHandle) Exit() string                     { return "" }
 
 func (h sseHandle) Close() {
 	h.session.Close()
-	<-h.done
+	<-h.ended
 	h.client.CloseIdleConnections()
 }
 
@@ -157,7 +157,7 @@ func (h sseHandle) Call(ctx context.Context, method string, params json.RawMessa
 	h.mu.Lock()
 	if h.pending == nil {
 		h.mu.Unlock()
-		return nil, wire.ErrClosed
+		return nil, &notTakenError{wire.ErrClosed}
 	}
 	h.seq++
 	id, err := jsonrpc.MakeID("rlm-" + strconv.FormatInt(h.seq, 10))
@@ -167,9 +167,7 @@ func (h sseHandle) Call(ctx context.Context, method string, params json.RawMessa
 	}
 	h.pending[id] = wait
 	h.mu.Unlock()
-	err = h.Write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: params})
-	switch {
-	case err == nil:
+	if err = h.Write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: params}); err == nil {
 		select {
 		case resp, ok := <-wait:
 			switch {
@@ -180,19 +178,25 @@ func (h sseHandle) Call(ctx context.Context, method string, params json.RawMessa
 			}
 			return resp.Result, nil
 		case <-ctx.Done():
-			err = context.Cause(ctx)
-			params, _ := json.Marshal(map[string]any{"requestId": id.Raw()})
-			notify, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
-			_ = h.Write(notify, &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
-			cancel()
 		}
-	case ctx.Err() != nil:
-		err = context.Cause(ctx)
-	default:
-		err = lost(err)
 	}
 	h.mu.Lock()
 	delete(h.pending, id)
 	h.mu.Unlock()
-	return nil, err
+	if ctx.Err() == nil {
+		return nil, lost(err)
+	}
+	go h.cancelled(id)
+	return nil, context.Cause(ctx)
+}
+
+// cancelled tells the server that nobody waits for the call any more. It ends
+// with the session, or after closeWait.
+func (l *sseLink) cancelled(id jsonrpc.ID) {
+	ctx, cancel := context.WithTimeout(l.life, closeWait)
+	defer cancel()
+	params, err := json.Marshal(map[string]any{"requestId": id.Raw()})
+	if err == nil {
+		_ = l.Write(ctx, &jsonrpc.Request{Method: "notifications/cancelled", Params: params}) // nobody waits for that either
+	}
 }

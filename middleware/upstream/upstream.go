@@ -380,7 +380,7 @@ func (u *Upstream) call(ctx context.Context, l link, method string, params json.
 	if errors.As(err, &untaken) {
 		return nil, &UnavailableError{Server: u.opts.Name, Err: err}
 	}
-	if err == nil && result[0] != '{' {
+	if err == nil && (len(result) == 0 || result[0] != '{') {
 		err = fmt.Errorf("%w: its result is no object", wire.ErrBadAnswer)
 	}
 	if errors.Is(err, wire.ErrBadAnswer) {
