@@ -5,62 +5,177 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"time"
 )
 
-// An eventReader reads the data of server-sent events (WHATWG HTML, 9.2).
-// Event names and ids do not matter here: the messages tell what they are.
+const (
+	// largeBytes is from where on an event is large: what is smaller takes no
+	// turn, as in [wire.Budget].
+	largeBytes = 1 << 20
+	// maxBlock is the largest piece in which a long line is read.
+	maxBlock = 4 << 20
+	// maxFieldBytes bounds an id, a name and what is kept of a line that is
+	// passed over.
+	maxFieldBytes = 4 << 10
+	// maxRetry bounds the pause that a server may ask for.
+	maxRetry = time.Minute
+)
+
+// An event is one server-sent event (WHATWG HTML, 9.2).
+type event struct {
+	name string // empty: "message"
+	data []byte // its lines, joined by \n; the caller's to keep
+}
+
+// An eventReader reads server-sent events. Lines end with LF, CRLF or CR.
 type eventReader struct {
 	r   *bufio.Reader
 	max int64 // bytes of one event's data
+	// large is called once per event that turns out to be larger than
+	// largeBytes, before more of it is read. Nil is not called.
+	large func() error
+
+	lastID string        // of the last whole event that named one
+	retry  time.Duration // the last one named; zero: none
+
+	id       string // of the event that is being read
+	size     int64  // bytes of it
+	begun    bool   // the first line has been read
+	skipLF   bool   // the last line ended with CR
+	midLine  bool   // the last line was left before its end
+	skipping bool   // the event is too long
 }
 
 func newEventReader(r io.Reader, max int64) *eventReader {
-	return &eventReader{bufio.NewReaderSize(r, 64<<10), max}
+	return &eventReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
 }
 
-// next returns the data of the next event that has any.
-func (e *eventReader) next() ([]byte, error) {
-	var data []byte
+// A tooLongError reports a message over the cap. The next call goes on behind it.
+type tooLongError struct{ max int64 }
+
+func (e *tooLongError) Error() string { return fmt.Sprintf("a message of more than %d bytes", e.max) }
+
+// next returns the next event that has data. An event that is cut off is none.
+func (e *eventReader) next() (event, error) {
+	var ev event
 	some := false
 	for {
-		line, err := e.line()
+		line, owned, err := e.line()
 		if err != nil {
-			return nil, err
+			return event{}, err
 		}
-		value, ok := bytes.CutPrefix(line, []byte("data:"))
-		switch {
-		case len(line) == 0:
-			if some && len(bytes.TrimSpace(data)) > 0 {
-				return data, nil
+		if len(line) == 0 {
+			skipped := e.skipping
+			e.skipping, e.size, e.lastID = false, 0, e.id
+			if !skipped && len(bytes.TrimSpace(ev.data)) > 0 {
+				return ev, nil
 			}
-			data, some = nil, false
-		case ok:
-			value = bytes.TrimPrefix(value, []byte{' '})
-			if int64(len(data)+len(value)) > e.max {
-				return nil, fmt.Errorf("an event of more than %d bytes", e.max)
+			ev, some = event{}, false
+			continue
+		}
+		field, value, _ := bytes.Cut(line, []byte{':'})
+		value = bytes.TrimPrefix(value, []byte{' '})
+		switch string(field) {
+		case "": // a comment, which belongs to no event
+			e.size -= int64(len(line))
+		case "data":
+			switch {
+			case e.skipping:
+			case int64(len(ev.data)+len(value)) > e.max:
+				e.skipping = true
+				return event{}, &tooLongError{e.max}
+			case some:
+				ev.data = append(append(ev.data, '\n'), value...)
+			case owned:
+				ev.data = value
+			default:
+				ev.data = append([]byte(nil), value...)
 			}
-			if some {
-				data = append(data, '\n')
+			some = true
+		case "event":
+			ev.name = string(value[:min(len(value), maxFieldBytes)])
+		case "id":
+			if len(value) <= maxFieldBytes && bytes.IndexByte(value, 0) < 0 {
+				e.id = string(value)
 			}
-			data, some = append(data, value...), true
+		case "retry":
+			if ms, err := strconv.ParseUint(string(value[:min(len(value), 20)]), 10, 32); err == nil {
+				e.retry = min(time.Duration(ms)*time.Millisecond, maxRetry)
+			}
 		}
 	}
 }
 
-func (e *eventReader) line() ([]byte, error) {
-	var line []byte
+// line returns the next line without its end. Unless it is owned it is valid
+// until the next call. A long line is read in pieces and joined, so that what is
+// kept of it has no room behind.
+func (e *eventReader) line() (line []byte, owned bool, err error) {
+	var full [][]byte // pieces that are full
+	var block []byte
+	n := 0 // bytes of all
 	for {
-		part, err := e.r.ReadSlice('\n')
-		line = append(line, part...)
-		if int64(len(line)) > e.max+64 {
-			return nil, fmt.Errorf("an event of more than %d bytes", e.max)
+		if _, err := e.r.Peek(1); err != nil {
+			return nil, false, err
 		}
-		switch err {
-		case nil:
-			return bytes.TrimRight(line, "\r\n"), nil
-		case bufio.ErrBufferFull:
+		part, _ := e.r.Peek(e.r.Buffered())
+		if e.skipLF {
+			e.skipLF = false
+			if part[0] == '\n' {
+				e.r.Discard(1)
+				continue
+			}
+		}
+		end := bytes.IndexByte(part, '\n')
+		if end >= 0 {
+			part = part[:end]
+		}
+		if cr := bytes.IndexByte(part, '\r'); cr >= 0 {
+			part, end, e.skipLF = part[:cr], cr, true
+		}
+		if end < 0 {
+			e.r.Discard(len(part))
+		} else {
+			e.r.Discard(len(part) + 1)
+		}
+		if e.midLine {
+			e.midLine = end < 0
+			continue
+		}
+		n += len(part)
+		e.size += int64(len(part))
+		switch {
+		case e.skipping:
+			part = part[:max(0, min(len(part), len(part)-(n-maxFieldBytes)))]
+		case e.size > e.max+maxFieldBytes:
+			e.skipping, e.midLine = true, end < 0
+			return nil, false, &tooLongError{e.max}
+		case e.large != nil && e.size > largeBytes && e.size-int64(len(part)) <= largeBytes:
+			if err := e.large(); err != nil {
+				return nil, false, err
+			}
+		}
+		if !e.begun {
+			e.begun = true
+			part = bytes.TrimPrefix(part, []byte("\xef\xbb\xbf"))
+		}
+		if end >= 0 && n == len(part) {
+			return part, false, nil
+		}
+		if len(block)+len(part) > cap(block) {
+			if block != nil {
+				full = append(full, block)
+			}
+			block = make([]byte, 0, max(len(part), min(n, maxBlock)))
+		}
+		block = append(block, part...)
+		switch {
+		case end < 0:
+		case full == nil:
+			return block, true, nil
 		default:
-			return nil, err
+			return slices.Concat(append(full, block)...), true, nil
 		}
 	}
 }
@@ -69,7 +184,7 @@ func (e *eventReader) line() ([]byte, error) {
 func readCapped(r io.Reader, max int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, max+1))
 	if int64(len(b)) > max {
-		return nil, fmt.Errorf("a message of more than %d bytes", max)
+		return nil, &tooLongError{max}
 	}
 	return b, err
 }

@@ -1,113 +1,248 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptrace"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/middleware/wire"
 )
 
-// An httpLink is a session over streamable HTTP. The SDK keeps the session;
-// calls are requests of our own, so that results stay the server's bytes.
+const (
+	// closeWait bounds what is sent to a server that nobody waits for any more.
+	closeWait = 2 * time.Second
+	// replyWait bounds sending the answer to a request of the server.
+	replyWait = 30 * time.Second
+	// maxRefusalBytes is how much is read of a response that is no success.
+	maxRefusalBytes = 64 << 10
+)
+
+// An httpLink is a session over streamable HTTP: each call is a POST, whose
+// response is the answer or a stream that ends with it. What belongs to no call
+// comes on a stream of its own.
 type httpLink struct {
-	session *mcp.ClientSession
-	client  *http.Client
-	url     string
-	hooks   hooks
-	done    chan struct{}
-	once    sync.Once
-	seq     atomic.Int64
-	mu      sync.Mutex
-	why     string // how the session ended
+	client   *http.Client
+	url      string
+	hooks    hooks
+	maxBytes int64 // of one message
+	asks     asks
+	headers  paramHeaders
+	seq      atomic.Int64
+
+	// Set by the handshake.
+	session string // of the Mcp-Session-Id header; empty: none
+	version string // of the Mcp-Protocol-Version header; empty: none yet
+	init    *mcp.InitializeResult
+	meta    map[string]json.RawMessage // nil before 2026-07-28
+
+	life context.Context // ends with the session, its cause says why
+	die  context.CancelCauseFunc
+
+	mu     sync.Mutex     // guards the field below
+	closed bool           // nothing is added to wg any more
+	wg     sync.WaitGroup // the listener and what tells of calls that have ended
 }
 
-func dialHTTP(ctx context.Context, h hooks, url string, client *http.Client) (link, error) {
-	session, err := connectBounded(ctx, h, &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: client})
-	if err != nil {
-		return nil, err
-	}
-	l := &httpLink{session: session, client: client, url: url, hooks: h, done: make(chan struct{})}
-	go func() {
-		l.end(fmt.Sprint(session.Wait()))
-	}()
-	return l, nil
+// A notTakenError reports a call that the server has surely not begun: it may be
+// repeated.
+type notTakenError struct{ err error }
+
+func (e *notTakenError) Error() string { return e.err.Error() }
+func (e *notTakenError) Unwrap() error { return e.err }
+
+// A statusError is a response that is no success and no JSON-RPC error.
+type statusError struct {
+	code   int
+	status string
 }
 
-func (l *httpLink) end(why string) {
-	l.once.Do(func() {
-		l.mu.Lock()
-		l.why = why
-		l.mu.Unlock()
-		close(l.done)
-	})
-}
+func (e *statusError) Error() string { return "malformed answer: HTTP status " + e.status }
+func (e *statusError) Unwrap() error { return wire.ErrBadAnswer }
 
-func (l *httpLink) Meta() map[string]json.RawMessage { return nil }
-func (l *httpLink) Init() *mcp.InitializeResult      { return l.session.InitializeResult() }
-func (l *httpLink) Done() <-chan struct{}            { return l.done }
+var (
+	errForgotten = errors.New("the server no longer knows the session")
+	errClosing   = errors.New("the proxy is closing")
+)
+
+func (l *httpLink) Meta() map[string]json.RawMessage { return l.meta }
+func (l *httpLink) Init() *mcp.InitializeResult      { return l.init }
+func (l *httpLink) Done() <-chan struct{}            { return l.life.Done() }
 
 func (l *httpLink) Exit() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.why
+	if err := context.Cause(l.life); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
-// closeWait bounds the DELETE that ends a session.
-const closeWait = 2 * time.Second
-
+// Close ends the session. If it has ended by itself, calls that still run may
+// come to their end: a server that takes no new calls may finish the old ones.
 func (l *httpLink) Close() {
-	l.end("closed")
-	closed := make(chan struct{})
-	go func() { defer close(closed); l.session.Close() }()
-	select {
-	case <-closed:
-	case <-time.After(closeWait):
+	alive := l.life.Err() == nil
+	l.die(errClosing)
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	if alive && l.session != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+		if req, err := http.NewRequestWithContext(ctx, http.MethodDelete, l.url, nil); err == nil {
+			if resp, err := l.do(req); err == nil {
+				resp.Body.Close()
+			}
+		}
+		cancel()
 	}
+	l.wg.Wait()
 	l.client.CloseIdleConnections()
+}
+
+// spawn runs f in a goroutine that Close waits for, or if that has been called
+// at once.
+func (l *httpLink) spawn(f func()) {
+	l.mu.Lock()
+	closed := l.closed
+	if !closed {
+		l.wg.Go(f)
+	}
+	l.mu.Unlock()
+	if closed {
+		f()
+	}
 }
 
 func (l *httpLink) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	id := strconv.Quote("rlm-" + strconv.FormatInt(l.seq.Add(1), 10))
-	resp, err := l.post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params), method)
-	var raw json.RawMessage
-	if err == nil {
-		raw, err = l.answer(ctx, resp, id)
-		resp.Body.Close()
-	}
+	call, end := context.WithCancel(ctx)
+	stop := context.AfterFunc(l.hooks.life, end)
+	sent := new(atomic.Bool)
+	raw, err := l.exchange(call, sent, id, method, params)
+	stop()
+	end()
 	switch {
-	case err != nil && ctx.Err() != nil:
-		l.cancelled(id)
+	case err == nil:
+		if method == "tools/list" && l.meta != nil {
+			l.headers.learn(raw)
+		}
+	case ctx.Err() != nil:
 		err = context.Cause(ctx)
-	case resp == nil:
-		// The server is gone; the supervisor connects again.
-		l.end(err.Error())
-		err = fmt.Errorf("%w: %w", wire.ErrClosed, err)
+		if sent.Load() && l.meta == nil && method != "initialize" {
+			l.spawn(func() { l.cancelled(id) })
+		}
+	case l.hooks.life.Err() != nil:
+		err = lost(errClosing)
+	}
+	l.mu.Lock()
+	closed := l.closed
+	l.mu.Unlock()
+	if closed {
+		l.client.CloseIdleConnections()
 	}
 	return raw, err
 }
 
-func (l *httpLink) post(ctx context.Context, body, method string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url, strings.NewReader(body))
+// exchange sends a request and reads the answer. It notes in sent when the
+// server may have seen something of it.
+func (l *httpLink) exchange(ctx context.Context, sent *atomic.Bool, id, method string, params json.RawMessage) (json.RawMessage, error) {
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	resp, err := l.post(traced, message(id, method, params), method, params)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, err
+	case !sent.Load():
+		// The supervisor connects again, or finds out that nobody can.
+		l.die(err)
+		return nil, &notTakenError{err}
+	default:
+		return nil, lost(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return nil, l.refused(resp, id)
+	}
+	if method == "initialize" {
+		l.session = resp.Header.Get("Mcp-Session-Id")
+	}
+	return l.answer(ctx, resp, id)
+}
+
+// lost says that a call's answer will not come.
+func lost(err error) error { return fmt.Errorf("%w: %w", wire.ErrClosed, err) }
+
+// message builds a request, or with an empty id a notification.
+func message(id, method string, params json.RawMessage) []byte {
+	b := make([]byte, 0, len(params)+len(method)+64)
+	b = append(b, `{"jsonrpc":"2.0",`...)
+	if id != "" {
+		b = append(append(append(b, `"id":`...), id...), ',')
+	}
+	name, _ := json.Marshal(method)
+	b = append(append(b, `"method":`...), name...)
+	if params != nil {
+		b = append(append(b, `,"params":`...), params...)
+	}
+	return append(b, '}')
+}
+
+// post sends a message; method is empty for an answer.
+func (l *httpLink) post(ctx context.Context, body []byte, method string, params json.RawMessage) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	req.Header.Set("MCP-Protocol-Version", l.Init().ProtocolVersion)
-	req.Header.Set("Mcp-Method", method)
-	if id := l.session.ID(); id != "" {
-		req.Header.Set("Mcp-Session-Id", id)
+	if l.meta != nil && method != "" {
+		l.headers.set(req.Header, method, params)
 	}
-	return l.client.Do(req)
+	return l.do(req)
+}
+
+// do sends a request with the headers of the session. Its errors do not repeat
+// the URL, which may hold a secret.
+func (l *httpLink) do(req *http.Request) (*http.Response, error) {
+	if l.version != "" {
+		req.Header.Set("Mcp-Protocol-Version", l.version)
+	}
+	if l.session != "" {
+		req.Header.Set("Mcp-Session-Id", l.session)
+	}
+	resp, err := l.client.Do(req)
+	var inURL *url.Error
+	if errors.As(err, &inURL) {
+		err = inURL.Err
+	}
+	return resp, err
+}
+
+// tell sends a message that has no answer.
+func (l *httpLink) tell(ctx context.Context, body []byte, method string, params json.RawMessage) error {
+	resp, err := l.post(ctx, body, method, params)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return l.refused(resp, "")
+	}
+	if !isStream(resp) {
+		_, _ = io.CopyN(io.Discard, resp.Body, maxRefusalBytes) // so that the connection can be used again
+	}
+	return nil
 }
 
 // Notify implements link.
@@ -115,73 +250,47 @@ func (l *httpLink) Notify(ctx context.Context, method string, params json.RawMes
 	if params == nil {
 		params = json.RawMessage("{}")
 	}
-	resp, err := l.post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params), method)
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
+	return l.tell(ctx, message("", method, params), method, params)
 }
 
-// cancelled tells the server that nobody waits for the call any more.
+// cancelled tells the server that nobody waits for the call any more. From
+// 2026-07-28 on it sees that by the end of the response.
 func (l *httpLink) cancelled(id string) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	ctx, cancel := context.WithTimeout(l.hooks.life, closeWait)
 	defer cancel()
-	resp, err := l.post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, id), "notifications/cancelled")
-	if err == nil {
-		resp.Body.Close()
+	params := json.RawMessage(`{"requestId":` + id + `,"reason":"the call was cancelled or ran out of time"}`)
+	if err := l.Notify(ctx, "notifications/cancelled", params); err != nil {
+		l.hooks.logger.Debug("notifications/cancelled", "error", err)
 	}
 }
 
-// answer reads the answer to the call with this id from a response, which is
-// one message or a stream of them.
-func (l *httpLink) answer(ctx context.Context, resp *http.Response, id string) (json.RawMessage, error) {
-	maxBytes := l.hooks.maxLineBytes
-	if maxBytes <= 0 {
-		maxBytes = wire.DefaultMaxLineBytes
+// reply sends the answer to a request of the server.
+func (l *httpLink) reply(answer []byte) {
+	ctx, cancel := context.WithTimeout(l.hooks.life, replyWait)
+	defer cancel()
+	if err := l.tell(ctx, answer, "", nil); err != nil {
+		l.hooks.logger.Warn("an answer to the server was not sent", "error", err)
 	}
-	body := wire.HoldOf(ctx).Reader(ctx, resp.Body, maxBytes)
-	switch {
-	case resp.StatusCode == http.StatusNotFound && l.session.ID() != "":
-		// The server has forgotten the session, as after its restart.
-		l.end("the server no longer knows the session")
-		return nil, wire.ErrClosed
-	case resp.StatusCode/100 != 2:
-		return nil, fmt.Errorf("%w: HTTP status %s", wire.ErrBadAnswer, resp.Status)
-	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
-		events := newEventReader(body, maxBytes)
-		for {
-			data, err := events.next()
-			if err != nil {
-				return nil, fmt.Errorf("%w: the stream ended without one: %w", wire.ErrBadAnswer, err)
-			}
-			if raw, done, err := l.message(data, id); done {
-				return raw, err
-			}
-		}
-	}
-	data, err := readCapped(body, maxBytes)
-	if err != nil {
-		return nil, err
-	}
-	raw, done, err := l.message(data, id)
-	if !done {
-		err = fmt.Errorf("%w: the response holds none to the call", wire.ErrBadAnswer)
-	}
-	return raw, err
 }
 
-// message deals with one message of a response stream and reports whether it
-// is the answer.
-func (l *httpLink) message(data []byte, id string) (raw json.RawMessage, done bool, err error) {
-	m, err := wire.Split(data)
-	switch {
-	case err != nil:
-		return nil, true, err
-	case m.Method != "" && m.ID == nil:
-		l.hooks.notified(m.Method, m.Params)
-	case m.Method == "" && string(m.ID) == id:
-		raw, err = wire.Answer(m)
-		return raw, true, err
+// refused says what a response that is no success means for the request of this
+// id. It ends the session if the server has forgotten it.
+func (l *httpLink) refused(resp *http.Response, id string) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusalBytes))
+	var rpc *jsonrpc.Error
+	m, err := wire.Split(body)
+	if err == nil && m.Error != nil && (m.ID == nil || string(m.ID) == "null" || string(m.ID) == id) {
+		_, err := wire.Answer(m)
+		errors.As(err, &rpc)
 	}
-	return nil, false, nil
+	// Many servers answer 400 instead of 404 when they miss a session.
+	missed := resp.StatusCode == http.StatusBadRequest && string(m.ID) != id && rpc != nil && strings.Contains(strings.ToLower(rpc.Message), "session")
+	switch {
+	case l.session != "" && (missed || resp.StatusCode == http.StatusNotFound):
+		l.die(errForgotten)
+		return &notTakenError{errForgotten}
+	case rpc != nil:
+		return rpc
+	}
+	return &statusError{resp.StatusCode, resp.Status}
 }

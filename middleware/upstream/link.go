@@ -41,6 +41,7 @@ type Dialer func(ctx context.Context, h hooks) (link, error)
 
 // hooks are what a link calls back. None may block.
 type hooks struct {
+	life         context.Context // of the upstream: it outlasts the link
 	logger       *slog.Logger
 	impl         *mcp.Implementation
 	maxLineBytes int64

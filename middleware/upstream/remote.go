@@ -4,26 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
+	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Remote returns a Dialer for a server at url. Transport is "http" (streamable
-// HTTP), "sse" (the older one), or empty: HTTP, then SSE. Headers go with every
-// request to the server's own host, and no further.
-func Remote(url, transport string, headers map[string]string) Dialer {
+// Remote returns a Dialer for a server at address, a URL. Transport is "http"
+// (streamable HTTP), "sse" (the older one), or empty: HTTP, then SSE. Headers go
+// with every request to the server's own host, and no further.
+func Remote(address, transport string, headers map[string]string) Dialer {
 	return func(ctx context.Context, h hooks) (link, error) {
-		client := &http.Client{Transport: &headerTripper{headers: headers, base: http.DefaultTransport.(*http.Transport).Clone()}}
-		client.CheckRedirect = sameHost
-		if transport == "sse" {
-			return dialSSE(ctx, h, url, client)
+		client, err := newClient(address, headers)
+		if err != nil {
+			return nil, err
 		}
-		l, err := dialHTTP(ctx, h, url, client)
+		if transport == "sse" {
+			return dialSSE(ctx, h, address, client)
+		}
+		l, err := dialHTTP(ctx, h, address, client)
 		if err == nil || transport == "http" || ctx.Err() != nil {
 			return l, err
 		}
-		older, sseErr := dialSSE(ctx, h, url, client)
+		older, sseErr := dialSSE(ctx, h, address, client)
 		if sseErr != nil {
 			return nil, fmt.Errorf("streamable HTTP: %w; SSE: %w", err, sseErr)
 		}
@@ -42,18 +48,49 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// newClient returns a client for one link. Calls may take long, so only
+// reaching the server is bounded here; connections are kept for as many calls as
+// agents may have running.
+func newClient(address string, headers map[string]string) (*http.Client, error) {
+	origin, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the URL cannot be parsed") // the error would repeat it, and it may hold a secret
+	}
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	base.TLSHandshakeTimeout = 10 * time.Second
+	base.ResponseHeaderTimeout = 0
+	base.MaxIdleConns = 0 // no bound but that for the host
+	base.MaxIdleConnsPerHost = 256
+	base.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
+	return &http.Client{Transport: &headerTripper{origin, headers, base}, CheckRedirect: sameHost}, nil
+}
+
+// A headerTripper adds the operator's headers to requests to the server's own
+// origin, and sends none elsewhere: an older server names the URL for messages
+// itself.
 type headerTripper struct {
+	origin  *url.URL
 	headers map[string]string
 	base    *http.Transport
 }
 
 func (t *headerTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !strings.EqualFold(req.URL.Host, t.origin.Host) || req.URL.Scheme != t.origin.Scheme {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, fmt.Errorf("a request to another host, %s", req.URL.Host)
+	}
 	req = req.Clone(req.Context())
 	for k, v := range t.headers {
 		req.Header.Set(k, v)
 	}
 	return t.base.RoundTrip(req)
 }
+
+// CloseIdleConnections is what [http.Client.CloseIdleConnections] calls.
+func (t *headerTripper) CloseIdleConnections() { t.base.CloseIdleConnections() }
 
 // connectBounded shakes hands. The SDK's session outlives ctx, so the values
 // are kept and only the handshake ends with it.

@@ -96,18 +96,3 @@ func TestRemoteRefused(t *testing.T) {
 		u.Close()
 	}
 }
-
-func TestEventReader(t *testing.T) {
-	r := newEventReader(strings.NewReader(": hello\nevent: message\ndata: {\"a\":\ndata:1}\nid: 7\n\ndata:\n\ndata: 2\r\n\r\ndata: cut"), 100)
-	for _, want := range []string{"{\"a\":\n1}", "2"} {
-		if got, err := r.next(); err != nil || string(got) != want {
-			t.Errorf("next = %q, %v, want %q", got, err, want)
-		}
-	}
-	if got, err := r.next(); err == nil {
-		t.Errorf("an unfinished event: %q", got)
-	}
-	if _, err := newEventReader(strings.NewReader("data: "+strings.Repeat("x", 200)+"\n\n"), 100).next(); err == nil {
-		t.Error("an event over the cap was read")
-	}
-}

@@ -20,7 +20,12 @@ type sseLink struct {
 	mcp.Connection
 	session *mcp.ClientSession
 	hooks   hooks
-	done    chan struct{}
+	client  *http.Client
+	asks    asks
+	life    context.Context // ends with the session
+	die     context.CancelFunc
+	wg      sync.WaitGroup // the server's requests of the client
+	ended   chan struct{}  // closed when nothing of the session runs any more
 
 	mu      sync.Mutex // guards the fields below
 	seq     int64
@@ -40,18 +45,24 @@ func (t tap) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 func dialSSE(ctx context.Context, h hooks, url string, client *http.Client) (link, error) {
-	l := &sseLink{hooks: h, done: make(chan struct{}), pending: map[jsonrpc.ID]chan *jsonrpc.Response{}}
+	l := &sseLink{hooks: h, client: client, ended: make(chan struct{}), pending: map[jsonrpc.ID]chan *jsonrpc.Response{}}
+	l.asks = asks{request: h.request, reply: l.reply}
+	l.life, l.die = context.WithCancel(context.Background())
 	maxEvent := int(h.maxLineBytes)
 	if maxEvent <= 0 {
 		maxEvent = wire.DefaultMaxLineBytes
 	}
 	session, err := connectBounded(ctx, h, tap{&mcp.SSEClientTransport{Endpoint: url, HTTPClient: client, MaxEventSize: maxEvent}, l})
 	if err != nil {
+		l.die()
+		l.wg.Wait()
+		client.CloseIdleConnections()
 		return nil, err
 	}
 	l.session = session
 	go func() {
 		_ = session.Wait()
+		l.die()
 		l.mu.Lock()
 		pending := maps.Clone(l.pending)
 		l.pending = nil
@@ -59,7 +70,8 @@ func dialSSE(ctx context.Context, h hooks, url string, client *http.Client) (lin
 		for _, wait := range pending {
 			close(wait)
 		}
-		close(l.done)
+		l.wg.Wait()
+		close(l.ended)
 	}()
 	return sseHandle{l}, nil
 }
@@ -82,11 +94,7 @@ func (l *sseLink) Read(ctx context.Context) (jsonrpc.Message, error) {
 				continue
 			}
 		case *jsonrpc.Request:
-			if !m.IsCall() && l.hooks.notified(m.Method, m.Params) {
-				continue
-			}
-			if m.IsCall() && m.Method != "ping" {
-				go l.handle(m)
+			if l.requested(m) {
 				continue
 			}
 		}
@@ -94,23 +102,35 @@ func (l *sseLink) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// handle answers a request of the server.
-func (l *sseLink) handle(m *jsonrpc.Request) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() {
-		select {
-		case <-l.done:
-			cancel()
-		case <-stop:
-		}
-	}()
-	resp := &jsonrpc.Response{ID: m.ID}
-	resp.Result, resp.Error = l.hooks.request(ctx, m.Method, m.Params)
-	if ctx.Err() == nil {
-		_ = l.Write(ctx, resp) // fails only if the connection has ended
+// requested deals with a request or notification of the server and reports
+// whether it was not for the SDK.
+func (l *sseLink) requested(m *jsonrpc.Request) bool {
+	switch {
+	case m.Method == "notifications/cancelled":
+		l.asks.cancelled(m.Params)
+		return true
+	case !m.IsCall():
+		return l.hooks.notified(m.Method, m.Params)
+	case m.Method == "ping":
+		return false
+	}
+	id, err := json.Marshal(m.ID.Raw())
+	if err == nil {
+		l.asks.begin(l.life, &l.wg, wire.Message{ID: id, Method: m.Method, Params: m.Params})
+	}
+	return err == nil
+}
+
+// reply sends the answer to a request of the server.
+func (l *sseLink) reply(answer []byte) {
+	msg, err := jsonrpc.DecodeMessage(answer)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(l.life, replyWait)
+		defer cancel()
+		err = l.Write(ctx, msg)
+	}
+	if err != nil && l.life.Err() == nil {
+		l.hooks.logger.Warn("an answer to the server was not sent", "error", err)
 	}
 }
 
@@ -119,9 +139,14 @@ type sseHandle struct{ *sseLink }
 
 func (h sseHandle) Meta() map[string]json.RawMessage { return nil }
 func (h sseHandle) Init() *mcp.InitializeResult      { return h.session.InitializeResult() }
-func (h sseHandle) Done() <-chan struct{}            { return h.done }
+func (h sseHandle) Done() <-chan struct{}            { return h.life.Done() }
 func (h sseHandle) Exit() string                     { return "" }
-func (h sseHandle) Close()                           { h.session.Close() }
+
+func (h sseHandle) Close() {
+	h.session.Close()
+	<-h.ended
+	h.client.CloseIdleConnections()
+}
 
 func (h sseHandle) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	return h.Write(ctx, &jsonrpc.Request{Method: method, Params: params})
@@ -132,16 +157,17 @@ func (h sseHandle) Call(ctx context.Context, method string, params json.RawMessa
 	h.mu.Lock()
 	if h.pending == nil {
 		h.mu.Unlock()
-		return nil, wire.ErrClosed
+		return nil, &notTakenError{wire.ErrClosed}
 	}
 	h.seq++
 	id, err := jsonrpc.MakeID("rlm-" + strconv.FormatInt(h.seq, 10))
+	if err != nil {
+		h.mu.Unlock()
+		return nil, err
+	}
 	h.pending[id] = wait
 	h.mu.Unlock()
-	if err == nil {
-		err = h.Write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: params})
-	}
-	if err == nil {
+	if err = h.Write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: params}); err == nil {
 		select {
 		case resp, ok := <-wait:
 			switch {
@@ -152,15 +178,25 @@ func (h sseHandle) Call(ctx context.Context, method string, params json.RawMessa
 			}
 			return resp.Result, nil
 		case <-ctx.Done():
-			err = context.Cause(ctx)
-			params, _ := json.Marshal(map[string]any{"requestId": id.Raw()})
-			notify, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
-			_ = h.Write(notify, &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
-			cancel()
 		}
 	}
 	h.mu.Lock()
 	delete(h.pending, id)
 	h.mu.Unlock()
-	return nil, err
+	if ctx.Err() == nil {
+		return nil, lost(err)
+	}
+	go h.cancelled(id)
+	return nil, context.Cause(ctx)
+}
+
+// cancelled tells the server that nobody waits for the call any more. It ends
+// with the session, or after closeWait.
+func (l *sseLink) cancelled(id jsonrpc.ID) {
+	ctx, cancel := context.WithTimeout(l.life, closeWait)
+	defer cancel()
+	params, err := json.Marshal(map[string]any{"requestId": id.Raw()})
+	if err == nil {
+		_ = l.Write(ctx, &jsonrpc.Request{Method: "notifications/cancelled", Params: params}) // nobody waits for that either
+	}
 }

@@ -144,26 +144,34 @@ type Request struct {
 
 // Call sends a request and returns the raw result, an object. While the server
 // connects for the first time or is being restarted the call waits; while it has
-// failed the call fails at once.
+// failed the call fails at once. A call that the server surely has not begun,
+// because it was not reached or had forgotten the session, is sent once more when
+// it is connected again.
 //
 // Errors: *[jsonrpc.Error] as the server sent it, *[UnavailableError], or ctx's
 // cause.
 func (u *Upstream) Call(ctx context.Context, r Request) (json.RawMessage, error) {
-	l, err := u.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
 	token := ""
 	if r.Progress != nil {
 		var done func()
 		token, done = u.follow(r.Progress)
 		defer done()
 	}
-	params, err := withMeta(r.Params, l.Meta(), token)
-	if err != nil {
-		return nil, err
+	for again := true; ; again = false {
+		l, err := u.ready(ctx)
+		if err != nil {
+			return nil, err
+		}
+		params, err := withMeta(r.Params, l.Meta(), token)
+		if err != nil {
+			return nil, err
+		}
+		result, err := u.call(ctx, l, r.Method, params)
+		var untaken *notTakenError
+		if !again || !errors.As(err, &untaken) {
+			return result, err
+		}
 	}
-	return u.call(ctx, l, r.Method, params)
 }
 
 // Notify sends a notification. A server that is not connected now misses it.

@@ -252,9 +252,11 @@ func (u *Upstream) supervise(ctx context.Context) {
 }
 
 func (u *Upstream) connect(ctx context.Context) (link, error) {
+	life := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.ConnectTimeout, fmt.Errorf("no answer to the handshake within %v", u.opts.ConnectTimeout))
 	defer cancel()
 	h := hooks{
+		life:         life,
 		logger:       u.logger,
 		impl:         u.opts.Impl,
 		maxLineBytes: u.opts.MaxLineBytes,
@@ -265,7 +267,9 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 		request:      u.opts.Request,
 	}
 	if u.opts.Capabilities != nil {
-		h.capabilities = u.opts.Capabilities(ctx)
+		if can := u.opts.Capabilities(ctx); can != nil {
+			h.capabilities = can
+		}
 	}
 	l, err := u.opts.Dial(ctx, h)
 	if err == nil {
@@ -280,11 +284,20 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 	return nil, err
 }
 
+// A server that registers its tools one by one tells of each: its lists are read
+// again a moment after the first, and not more often than once a second.
+const (
+	settleTime = 100 * time.Millisecond
+	listPause  = time.Second
+)
+
 // serve keeps l until it ends or ctx does, and says why it ended.
 func (u *Upstream) serve(ctx context.Context, l link) error {
 	u.set(Ready, l, nil)
 	u.logger.Info("connected", "tools", len(u.Tools()), "protocol", l.Init().ProtocolVersion)
 	u.notify()
+	var settled <-chan time.Time // nil: the lists are as we read them
+	var read time.Time           // when they were read again
 	for {
 		select {
 		case <-ctx.Done():
@@ -300,7 +313,13 @@ func (u *Upstream) serve(ctx context.Context, l link) error {
 			l.Close()
 			return err
 		case <-u.stale:
+			if settled == nil {
+				settled = time.After(max(settleTime, listPause-time.Since(read)))
+			}
+		case <-settled:
+			settled = nil
 			u.refresh(ctx, l)
+			read = time.Now()
 		}
 	}
 }
@@ -331,7 +350,8 @@ func (u *Upstream) relist(ctx context.Context, l link) error {
 	info := l.Init()
 	if info.Capabilities != nil && info.Capabilities.Prompts != nil {
 		if prompts, err = u.listPrompts(ctx, l); err != nil {
-			u.logger.Warn("prompts are missing", "error", err)
+			u.logger.Warn("prompts not read, the last ones stay", "error", err)
+			prompts = u.Prompts()
 		}
 	}
 	u.mu.Lock()
@@ -356,7 +376,11 @@ func (u *Upstream) markStale() {
 // call sends a request and returns the raw result, an object.
 func (u *Upstream) call(ctx context.Context, l link, method string, params json.RawMessage) (json.RawMessage, error) {
 	result, err := l.Call(ctx, method, params)
-	if err == nil && result[0] != '{' {
+	var untaken *notTakenError
+	if errors.As(err, &untaken) {
+		return nil, &UnavailableError{Server: u.opts.Name, Err: err}
+	}
+	if err == nil && (len(result) == 0 || result[0] != '{') {
 		err = fmt.Errorf("%w: its result is no object", wire.ErrBadAnswer)
 	}
 	if errors.Is(err, wire.ErrBadAnswer) {

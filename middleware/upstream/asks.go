@@ -1,0 +1,100 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/middleware/wire"
+)
+
+// maxAsks bounds what one server may ask of its client at one time.
+const maxAsks = 64
+
+// asks are the requests of a server that wait for their answers, on a transport
+// that is no [wire.Conn].
+type asks struct {
+	request func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	// reply sends an answer, a whole message. It may wait, and be called
+	// concurrently.
+	reply func(message []byte)
+
+	mu      sync.Mutex                    // guards the fields below
+	running map[string]context.CancelFunc // by id, as written
+}
+
+// begin answers a request of the server in a goroutine of wg. Its ctx ends with
+// ctx, and when the server cancels; then no answer is sent.
+func (a *asks) begin(ctx context.Context, wg *sync.WaitGroup, m wire.Message) {
+	id := string(m.ID)
+	if m.Method == "ping" {
+		wg.Go(func() { a.reply(response(id, json.RawMessage("{}"), nil)) })
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	a.mu.Lock()
+	_, twice := a.running[id]
+	full := len(a.running) >= maxAsks
+	if !twice && !full {
+		if a.running == nil {
+			a.running = map[string]context.CancelFunc{}
+		}
+		a.running[id] = cancel
+	}
+	a.mu.Unlock()
+	switch {
+	case twice:
+		cancel()
+		return // the first one's answer has this id
+	case full:
+		cancel()
+		a.reply(response(id, nil, fmt.Errorf("more than %d requests wait for their answers", maxAsks)))
+		return
+	}
+	wg.Go(func() {
+		defer cancel()
+		result, err := a.request(ctx, m.Method, m.Params)
+		a.mu.Lock()
+		delete(a.running, id)
+		a.mu.Unlock()
+		if ctx.Err() == nil {
+			a.reply(response(id, result, err))
+		}
+	})
+}
+
+// cancelled ends the request that notifications/cancelled names.
+func (a *asks) cancelled(params json.RawMessage) {
+	id := ""
+	_ = wire.Members(params, func(key string, value json.RawMessage) error {
+		if key == "requestId" {
+			id = string(value)
+		}
+		return nil
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if cancel, ok := a.running[id]; ok {
+		cancel()
+	}
+}
+
+// response builds the answer to a request of the server.
+func response(id string, result json.RawMessage, err error) []byte {
+	if err == nil {
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+	}
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) {
+		e = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	}
+	body, err := json.Marshal(e)
+	if err != nil { // its data is no JSON
+		body, _ = json.Marshal(&jsonrpc.Error{Code: e.Code, Message: e.Message})
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, body)
+}

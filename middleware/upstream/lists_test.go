@@ -1,0 +1,163 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A fakeLink answers as the test says.
+type fakeLink struct {
+	call func(method string) (string, error)
+	end  sync.Once
+	done chan struct{}
+}
+
+func (l *fakeLink) Call(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+	s, err := l.call(method)
+	return json.RawMessage(s), err
+}
+func (l *fakeLink) Notify(context.Context, string, json.RawMessage) error { return nil }
+func (l *fakeLink) Meta() map[string]json.RawMessage                      { return nil }
+func (l *fakeLink) Init() *mcp.InitializeResult {
+	return &mcp.InitializeResult{Capabilities: &mcp.ServerCapabilities{Prompts: &mcp.PromptCapabilities{}}}
+}
+func (l *fakeLink) Done() <-chan struct{} { return l.done }
+func (l *fakeLink) Exit() string          { return "" }
+func (l *fakeLink) Close()                { l.end.Do(func() { close(l.done) }) }
+
+// TestListsStay: a list that cannot be read again stays as it was.
+func TestListsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tools, prompts atomic.Value // of error
+		none := errors.New("")
+		tools.Store(none)
+		prompts.Store(none)
+		var n atomic.Int64
+		l := &fakeLink{done: make(chan struct{}), call: func(method string) (string, error) {
+			if method == "tools/list" {
+				if err := tools.Load().(error); err != none {
+					return "", err
+				}
+				return fmt.Sprintf(`{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, n.Load()), nil
+			}
+			if err := prompts.Load().(error); err != none {
+				return "", err
+			}
+			return fmt.Sprintf(`{"prompts":[{"name":"p%d"}]}`, n.Load()), nil
+		}}
+		stale := make(chan func(), 1)
+		u := New(Options{Dial: func(_ context.Context, h hooks) (link, error) { stale <- h.listChanged; return l, nil }})
+		defer u.Close()
+		changed := <-stale
+		broken := errors.New("broken")
+		for i, step := range []struct {
+			tools, prompts error
+			want           string
+		}{
+			{none, none, "t1 p1"},
+			{none, broken, "t2 p1"},
+			{broken, none, "t2 p1"},
+			{none, none, "t4 p4"},
+		} {
+			n.Store(int64(i + 1))
+			tools.Store(step.tools)
+			prompts.Store(step.prompts)
+			synctest.Wait()
+			changed()
+			time.Sleep(2 * listPause)
+			if got := u.Tools()[0].Name + " " + u.Prompts()[0].Name; got != step.want {
+				t.Errorf("step %d: %s, want %s", i, got, step.want)
+			}
+		}
+	})
+}
+
+// TestListsOnceABurst: a server that tells of a hundred changes has its list
+// read once, and one that never stops once a second.
+func TestListsOnceABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lists atomic.Int64
+		l := &fakeLink{done: make(chan struct{}), call: func(method string) (string, error) {
+			if method == "tools/list" {
+				lists.Add(1)
+				return fmt.Sprintf(`{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, lists.Load()), nil
+			}
+			return `{"prompts":[]}`, nil
+		}}
+		stale := make(chan func(), 1)
+		var told atomic.Int64
+		u := New(Options{
+			Dial:    func(_ context.Context, h hooks) (link, error) { stale <- h.listChanged; return l, nil },
+			Changed: func() { told.Add(1) },
+		})
+		defer u.Close()
+		changed := <-stale
+		synctest.Wait()
+		for range 100 {
+			changed()
+			time.Sleep(settleTime / 200)
+		}
+		time.Sleep(settleTime)
+		synctest.Wait()
+		if lists.Load() != 2 || told.Load() != 2 {
+			t.Errorf("%d lists, told of %d", lists.Load(), told.Load())
+		}
+		time.Sleep(listPause)
+		before := lists.Load()
+		for range 1000 { // ten seconds
+			changed()
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := lists.Load() - before; n < 9 || n > 12 {
+			t.Errorf("%d lists in ten seconds", n)
+		}
+	})
+}
+
+// TestCallsAgainOnce: a call that was not taken waits for the next link.
+func TestCallsAgainOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls, dials atomic.Int64
+		refuse := int64(1)
+		u := New(Options{MinBackoff: time.Nanosecond, Dial: func(ctx context.Context, _ hooks) (link, error) {
+			dials.Add(1)
+			if err := sleep(ctx, time.Second); err != nil {
+				return nil, err
+			}
+			l := &fakeLink{done: make(chan struct{})}
+			l.call = func(method string) (string, error) {
+				if method != "tools/call" {
+					return `{}`, nil
+				}
+				if calls.Add(1) <= refuse {
+					l.Close()
+					return "", &notTakenError{errForgotten}
+				}
+				return `{"ok":1}`, nil
+			}
+			return l, nil
+		}})
+		defer u.Close()
+		time.Sleep(2 * time.Second)
+		if got, err := u.Call(t.Context(), Request{Method: "tools/call"}); err != nil || string(got) != `{"ok":1}` || calls.Load() != 2 || dials.Load() != 2 {
+			t.Errorf("%s, %v, %d calls, %d dials", got, err, calls.Load(), dials.Load())
+		}
+		time.Sleep(2 * time.Second)
+		calls.Store(0)
+		refuse = 2
+		_, err := u.Call(t.Context(), Request{Method: "tools/call"})
+		var down *UnavailableError
+		if !errors.As(err, &down) || down.Lost || calls.Load() != 2 {
+			t.Errorf("%v, %d calls", err, calls.Load())
+		}
+	})
+}
