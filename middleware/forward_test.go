@@ -362,7 +362,7 @@ func TestTimeIsGivenAnew(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.client = &client{agent: "a", session: nil, conn: deaf(t)}
+			r.client = &client{agent: "a", link: streams{deaf(t)}}
 			raw, err := s.answerTo(t.Context(), r)
 			return fmt.Sprint(gjson.GetBytes(raw, "content.0.text").String(), err), time.Since(begun)
 		}
