@@ -18,6 +18,7 @@ type running struct {
 	client *client
 	ctx    context.Context // ends with the request
 	timer  *callTimer
+	held   *held // nil for clients that can be asked meanwhile
 }
 
 type runningKey struct{}
@@ -25,8 +26,8 @@ type runningKey struct{}
 // begin notes that up works on a request of c. What the server asks meanwhile
 // goes to c, if its transport tells which request that is for by ctx, or if
 // nobody else's is running there.
-func (s *Server) begin(ctx context.Context, up *Upstream, c *client, timer *callTimer) (context.Context, func()) {
-	r := &running{up: up, client: c, timer: timer}
+func (s *Server) begin(ctx context.Context, up *Upstream, c *client, timer *callTimer, h *held) (context.Context, func()) {
+	r := &running{up: up, client: c, timer: timer, held: h}
 	ctx = context.WithValue(ctx, runningKey{}, r)
 	r.ctx = ctx
 	s.mu.Lock()
@@ -113,6 +114,9 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 			delete(s.progress, key)
 			s.mu.Unlock()
 		}()
+	}
+	if len(waiting) > 0 && waiting[0].held != nil {
+		return waiting[0].held.ask(asking, method, params)
 	}
 	return c.ask(asking, method, params)
 }

@@ -128,19 +128,38 @@ func (s *Server) pass(ctx context.Context, up *Upstream, r *request, params json
 
 // send sends a request of a client to a server, and its progress back.
 func (s *Server) send(ctx context.Context, up *Upstream, r *request, method string, params json.RawMessage, p Policy) (json.RawMessage, error) {
+	if !r.stateless {
+		return s.run(ctx, up, r.client, method, params, p, nil, func() *request { return r })
+	}
+	h, err := s.resume(r)
+	if err != nil {
+		return nil, err
+	}
+	if h == nil {
+		h = s.hold(ctx, r, func(ctx context.Context, h *held) (json.RawMessage, error) {
+			return s.run(ctx, up, r.client, method, params, p, h, h.current)
+		})
+	}
+	return s.await(ctx, h)
+}
+
+// run is send without regard to revisions: h is the held request that it is, or
+// nil. Progress goes to the request that waits now.
+func (s *Server) run(ctx context.Context, up *Upstream, c *client, method string, params json.RawMessage, p Policy, h *held, now func() *request) (json.RawMessage, error) {
 	timeout := p.Timeout
 	setDefault(&timeout, s.opts.CallTimeout)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := newCallTimer(timeout, cancel)
 	defer timer.stop()
-	ctx, done := s.begin(ctx, up, r.client, timer)
+	ctx, done := s.begin(ctx, up, c, timer, h)
 	defer done()
 	req := upstream.Request{Method: method, Params: params}
-	if r.token != nil {
+	if now().token != nil {
 		req.Progress = func(params json.RawMessage) {
 			timer.again()
-			if kept, err := s.hide(ctx, params, p); err == nil {
+			r := now()
+			if kept, err := s.hide(ctx, params, p); err == nil && r.token != nil {
 				s.progressed(ctx, r.client, r.token, kept)
 			}
 		}

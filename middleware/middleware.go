@@ -100,6 +100,7 @@ type Server struct {
 	running  map[*running]struct{}
 	watched  map[watched]int          // subscriptions by resource: how many clients
 	progress map[askedToken]*Upstream // of requests that clients work on
+	held     map[string]*held         // by the state that their clients have
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close.
@@ -139,6 +140,7 @@ func New(opts Options) (*Server, error) {
 		running:  map[*running]struct{}{},
 		watched:  map[watched]int{},
 		progress: map[askedToken]*Upstream{},
+		held:     map[string]*held{},
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
 		Instructions: Instructions,

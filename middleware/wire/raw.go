@@ -39,13 +39,23 @@ func (r *RawResult) MarshalJSON() ([]byte, error) {
 	return r.Splice.ticket(b), nil
 }
 
-// annotate adds resultType and the members of meta to a result, each where it
-// has none yet. Values keep their bytes.
+// annotate adds to a result what revision 2026-07-28 wants and older servers do
+// not send, resultType, the members of meta and how long a list may be kept, each
+// where it has none yet. Values keep their bytes.
 func annotate(b []byte, meta map[string]any) ([]byte, error) {
-	var typed, merged bool
+	var typed, merged, cacheable, timed, scoped bool
 	var failed error
 	out, err := Rewrite(b, func(key string, value json.RawMessage) json.RawMessage {
-		typed = typed || key == "resultType"
+		switch key {
+		case "resultType":
+			typed = true
+		case "tools", "prompts", "resources", "resourceTemplates", "contents":
+			cacheable = true
+		case "ttlMs":
+			timed = true
+		case "cacheScope":
+			scoped = true
+		}
 		if key == "_meta" && value[0] == '{' {
 			merged = true
 			value, failed = withMembers(value, meta)
@@ -65,6 +75,14 @@ func annotate(b []byte, meta map[string]any) ([]byte, error) {
 	}
 	if !typed {
 		out = AppendMember(out, "resultType", []byte(`"complete"`))
+	}
+	// Lists and resources say how long they hold (SEP-2549): not at all, and for
+	// nobody else.
+	if cacheable && !timed {
+		out = AppendMember(out, "ttlMs", []byte("0"))
+	}
+	if cacheable && !scoped {
+		out = AppendMember(out, "cacheScope", []byte(`"private"`))
 	}
 	return append(out, '}'), nil
 }

@@ -1,0 +1,235 @@
+package middleware
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/middleware/wire"
+)
+
+// In revision 2026-07-28 servers ask their clients nothing while they work: a
+// result of type input_required says what is wanted, and the client sends its
+// request once more with the answers and the state that came with it (SEP-2322).
+// Servers of older revisions do ask. For them a request is held: it goes on while
+// its client looks for the answers.
+
+// A held request runs at a server, whoever waits for it.
+type held struct {
+	agent, method, name string
+	cancel              context.CancelCauseFunc
+
+	done chan struct{} // closed when the fields behind it are set
+	raw  json.RawMessage
+	err  error
+
+	asked chan struct{} // capacity 1: the server has asked something
+
+	mu   sync.Mutex // guards the fields below
+	now  *request   // of the client that waits, or waited last
+	open map[string]*question
+	seq  int
+}
+
+// A question waits for its answer.
+type question struct {
+	method string
+	params json.RawMessage
+	answer chan json.RawMessage // capacity 1
+}
+
+const (
+	statePrefix = "rlmproxy:"      // of our states; those of servers pass through
+	heldTime    = 10 * time.Minute // that a client may take to answer
+	maxHeld     = 1000
+	maxHeldEach = 20 // of one agent
+	// askTogether is how long a server may take to ask more at once.
+	askTogether = 10 * time.Millisecond
+)
+
+// hold runs a request in the background.
+func (s *Server) hold(ctx context.Context, r *request, run func(ctx context.Context, h *held) (json.RawMessage, error)) *held {
+	h := &held{
+		agent: r.client.agent, method: r.method, name: r.name, now: r,
+		done: make(chan struct{}), asked: make(chan struct{}, 1), open: map[string]*question{},
+	}
+	ctx, h.cancel = context.WithCancelCause(wire.WithHold(context.WithoutCancel(ctx), nil))
+	go func() {
+		defer close(h.done)
+		defer func() {
+			if v := recover(); v != nil {
+				h.err = fmt.Errorf("panic: %v", v)
+			}
+		}()
+		h.raw, h.err = run(ctx, h)
+	}()
+	return h
+}
+
+// await returns what the server answers, or asks first. Nobody waits for a
+// request whose client has gone.
+func (s *Server) await(ctx context.Context, h *held) (json.RawMessage, error) {
+	for {
+		select {
+		case <-h.done:
+			return h.raw, h.err
+		case <-ctx.Done():
+			h.cancel(context.Cause(ctx))
+			<-h.done
+			return nil, context.Cause(ctx)
+		case <-h.asked:
+		}
+		select {
+		case <-h.done:
+		case <-time.After(askTogether):
+			h.mu.Lock()
+			waits := len(h.open) > 0
+			h.mu.Unlock()
+			if waits {
+				return s.park(h)
+			}
+		}
+	}
+}
+
+// park keeps h until its client comes back, and returns what it is told.
+func (s *Server) park(h *held) (json.RawMessage, error) {
+	h.mu.Lock()
+	requests := []byte{'{'}
+	keys := make([]string, 0, len(h.open))
+	for key := range h.open {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		q := h.open[key]
+		one := wire.AppendMember([]byte{'{'}, "method", []byte(strconv.Quote(q.method)))
+		if q.params != nil {
+			one = wire.AppendMember(one, "params", q.params)
+		}
+		requests = wire.AppendMember(requests, key, append(one, '}'))
+	}
+	h.mu.Unlock()
+	state := statePrefix + rand.Text()
+	s.mu.Lock()
+	each := 0
+	for _, other := range s.held {
+		if other.agent == h.agent {
+			each++
+		}
+	}
+	full := len(s.held) >= maxHeld || each >= maxHeldEach
+	if !full {
+		s.held[state] = h
+	}
+	s.mu.Unlock()
+	if full {
+		err := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "too many requests wait for input"}
+		h.cancel(err)
+		return nil, err
+	}
+	time.AfterFunc(heldTime, func() {
+		if s.unpark(state) != nil {
+			h.cancel(errTimeout)
+		}
+	})
+	return fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":%s},"requestState":%q}`, requests, state), nil
+}
+
+// unpark takes a held request out, nil if it is not there.
+func (s *Server) unpark(state string) *held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.held[state]
+	delete(s.held, state)
+	return h
+}
+
+// resume finds the held request that r goes on with, and hands on the answers
+// that it brings. It is nil if r is a request of its own.
+func (s *Server) resume(r *request) (*held, error) {
+	var state string
+	var answers json.RawMessage
+	_ = wire.Members(r.params, func(key string, value json.RawMessage) error {
+		switch key {
+		case "requestState":
+			_ = json.Unmarshal(value, &state)
+		case "inputResponses":
+			answers = value
+		}
+		return nil
+	})
+	if !strings.HasPrefix(state, statePrefix) {
+		return nil, nil
+	}
+	s.mu.Lock()
+	h := s.held[state]
+	// Another agent's state looks like one that never was.
+	if h != nil && (h.agent != r.client.agent || h.method != r.method || h.name != r.name) {
+		h = nil
+	}
+	if h != nil {
+		delete(s.held, state)
+	}
+	s.mu.Unlock()
+	if h == nil {
+		return nil, invalidParams("requestState is unknown, or nobody came back to it in time")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = r
+	if len(answers) > 0 && answers[0] == '{' {
+		_ = wire.Members(answers, func(key string, value json.RawMessage) error {
+			if q := h.open[key]; q != nil {
+				q.answer <- append(json.RawMessage(nil), value...)
+				delete(h.open, key)
+			}
+			return nil
+		})
+	}
+	if len(h.open) > 0 { // ask again for what is missing
+		select {
+		case h.asked <- struct{}{}:
+		default:
+		}
+	}
+	return h, nil
+}
+
+// ask waits until the client has answered, in whichever request.
+func (h *held) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	q := &question{method, params, make(chan json.RawMessage, 1)}
+	h.mu.Lock()
+	h.seq++
+	key := "q" + strconv.Itoa(h.seq)
+	h.open[key] = q
+	h.mu.Unlock()
+	select {
+	case h.asked <- struct{}{}:
+	default:
+	}
+	select {
+	case answer := <-q.answer:
+		return answer, nil
+	case <-ctx.Done():
+		h.mu.Lock()
+		delete(h.open, key)
+		h.mu.Unlock()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// current is the request that waits, or waited last.
+func (h *held) current() *request {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
