@@ -1,13 +1,17 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/wire"
 )
@@ -19,6 +23,7 @@ type running struct {
 	ctx    context.Context // ends with the request
 	timer  *callTimer
 	held   *held // nil for clients that can be asked meanwhile
+	number int   // in the order of their beginning
 }
 
 type runningKey struct{}
@@ -31,6 +36,8 @@ func (s *Server) begin(ctx context.Context, up *Upstream, c *client, timer *call
 	ctx = context.WithValue(ctx, runningKey{}, r)
 	r.ctx = ctx
 	s.mu.Lock()
+	s.begunCalls++
+	r.number = s.begunCalls
 	s.running[r] = struct{}{}
 	s.mu.Unlock()
 	return ctx, func() {
@@ -56,11 +63,17 @@ func (s *Server) askedBy(ctx context.Context, up *Upstream) (*client, []*running
 		if r.up != up {
 			continue
 		}
-		if found != nil && found != r.client {
+		if found != nil && found != r.client && (r.held == nil || found.agent != r.client.agent) {
 			return nil, nil
 		}
 		found = r.client
 		waiting = append(waiting, r)
+	}
+	// Each request of a stateless client comes by a connection of its own. Of
+	// those of one agent, the newest is the likeliest to have made the server ask.
+	slices.SortFunc(waiting, func(a, b *running) int { return cmp.Compare(b.number, a.number) })
+	if len(waiting) > 0 {
+		found = waiting[0].client
 	}
 	if found == nil && len(s.clients) == 1 {
 		for _, c := range s.clients {
@@ -92,8 +105,12 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
 			Message: "the proxy cannot tell which of its clients this is for: several have requests running"}
 	}
-	if err := c.can(method); err != nil {
-		return nil, err
+	able := c.can(method)
+	if len(waiting) > 0 && waiting[0].held != nil {
+		able = waiting[0].held.current().able(method)
+	}
+	if !able {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", clipped(method))}
 	}
 	asking, cancel := context.WithCancel(about(ctx, waiting))
 	defer cancel()
@@ -155,26 +172,28 @@ func progressToken(params json.RawMessage) (token json.RawMessage) {
 	return token
 }
 
-// can reports what the client lacks for a request of this method.
-func (c *client) can(method string) error {
+// can reports whether the client has declared that it answers requests of this
+// method.
+func (c *client) can(method string) bool {
 	params := c.session.InitializeParams()
-	has := false
-	if params != nil && params.Capabilities != nil {
-		switch method {
-		case "sampling/createMessage":
-			has = params.Capabilities.Sampling != nil
-		case "elicitation/create":
-			has = params.Capabilities.Elicitation != nil
-		case "roots/list":
-			has = params.Capabilities.RootsV2 != nil || params.Capabilities.Roots.ListChanged
-		default:
-			has = true // it may know what we do not
-		}
+	if params == nil || params.Capabilities == nil {
+		return false
 	}
-	if has {
-		return nil
+	switch method {
+	case "sampling/createMessage":
+		return params.Capabilities.Sampling != nil
+	case "elicitation/create":
+		return params.Capabilities.Elicitation != nil
+	case "roots/list":
+		return params.Capabilities.RootsV2 != nil || params.Capabilities.Roots.ListChanged
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", clipped(method))}
+	return true // it may know what we do not
+}
+
+// able is can for a client that says so with each request.
+func (r *request) able(method string) bool {
+	capability, _, _ := strings.Cut(method, "/")
+	return gjson.GetBytes(r.can, capability).Exists()
 }
 
 // ask sends a request to the client, on the stream of the request that ctx is of.

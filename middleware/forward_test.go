@@ -528,3 +528,75 @@ func TestPanicCostsOneRequest(t *testing.T) {
 		t.Errorf("afterwards: %s", got)
 	}
 }
+
+// TestHeldRequests: a client of 2026-07-28 answers what an older server asks by
+// sending its request again.
+func TestHeldRequests(t *testing.T) {
+	f := server(nil, "x")
+	var s *Server
+	f.call = func(ctx context.Context, c toolCall) (json.RawMessage, error) {
+		name, err := s.Ask(ctx, "s", "elicitation/create", json.RawMessage(`{"message":"who?"}`))
+		if err != nil {
+			return textResult("refused: " + err.Error()), nil
+		}
+		age, err := s.Ask(ctx, "s", "elicitation/create", json.RawMessage(`{"message":"how old?"}`))
+		if err != nil {
+			return nil, err
+		}
+		return textResult(string(name) + " " + string(age)), nil
+	}
+	s, _ = dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	open := func() *wire.Conn {
+		r1, w1 := io.Pipe()
+		r2, w2 := io.Pipe()
+		served := make(chan error)
+		go func() { served <- s.Serve(context.Background(), r1, w2) }()
+		conn := wire.NewConn(r2, w1, wire.Options{})
+		t.Cleanup(func() {
+			conn.Close()
+			<-served
+		})
+		return conn
+	}
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}`
+	send := func(conn *wire.Conn, more string) gjson.Result {
+		t.Helper()
+		return gjson.Parse(ask(t, conn, "tools/call", `{"name":"x","arguments":{},`+more+meta+`}`))
+	}
+	conn, other := open(), open()
+	first := send(conn, "")
+	if first.Get("resultType").String() != "input_required" || first.Get("inputRequests.q1.method").String() != "elicitation/create" || first.Get("inputRequests.q1.params.message").String() != "who?" {
+		t.Fatalf("first: %s", first)
+	}
+	state := func(r gjson.Result) string { return `"requestState":` + r.Get("requestState").Raw + `,` }
+	refused := func(conn *wire.Conn, more string) string {
+		t.Helper()
+		return ask(t, conn, "tools/call", `{"name":"x","arguments":{},`+more+meta+`}`)
+	}
+	if got := refused(other, state(first)+`"inputResponses":{"q1":{"action":"accept"}},`); !strings.Contains(got, "requestState is unknown") {
+		t.Errorf("another agent goes on with it: %s", got)
+	}
+	again := send(conn, state(first))
+	if again.Get("inputRequests.q1.params.message").String() != "who?" || state(again) == state(first) {
+		t.Fatalf("without answers: %s", again)
+	}
+	if got := refused(conn, state(first)); !strings.Contains(got, "requestState is unknown") {
+		t.Errorf("a state once more: %s", got)
+	}
+	second := send(conn, state(again)+`"inputResponses":{"q1":{"action":"accept","z":1.0}},`)
+	if second.Get("inputRequests.q2.params.message").String() != "how old?" {
+		t.Fatalf("second: %s", second)
+	}
+	done := send(conn, state(second)+`"inputResponses":{"q2":{"action":"decline"}},`)
+	if got, want := done.Get("content.0.text").String(), `{"action":"accept","z":1.0} {"action":"decline"}`; got != want || done.Get("resultType").String() != "complete" {
+		t.Errorf("done: %s", done)
+	}
+	if got := ask(t, conn, "tools/call", `{"name":"x","arguments":{},`+strings.Replace(meta, `{"elicitation":{"form":{}}}`, `{}`, 1)+`}`); !strings.Contains(got, "does not support elicitation") {
+		t.Errorf("a client that cannot: %s", got)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.held) != 0 || len(s.running) != 0 {
+		t.Errorf("%d held, %d running", len(s.held), len(s.running))
+	}
+}

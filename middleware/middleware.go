@@ -93,14 +93,15 @@ type Server struct {
 	came     chan struct{} // closed when the first client has said what it can do
 	cameOnce sync.Once
 
-	mu       sync.Mutex // guards the fields below
-	clients  map[*mcp.ServerSession]*client
-	serial   int
-	can      *mcp.ClientCapabilities // the first client's
-	running  map[*running]struct{}
-	watched  map[watched]int          // subscriptions by resource: how many clients
-	progress map[askedToken]*Upstream // of requests that clients work on
-	held     map[string]*held         // by the state that their clients have
+	mu         sync.Mutex // guards the fields below
+	clients    map[*mcp.ServerSession]*client
+	serial     int
+	can        *mcp.ClientCapabilities // the first client's
+	running    map[*running]struct{}
+	begunCalls int                      // how many there ever were
+	watched    map[watched]int          // subscriptions by resource: how many clients
+	progress   map[askedToken]*Upstream // of requests that clients work on
+	held       map[string]*held         // by the state that their clients have
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close.

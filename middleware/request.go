@@ -23,7 +23,8 @@ type request struct {
 
 	// Of revision 2026-07-28, whose requests say themselves what others say once:
 	stateless bool
-	level     string // of log messages; "" is none at all
+	level     string          // of log messages; "" is none at all
+	can       json.RawMessage // what the client can be asked, or nil
 
 	// Of tools/call:
 	name string
@@ -34,6 +35,7 @@ type request struct {
 const (
 	metaVersion  = "io.modelcontextprotocol/protocolVersion"
 	metaLogLevel = "io.modelcontextprotocol/logLevel"
+	metaCan      = "io.modelcontextprotocol/clientCapabilities"
 )
 
 // newRequest slices params. Members of the wrong type are errors; what only the
@@ -57,6 +59,8 @@ func newRequest(c *client, method string, params json.RawMessage) (*request, err
 				switch {
 				case key == "progressToken" && value[0] != 'n':
 					r.token = value
+				case key == metaCan:
+					r.can = value
 				case key == metaVersion:
 					r.stateless = true
 				case key == metaLogLevel && value[0] == '"':
