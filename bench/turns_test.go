@@ -19,8 +19,7 @@ func turns(b *testing.B, ratio string, run, base func() error) {
 		}
 		return time.Since(begun)
 	}
-	// With -benchtime 1x nobody looks at the figures, only whether it runs.
-	if flag.Lookup("test.benchtime").Value.String() != "1x" {
+	if !once() {
 		timed(base)
 		timed(run)
 	}
@@ -41,6 +40,9 @@ func turns(b *testing.B, ratio string, run, base func() error) {
 	b.ReportMetric(float64(median(runs)), "p50-ns")
 	b.ReportMetric(float64(median(runs))/float64(median(bases)), ratio)
 }
+
+// once tells that nobody looks at the figures, only whether everything runs.
+func once() bool { return flag.Lookup("test.benchtime").Value.String() == "1x" }
 
 func median(d []time.Duration) time.Duration {
 	slices.Sort(d)
