@@ -52,22 +52,26 @@ const previewTokens = 1000
 // what it finds out itself.
 func preview(doc pipeline.Value) (func() error, error) {
 	return func() error {
-		known := map[string]any{}
-		v := pipeline.Recognise(doc.Data, func(key string, build func() (any, int64, error)) (any, error) {
-			if value, ok := known[key]; ok {
-				return value, nil
-			}
-			value, _, err := build()
-			if err == nil {
-				known[key] = value
-			}
-			return value, err
-		})
-		if text, _ := pipeline.Preview(v, previewTokens); len(text) == 0 {
+		if text, _ := pipeline.Preview(pipeline.Recognise(doc.Data, memo()), previewTokens); len(text) == 0 {
 			return errNothing
 		}
 		return nil
 	}, nil
+}
+
+// memo keeps all that is derived from a document, for one user at a time.
+func memo() pipeline.Memo {
+	known := map[string]any{}
+	return func(key string, build func() (any, int64, error)) (any, error) {
+		if value, ok := known[key]; ok {
+			return value, nil
+		}
+		value, _, err := build()
+		if err == nil {
+			known[key] = value
+		}
+		return value, err
+	}
 }
 
 // jqFirst is a query on a document that the worker does not have; the worker
@@ -76,10 +80,11 @@ func jqFirst(program string) setup {
 	return stage(&pipeline.JQ{Program: program, Pool: workers(), Agent: "first"})
 }
 
-// jqSecond is a query on a document whose tree the worker keeps.
+// jqSecond is a query on a document whose tree the worker keeps, and the proxy
+// what it derived from it.
 func jqSecond(program string) setup {
 	return func(doc pipeline.Value) (func() error, error) {
-		doc.Key = fmt.Sprintf("%p", doc.Data)
+		doc.Key, doc.Memo = fmt.Sprintf("%p", doc.Data), memo()
 		return stage(&pipeline.JQ{Program: program, Pool: workers(), Agent: "second"})(doc)
 	}
 }
