@@ -171,6 +171,11 @@ func enterString(data []byte) ([]byte, bool) {
 	if len(data) < 4 || data[0] != '"' || data[len(data)-1] != '"' {
 		return nil, false
 	}
+	switch data[1] {
+	case '{', '[', ' ', '\\':
+	default:
+		return nil, false
+	}
 	head := bytes.TrimLeft(data[1:], ` \nrt`)
 	if len(head) == 0 || head[0] != '{' && head[0] != '[' || !json.Valid(data) {
 		return nil, false

@@ -3,6 +3,7 @@ package digest
 import (
 	"bytes"
 	"regexp"
+	"strings"
 )
 
 // A language has lines that few others have. The first in the list with most
@@ -51,6 +52,28 @@ var plainCode = lazy(`^package \w+( // import .*)?$|^import (\(|")|^func (\([^)]
 	`|^(CREATE (TABLE|OR REPLACE|INDEX|VIEW|FUNCTION|UNIQUE|DATABASE|SCHEMA)|INSERT INTO|ALTER TABLE|DROP TABLE|create table|insert into) ` + // SQL
 	`|^TEXT ·|^\.(globl|text|section)\b`) // assembly
 
+// codeBegins has the first bytes of such lines.
+const codeBegins = "piftvcad@_e}lm'\"#unsro=CIADT."
+
+// isPlainCode looks at the begin of a line before plainCode does, which takes
+// 20 µs for a row of a table.
+func isPlainCode(line []byte) bool {
+	if len(line) == 0 {
+		return false
+	}
+	switch line[0] {
+	case ' ', '\t', '\n', '\f', '\r': // \s
+		if !hasPrefix(bytes.TrimLeft(line, " \t\n\f\r"), "def ") {
+			return false
+		}
+	default:
+		if strings.IndexByte(codeBegins, line[0]) < 0 {
+			return false
+		}
+	}
+	return plainCode().Match(line[:min(len(line), 200)])
+}
+
 // guessCode wants two such lines, or one at the begin. Markdown has its code
 // between fences.
 func guessCode(s *sniffed) string {
@@ -71,7 +94,7 @@ func guessCode(s *sniffed) string {
 				return ""
 			}
 		}
-		if !fenced && plainCode().Match(line[:min(len(line), 200)]) {
+		if !fenced && isPlainCode(line) {
 			n++
 			last = last || i == 0
 		}

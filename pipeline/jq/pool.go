@@ -29,6 +29,8 @@ type Options struct {
 	// Logger receives what workers write to stderr and how they end. Nil
 	// discards it.
 	Logger *slog.Logger
+
+	grace time.Duration // zero means killGrace
 }
 
 // A Query is a program and what it is for.
@@ -83,6 +85,9 @@ func NewPool(opts Options) *Pool {
 	}
 	if opts.Idle == 0 {
 		opts.Idle = 5 * time.Minute
+	}
+	if opts.grace == 0 {
+		opts.grace = killGrace
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -164,7 +169,7 @@ func (p *Pool) worker(s *slot) (*process, error) {
 	case w != nil:
 		return w, nil
 	}
-	w, err := start(p.opts.Command, p.opts.MaxBytes, p.opts.Logger)
+	w, err := start(p.opts)
 	if err != nil {
 		p.ending.Done()
 		return nil, fmt.Errorf("jq: start a worker: %w", err)

@@ -19,7 +19,7 @@ import (
 )
 
 // killGrace is how long a program may take to end when told, before its worker
-// is killed.
+// is killed. Options has it for tests that cannot know how busy the machine is.
 const killGrace = 100 * time.Millisecond
 
 // A process is a running worker. One query at a time has it.
@@ -30,6 +30,7 @@ type process struct {
 	in     *bufio.Reader // of stdout
 	stderr logLines
 	max    int64
+	grace  time.Duration // see killGrace
 
 	exited chan struct{} // closed when it has ended and was waited for
 	killed atomic.Bool   // by us
@@ -57,8 +58,8 @@ func ownCommand() (*exec.Cmd, error) {
 // start starts a worker in a process group of its own, so that a signal from
 // the terminal is ours to handle. Its environment is empty, for ours may hold
 // secrets, unless the command brings one.
-func start(command func() (*exec.Cmd, error), maxBytes int64, logger *slog.Logger) (*process, error) {
-	cmd, err := command()
+func start(opts Options) (*process, error) {
+	cmd, err := opts.Command()
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +68,8 @@ func start(command func() (*exec.Cmd, error), maxBytes int64, logger *slog.Logge
 		cmd.Env = []string{"GOTRACEBACK=none"}
 	}
 	isolate(cmd)
-	w := &process{cmd: cmd, max: maxBytes, exited: make(chan struct{}), holds: map[string]bool{}}
-	w.stderr.logger = logger
+	w := &process{cmd: cmd, max: opts.MaxBytes, grace: opts.grace, exited: make(chan struct{}), holds: map[string]bool{}}
+	w.stderr.logger = opts.Logger
 	cmd.Stderr = &w.stderr
 	inR, inW, err := os.Pipe()
 	if err != nil {
@@ -96,7 +97,7 @@ func start(command func() (*exec.Cmd, error), maxBytes int64, logger *slog.Logge
 		w.stderr.flush()
 		close(w.exited)
 	}()
-	_ = writeFrame(w.stdin, frameHello, binary.BigEndian.AppendUint64(nil, uint64(maxBytes))) // the query will see
+	_ = writeFrame(w.stdin, frameHello, binary.BigEndian.AppendUint64(nil, uint64(opts.MaxBytes))) // the query will see
 	return w, nil
 }
 
@@ -165,13 +166,13 @@ func (w *process) watch(ctx context.Context, seq uint32) (done func()) {
 			return
 		case <-ctx.Done():
 		}
-		// If another frame is on its way, the program has not begun, or the
-		// worker does not read.
+		// If another frame is on its way, ask sends this one behind it, unless
+		// the worker does not read.
 		if w.send.TryLock() {
 			_ = writeFrame(w.stdin, frameCancel, number(seq))
 			w.send.Unlock()
 		}
-		t := time.NewTimer(killGrace)
+		t := time.NewTimer(w.grace)
 		defer t.Stop()
 		select {
 		case <-over:
@@ -226,16 +227,21 @@ func (w *process) query(ctx context.Context, seq []byte, key string, q Query) (O
 // maxHolds bounds what we believe about a worker; it drops trees unasked.
 const maxHolds = 1000
 
-// ask sends a frame and waits for its answer.
-func (w *process) ask(ctx context.Context, kind byte, parts ...[]byte) (frame, error) {
+// ask sends a frame, which begins with seq, and waits for its answer.
+func (w *process) ask(ctx context.Context, kind byte, seq []byte, parts ...[]byte) (frame, error) {
 	if ctx.Err() != nil {
 		return frame{}, errStopped
 	}
 	w.send.Lock()
-	err := writeFrame(w.stdin, kind, parts...)
+	err := writeFrame(w.stdin, kind, append([][]byte{seq}, parts...)...)
 	w.send.Unlock()
 	if err != nil {
 		return frame{}, err
+	}
+	if ctx.Err() != nil { // watch may have found stdin in use
+		w.send.Lock()
+		_ = writeFrame(w.stdin, frameCancel, seq) // the answer will tell
+		w.send.Unlock()
 	}
 	answer, err := readFrame(w.in, maxReply)
 	if err != nil {
