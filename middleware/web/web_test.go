@@ -64,14 +64,20 @@ func text(s string) json.RawMessage {
 
 // A site is a handler that serves on a port of its own.
 type site struct {
-	t      *testing.T
+	t      testing.TB
 	url    string
 	server *middleware.Server
 	h      *Handler
 	stop   func() // returns when it has ended
 }
 
-func serve(t *testing.T, f *fake, opts Options, who auth.Options) *site {
+func serve(t testing.TB, f *fake, opts Options, who auth.Options) *site {
+	t.Helper()
+	return serveShaped(t, f, nil, opts, who)
+}
+
+// serveShaped says whether results are cut.
+func serveShaped(t testing.TB, f *fake, shape *bool, opts Options, who auth.Options) *site {
 	t.Helper()
 	store, err := cache.New(cache.Options{Key: []byte("0123456789abcdef")})
 	if err != nil {
@@ -79,7 +85,7 @@ func serve(t *testing.T, f *fake, opts Options, who auth.Options) *site {
 	}
 	server, err := middleware.New(middleware.Options{
 		Store:     store,
-		Upstreams: []middleware.Upstream{{Name: "s", Conn: f}},
+		Upstreams: []middleware.Upstream{{Name: "s", Conn: f, Policy: middleware.Policy{Shape: shape}}},
 		MaxTokens: 200,
 	})
 	if err != nil {
@@ -129,7 +135,7 @@ func (s *site) do(method, body string, header ...string) *http.Response {
 	return resp
 }
 
-func body(t *testing.T, resp *http.Response) string {
+func body(t testing.TB, resp *http.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -148,6 +154,7 @@ func (s *site) session(header ...string) string {
 	if resp.StatusCode != 200 || id == "" {
 		s.t.Fatalf("initialize: %s %s", resp.Status, body(s.t, resp))
 	}
+	body(s.t, resp) // its connection serves others after that
 	return id
 }
 
@@ -164,7 +171,7 @@ func alone(body, meta string) string {
 var aloneHeader = []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "t"}
 
 // events reads the events of a stream, each as its id, a blank and its data.
-func events(t *testing.T, r io.Reader, n int) []string {
+func events(t testing.TB, r io.Reader, n int) []string {
 	t.Helper()
 	var all []string
 	id, data := "", ""
