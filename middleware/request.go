@@ -127,7 +127,7 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 	}
 	raw, err := s.safely(ctx, r)
 	if err != nil {
-		return nil, wire.Verbatim(err)
+		return nil, wire.Shield(err)
 	}
 	out := &wire.RawResult{Bytes: raw}
 	if c.link != nil {

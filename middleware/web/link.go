@@ -180,6 +180,7 @@ func (l *link) Write(_ context.Context, msg jsonrpc.Message) error {
 	s := l.owed[resp.ID]
 	delete(l.owed, resp.ID)
 	l.mu.Unlock()
+	resp.Error = wire.Unshield(resp.Error)
 	raw, spliced := l.splices.Redeem(resp.Result)
 	if s == nil {
 		return nil

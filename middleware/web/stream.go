@@ -234,6 +234,9 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 		select {
 		case <-r.wake:
 		case <-begin.C:
+			if p.begun {
+				break
+			}
 			if err = p.begin(); err == nil && resumable {
 				s.number()
 				err = p.event(s.id, 0, nil)

@@ -382,6 +382,7 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	resp, isResponse := msg.(*jsonrpc.Response)
 	if isResponse {
 		defer c.answered(resp.ID)
+		resp.Error = Unshield(resp.Error)
 		if raw, ok := c.splices.Redeem(resp.Result); ok {
 			id, err := json.Marshal(resp.ID.Raw())
 			if err != nil {
