@@ -67,31 +67,6 @@ func Forward(method string, params json.RawMessage, origin string) (json.RawMess
 	return append(out, '}'), err
 }
 
-// Verbatim returns err as the SDK must see it to send it as it is: of a "method
-// not found" that a handler returns, it would replace the message by one about
-// [ForwardMethod].
-func Verbatim(err error) error {
-	var e *jsonrpc.Error
-	if errors.As(err, &e) && e.Code == jsonrpc.CodeMethodNotFound {
-		return methodNotFound{e}
-	}
-	return err
-}
-
-// methodNotFound gives its code to who asks what it is, and is not what the SDK
-// compares errors with.
-type methodNotFound struct{ err *jsonrpc.Error }
-
-func (m methodNotFound) Error() string { return m.err.Message }
-
-func (m methodNotFound) As(target any) bool {
-	t, ok := target.(**jsonrpc.Error)
-	if ok {
-		*t = m.err
-	}
-	return ok
-}
-
 // handle answers a request of the peer by opts.Handle, in a goroutine that ends
 // with the connection.
 func (c *Conn) handle(m Message) error {
