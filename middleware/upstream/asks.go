@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -24,22 +25,23 @@ type asks struct {
 	reply func(message []byte)
 
 	mu      sync.Mutex                    // guards the fields below
-	running map[string]context.CancelFunc // by id, as written
+	open    int                           // not answered yet
+	running map[string]context.CancelFunc // those that request works on, by id as written
 }
 
 // begin answers a request of the server in a goroutine of wg. Its ctx ends with
 // ctx, and when the server cancels; then no answer is sent.
 func (a *asks) begin(ctx context.Context, wg *sync.WaitGroup, m wire.Message) {
 	id := string(m.ID)
-	if m.Method == "ping" {
-		wg.Go(func() { a.reply(response(id, json.RawMessage("{}"), nil)) })
-		return
+	if len(id) > maxFieldBytes || strings.IndexByte(`"-0123456789`, id[0]) < 0 {
+		return // no id, and nothing that an answer could name
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	a.mu.Lock()
 	_, twice := a.running[id]
-	full := len(a.running) >= maxAsks
+	full := a.open >= maxAsks
 	if !twice && !full {
+		a.open++
 		if a.running == nil {
 			a.running = map[string]context.CancelFunc{}
 		}
@@ -57,13 +59,19 @@ func (a *asks) begin(ctx context.Context, wg *sync.WaitGroup, m wire.Message) {
 	}
 	wg.Go(func() {
 		defer cancel()
-		result, err := a.request(ctx, m.Method, m.Params)
+		result, err := json.RawMessage("{}"), error(nil)
+		if m.Method != "ping" {
+			result, err = a.request(ctx, m.Method, m.Params)
+		}
 		a.mu.Lock()
 		delete(a.running, id)
 		a.mu.Unlock()
 		if ctx.Err() == nil {
 			a.reply(response(id, result, err))
 		}
+		a.mu.Lock()
+		a.open--
+		a.mu.Unlock()
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // TestHTTPAnswers: however a server writes its answer, its bytes arrive, and
@@ -431,4 +432,30 @@ func TestHTTPNotify(t *testing.T) {
 	s.setSession("s2")
 	_ = u.Notify(t.Context(), "notifications/roots/list_changed", nil)
 	eventually(t, "a new session", func() bool { return s.count("initialize") == 2 })
+}
+
+// TestHTTPSaysWhatTheClientCan: no more, and no less.
+func TestHTTPSaysWhatTheClientCan(t *testing.T) {
+	for _, tt := range []struct {
+		can  *mcp.ClientCapabilities
+		want string
+	}{
+		{nil, `{}`},
+		{&mcp.ClientCapabilities{}, `{}`},
+		//lint:ignore SA1019 servers of the older revisions still ask for these
+		{&mcp.ClientCapabilities{RootsV2: &mcp.RootCapabilities{ListChanged: true}, Sampling: &mcp.SamplingCapabilities{}}, `{"sampling":{},"roots":{"listChanged":true}}`},
+	} {
+		s := newRawServer(t)
+		said := make(chan string, 1)
+		s.first = func(_ http.ResponseWriter, _ *http.Request, m rawMessage) bool {
+			if m.Method == "initialize" {
+				said <- string(m.Params.Capabilities)
+			}
+			return false
+		}
+		s.connect(Options{Capabilities: func(context.Context) *mcp.ClientCapabilities { return tt.can }})
+		if got := receive(t, "initialize", said); got != tt.want {
+			t.Errorf("said %s, want %s", got, tt.want)
+		}
+	}
 }

@@ -60,14 +60,19 @@ func refusedHandshake(err error) bool {
 }
 
 func (l *httpLink) initialize(ctx context.Context) error {
+	// Roots would always be there, since the SDK has no pointer to them.
+	var roots any
+	//lint:ignore SA1019 servers of the older revisions still ask for them
+	if r := l.hooks.capabilities.RootsV2; r != nil {
+		roots = r
+	}
 	params, err := json.Marshal(map[string]any{
 		"protocolVersion": legacyVersion,
 		"clientInfo":      l.hooks.impl,
-		// Roots would always be there, since the SDK has no pointer to them.
 		"capabilities": struct {
 			*mcp.ClientCapabilities
-			Roots *mcp.RootCapabilities `json:"roots,omitempty"`
-		}{l.hooks.capabilities, l.hooks.capabilities.RootsV2},
+			Roots any `json:"roots,omitempty"`
+		}{l.hooks.capabilities, roots},
 	})
 	if err != nil {
 		return err

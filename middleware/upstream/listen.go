@@ -37,9 +37,10 @@ func (l *httpLink) listen() {
 			lastID, asked = in.listenTo(resp, lastID)
 		case resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests:
 			missed = true
-		case opened && resp.StatusCode == http.StatusNotFound && l.session != "":
-			l.die(errForgotten)
 		default:
+			if opened {
+				_ = l.refused(resp, "") // finds out whether the server has forgotten the session
+			}
 			l.hooks.logger.Debug("no stream for what belongs to no call", "status", resp.Status)
 			resp.Body.Close()
 			return

@@ -35,10 +35,11 @@ type rawMessage struct {
 	ID     json.RawMessage
 	Method string
 	Params struct {
-		Name, URI string
-		Arguments json.RawMessage
-		RequestID json.RawMessage
-		Meta      map[string]json.RawMessage `json:"_meta"`
+		Name, URI    string
+		Arguments    json.RawMessage
+		RequestID    json.RawMessage
+		Capabilities json.RawMessage
+		Meta         map[string]json.RawMessage `json:"_meta"`
 	}
 	Result, Error json.RawMessage
 }

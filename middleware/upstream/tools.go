@@ -191,7 +191,8 @@ var perHop = map[string]bool{
 	mcp.MetaKeyProtocolVersion:    true,
 	mcp.MetaKeyClientInfo:         true,
 	mcp.MetaKeyClientCapabilities: true,
-	mcp.MetaKeyLogLevel:           true,
+	//lint:ignore SA1019 clients still send it
+	mcp.MetaKeyLogLevel: true,
 }
 
 // withMeta returns params with the members of _meta that this hop needs instead
