@@ -8,13 +8,11 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -324,19 +322,16 @@ func (u *Upstream) serve(ctx context.Context, l link) error {
 	}
 }
 
-// refresh reads the lists again and tells of a change.
+// refresh reads the lists again after the server said that they have changed, and
+// passes that on: clients may have seen what has come and gone meanwhile.
 func (u *Upstream) refresh(ctx context.Context, l link) {
 	ctx, cancel := context.WithTimeout(ctx, u.opts.ConnectTimeout)
 	defer cancel()
-	tools, prompts := u.Tools(), u.Prompts()
 	if err := u.relist(ctx, l); err != nil {
 		u.logger.Warn("lists not read", "error", err)
 		return
 	}
-	same := func(a, b Tool) bool { return bytes.Equal(a.Raw, b.Raw) }
-	if !slices.EqualFunc(tools, u.Tools(), same) || !slices.EqualFunc(prompts, u.Prompts(), same) {
-		u.notify()
-	}
+	u.notify()
 }
 
 // relist reads what the server offers. Lists that it does not declare are not
