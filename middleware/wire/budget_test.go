@@ -89,7 +89,8 @@ func TestBudgetSmall(t *testing.T) {
 // answer is not handed on, and a call that gives up frees the way.
 func TestAnswersWaitForTheirTurn(t *testing.T) {
 	r, w := io.Pipe()
-	conn := NewConn(r, nopWriter{}, Options{})
+	asked := make(tellingWriter, 8)
+	conn := NewConn(r, asked, Options{})
 	defer conn.Close()
 	b := NewBudget(2*mb, nil)
 	first, second := b.Hold(), b.Hold()
@@ -97,7 +98,13 @@ func TestAnswersWaitForTheirTurn(t *testing.T) {
 	defer second.Release()
 	go func() {
 		long := `"` + strings.Repeat("x", 3*mb/2) + `"`
-		io.WriteString(w, `{"id":"rlm-1","result":`+long+"}\n"+`{"id":"rlm-2","result":`+long+"}\n")
+		// An answer before its request would be dropped.
+		<-asked
+		io.WriteString(w, `{"id":"rlm-1","result":`+long+"}\n")
+		<-asked
+		io.WriteString(w, `{"id":"rlm-2","result":`+long+"}\n")
+		<-asked // that the second was cancelled
+		<-asked
 		io.WriteString(w, `{"id":"rlm-3","result":3}`+"\n")
 	}()
 	if _, err := conn.Call(WithHold(t.Context(), first), "x", nil); err != nil {
@@ -113,10 +120,11 @@ func TestAnswersWaitForTheirTurn(t *testing.T) {
 	}
 }
 
-type nopWriter struct{}
+// A tellingWriter tells of every line.
+type tellingWriter chan struct{}
 
-func (nopWriter) Write(p []byte) (int, error) { return len(p), nil }
-func (nopWriter) Close() error                { return nil }
+func (w tellingWriter) Write(p []byte) (int, error) { w <- struct{}{}; return len(p), nil }
+func (w tellingWriter) Close() error                { return nil }
 
 // TestLongLinesHaveNoRoomBehind: a line that the cache keeps holds its own bytes.
 func TestLongLinesHaveNoRoomBehind(t *testing.T) {
