@@ -60,7 +60,7 @@ func Settings() []Setting {
 		{"enableAgentIsolation", "true", boolean, "keep each agent's results to itself", truth},
 		{"maxEntriesPerAgent", "20", "results", "cached results that one agent may have", whole(1, maxInt)},
 		{"maxMemoryPerAgent", "100MiB", "bytes", "memory for one agent's cached results", size(1, 1<<50)},
-		{"maxMemory", "384MiB", "bytes", "memory for the cached results of all agents", size(1, 1<<50)},
+		{"maxMemory", "320MiB", "bytes", "memory for the cached results of all agents", size(1, 1<<50)},
 		{"maxTotalAgents", "1000", "agents", "agents with cached results at one time", whole(1, maxInt)},
 		{"freshCalls", "readonly", "readonly|all|none", "upstream tools that proxy_* tools may call anew", oneOf("readonly", "all", "none")},
 		// 64 MiB is forty times the largest result met in practice (1.5 MB).

@@ -11,7 +11,7 @@ import (
 // 1 GB:
 //
 //	over a pipe  over HTTP
-//	    100 MiB    384 MiB  results: maxMemoryPerAgent of the one agent that a pipe
+//	    100 MiB    320 MiB  results: maxMemoryPerAgent of the one agent that a pipe
 //	                        has, maxMemory of all that come over HTTP
 //	    192 MiB     96 MiB  what is derived from them
 //	    320 MiB    320 MiB  results that are worked on: workBytes, or a message of

@@ -555,8 +555,8 @@ func checkArguments(args []string) (*cobra.Command, error) {
 	switch before := cmd.Flags().Args(); {
 	case cmd == root && len(before) > 0:
 		return nil, fmt.Errorf("no command %q", before[0])
-	case cmd.Name() == "wrap" && (at != 0 || len(before) == 0):
-		return nil, fmt.Errorf("wrap needs a command after --")
+	case cmd.Name() == "wrap" && !cmd.Flags().Changed("url") && (at != 0 || len(before) == 0):
+		return nil, fmt.Errorf("wrap needs a command after --, or --url")
 	case cmd.Name() == "tools" && at != 0 && len(before) > 0:
 		return nil, fmt.Errorf("tools takes no argument %q", before[0])
 	case cmd.Name() == "call":
@@ -584,6 +584,7 @@ func TestCheckArguments(t *testing.T) {
 		{"serve --max-response-tokens many", false},
 		{"wrap npx server", false},
 		{"wrap", false},
+		{"wrap --url http://127.0.0.1/mcp", true},
 		{"tools files", false},
 		{`call t '{"a":1'`, false},
 	} {

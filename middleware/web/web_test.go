@@ -87,6 +87,8 @@ func serveShaped(t testing.TB, f *fake, shape *bool, opts Options, who auth.Opti
 		Store:     store,
 		Upstreams: []middleware.Upstream{{Name: "s", Conn: f, Policy: middleware.Policy{Shape: shape}}},
 		MaxTokens: 200,
+		// A hundred clients on a busy machine wait long for their turns.
+		SearchTimeout: time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
