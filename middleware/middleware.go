@@ -149,8 +149,9 @@ func New(opts Options) (*Server, error) {
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{},
 		},
-		SubscribeHandler:            s.subscribe,
-		UnsubscribeHandler:          s.unsubscribe,
+		SubscribeHandler:   s.subscribe,
+		UnsubscribeHandler: s.unsubscribe,
+		//lint:ignore SA1019 clients of the older revisions still have roots
 		RootsListChangedHandler:     s.rootsChanged,
 		ProgressNotificationHandler: s.clientProgress,
 	})

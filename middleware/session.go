@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 clients and servers of the older revisions still use roots, sampling and logging
+
 package middleware
 
 import (
@@ -99,8 +101,7 @@ func (s *Server) capabilities() *mcp.ServerCapabilities {
 			Prompts:     &mcp.PromptCapabilities{},
 			Resources:   &mcp.ResourceCapabilities{Subscribe: true},
 			Completions: &mcp.CompletionCapabilities{},
-			//lint:ignore SA1019 clients of the older revisions still set levels
-			Logging: &mcp.LoggingCapabilities{},
+			Logging:     &mcp.LoggingCapabilities{},
 		}
 		if info != nil {
 			if c = info.Capabilities; c == nil {
@@ -117,9 +118,7 @@ func (s *Server) capabilities() *mcp.ServerCapabilities {
 		if c.Completions != nil {
 			all.Completions = c.Completions
 		}
-		//lint:ignore SA1019 as above
 		if c.Logging != nil {
-			//lint:ignore SA1019 as above
 			all.Logging = c.Logging
 		}
 		if len(s.opts.Upstreams) == 1 {
@@ -164,7 +163,6 @@ func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLogg
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
 		info := up.Conn.Info()
-		//lint:ignore SA1019 as above
 		if info == nil || info.Capabilities == nil || info.Capabilities.Logging == nil {
 			continue
 		}
