@@ -62,7 +62,7 @@ func (s *Server) askedBy(ctx context.Context, up *Upstream) (*client, []*running
 	var found *client
 	var waiting []*running
 	for r := range s.running {
-		if r.up != up {
+		if r.up.Name != up.Name {
 			continue
 		}
 		if found != nil && found != r.client && (r.held == nil || found.agent != r.client.agent) {
@@ -114,13 +114,17 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 	if !able {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", clipped(method))}
 	}
+	params, err := s.hide(ctx, params, up.hidesAll())
+	if err != nil {
+		return nil, err
+	}
 	asking, cancel := context.WithCancel(about(ctx, waiting))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	for _, r := range waiting {
 		defer r.timer.pause()()
 	}
-	if len(waiting) == 1 {
+	if len(waiting) == 1 || len(waiting) > 0 && waiting[0].held != nil {
 		defer context.AfterFunc(waiting[0].ctx, cancel)()
 	}
 	if token := progressToken(params); token != nil {

@@ -131,13 +131,18 @@ func (s *Server) send(ctx context.Context, up *Upstream, r *request, method stri
 	if !r.stateless {
 		return s.run(ctx, up, r.client, method, params, p, nil, func() *request { return r })
 	}
-	h, err := s.resume(r)
+	h, err := s.resume(up, r, params)
 	if err != nil {
 		return nil, err
 	}
 	if h == nil {
-		h = s.hold(ctx, r, func(ctx context.Context, h *held) (json.RawMessage, error) {
-			return s.run(ctx, up, r.client, method, params, p, h, h.current)
+		h = s.hold(ctx, up, r, params, func(ctx context.Context, h *held) (json.RawMessage, error) {
+			// Whoever takes the result, what its own policy hides stays hidden.
+			raw, err := s.run(ctx, up, r.client, method, params, p, h, h.current)
+			if err != nil {
+				return nil, err
+			}
+			return s.hide(ctx, raw, p)
 		})
 	}
 	return s.await(ctx, h)

@@ -44,12 +44,8 @@ func (s *Server) ListsChanged(server string) {
 	if up == nil {
 		return
 	}
-	if len(up.Conn.Prompts()) > 0 {
-		s.changed(promptsChanged)
-	}
-	if up.hasResources() {
-		s.changed(resourcesChanged)
-	}
+	s.changed(promptsChanged)
+	s.changed(resourcesChanged)
 	go s.watchAgain(up)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/wire"
 )
@@ -24,8 +25,12 @@ import (
 
 // A held request runs at a server, whoever waits for it.
 type held struct {
-	agent, method, name string
-	cancel              context.CancelCauseFunc
+	agent  string
+	up     *Upstream
+	method string
+	about  string // the tool, prompt or resource
+	cancel context.CancelCauseFunc
+	expiry *time.Timer // of the time in which its client must come back
 
 	done chan struct{} // closed when the fields behind it are set
 	raw  json.RawMessage
@@ -56,9 +61,9 @@ const (
 )
 
 // hold runs a request in the background.
-func (s *Server) hold(ctx context.Context, r *request, run func(ctx context.Context, h *held) (json.RawMessage, error)) *held {
+func (s *Server) hold(ctx context.Context, up *Upstream, r *request, params json.RawMessage, run func(ctx context.Context, h *held) (json.RawMessage, error)) *held {
 	h := &held{
-		agent: r.client.agent, method: r.method, name: r.name, now: r,
+		agent: r.client.agent, up: up, method: r.method, about: aboutOf(params), now: r,
 		done: make(chan struct{}), asked: make(chan struct{}, 1), open: map[string]*question{},
 	}
 	ctx, h.cancel = context.WithCancelCause(wire.WithHold(context.WithoutCancel(ctx), nil))
@@ -74,12 +79,21 @@ func (s *Server) hold(ctx context.Context, r *request, run func(ctx context.Cont
 	return h
 }
 
+// aboutOf is what a request is for, as its server knows it.
+func aboutOf(params json.RawMessage) string {
+	p := gjson.GetManyBytes(params, "name", "uri", "ref")
+	return p[0].Raw + " " + p[1].Raw + " " + p[2].Raw
+}
+
 // await returns what the server answers, or asks first. Nobody waits for a
 // request whose client has gone.
 func (s *Server) await(ctx context.Context, h *held) (json.RawMessage, error) {
 	for {
 		select {
 		case <-h.done:
+			if err := turn(ctx, len(h.raw)); err != nil {
+				return nil, err
+			}
 			return h.raw, h.err
 		case <-ctx.Done():
 			h.cancel(context.Cause(ctx))
@@ -111,7 +125,8 @@ func (s *Server) park(h *held) (json.RawMessage, error) {
 	slices.Sort(keys)
 	for _, key := range keys {
 		q := h.open[key]
-		one := wire.AppendMember([]byte{'{'}, "method", []byte(strconv.Quote(q.method)))
+		method, _ := quote(q.method) // any string encodes
+		one := wire.AppendMember([]byte{'{'}, "method", method)
 		if q.params != nil {
 			one = wire.AppendMember(one, "params", q.params)
 		}
@@ -129,6 +144,11 @@ func (s *Server) park(h *held) (json.RawMessage, error) {
 	full := len(s.held) >= maxHeld || each >= maxHeldEach
 	if !full {
 		s.held[state] = h
+		h.expiry = time.AfterFunc(heldTime, func() {
+			if h := s.unpark(state); h != nil {
+				h.cancel(errTimeout)
+			}
+		})
 	}
 	s.mu.Unlock()
 	if full {
@@ -136,11 +156,6 @@ func (s *Server) park(h *held) (json.RawMessage, error) {
 		h.cancel(err)
 		return nil, err
 	}
-	time.AfterFunc(heldTime, func() {
-		if s.unpark(state) != nil {
-			h.cancel(errTimeout)
-		}
-	})
 	return fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":%s},"requestState":%q}`, requests, state), nil
 }
 
@@ -155,7 +170,7 @@ func (s *Server) unpark(state string) *held {
 
 // resume finds the held request that r goes on with, and hands on the answers
 // that it brings. It is nil if r is a request of its own.
-func (s *Server) resume(r *request) (*held, error) {
+func (s *Server) resume(up *Upstream, r *request, params json.RawMessage) (*held, error) {
 	var state string
 	var answers json.RawMessage
 	_ = wire.Members(r.params, func(key string, value json.RawMessage) error {
@@ -173,10 +188,11 @@ func (s *Server) resume(r *request) (*held, error) {
 	s.mu.Lock()
 	h := s.held[state]
 	// Another agent's state looks like one that never was.
-	if h != nil && (h.agent != r.client.agent || h.method != r.method || h.name != r.name) {
+	if h != nil && (h.agent != r.client.agent || h.up.Name != up.Name || h.method != r.method || h.about != aboutOf(params)) {
 		h = nil
 	}
 	if h != nil {
+		h.expiry.Stop()
 		delete(s.held, state)
 	}
 	s.mu.Unlock()

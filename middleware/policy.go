@@ -62,6 +62,16 @@ type Policy struct {
 	Hide []string
 }
 
+// hidesAll is the server's policy with all that is hidden of any tool.
+func (u *Upstream) hidesAll() Policy {
+	p := u.Policy
+	p.Hide = slices.Clone(p.Hide)
+	for _, glob := range slices.Sorted(maps.Keys(u.Tools)) {
+		p.Hide = append(p.Hide, u.Tools[glob].Hide...)
+	}
+	return p
+}
+
 func (u *Upstream) offers(tool string) bool {
 	return (len(u.Allow) == 0 || match(u.Allow, tool)) && !match(u.Deny, tool)
 }

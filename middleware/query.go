@@ -76,7 +76,7 @@ func (s *Server) open(ctx context.Context, agent, self string, src *source, req 
 	if err != nil {
 		return found{}, err
 	}
-	if isError(raw) {
+	if isError(raw) || gjson.GetBytes(raw, "resultType").String() == "input_required" {
 		out, err := s.shape(agent, origin, raw, Policy{})
 		return found{done: out}, err
 	}

@@ -107,6 +107,9 @@ var ours = map[string]bool{
 // [wire.ForwardMethod]. Transports that are not our own ask.
 func Forwards(method string) bool { return !ours[method] }
 
+// longParams are worth giving their memory back to the system for, in bytes.
+const longParams = 1 << 20
+
 // forwarded answers every request that is not the SDK's.
 func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *wire.Forwarded) (*wire.RawResult, error) {
 	hold := s.budget.Hold()
@@ -114,6 +117,9 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 	ctx = wire.WithHold(ctx, hold)
 	if p.Origin != "" {
 		ctx = context.WithValue(ctx, originKey{}, p.Origin)
+	}
+	if len(p.Params) > longParams {
+		defer s.budget.Used()
 	}
 	c := s.clientOf(session)
 	r, err := newRequest(c, p.Method, p.Params)
@@ -174,7 +180,10 @@ func (s *Server) answerTo(ctx context.Context, r *request) (json.RawMessage, err
 		return s.complete(ctx, r)
 	}
 	if len(s.opts.Upstreams) == 1 {
-		return s.pass(ctx, &s.opts.Upstreams[0], r, r.params)
+		// It may be about any tool, as tasks/result is.
+		up := s.opts.Upstreams[0]
+		up.Policy = up.hidesAll()
+		return s.pass(ctx, &up, r, r.params)
 	}
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
 		Message: fmt.Sprintf("method %q is not known, and several servers could be meant", clipped(r.method))}

@@ -21,7 +21,7 @@ func (s *Search) contexts(ctx context.Context, in Value, w *view, hits []search.
 		}
 		return search.Expand(w.text, hits, search.Lines, lines), nil
 	case w.isJSON:
-		return w.objects(hits, s.ContextType), nil
+		return w.objects(ctx, hits, s.ContextType)
 	case s.ContextType == "record":
 		records, err := textRecords(ctx, in, w)
 		if err != nil {
@@ -30,7 +30,7 @@ func (s *Search) contexts(ctx context.Context, in Value, w *view, hits []search.
 		if records == nil {
 			break
 		}
-		return around(records, hits), nil
+		return around(records, hits, w.lines), nil
 	}
 	return search.Expand(w.text, hits, unit, 0), nil
 }
@@ -42,20 +42,25 @@ func textRecords(ctx context.Context, in Value, w *view) ([]search.Span, error) 
 		if sep := rowSeparator(in, w.text); sep != 0 {
 			spans = rowSpans(w.text, sep)
 		} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
-			spans = entrySpans(w.text, starts, len(w.text))
+			spans = entrySpans(ctx, w.text, starts, len(w.text))
 		}
 		return spans, 16 * int64(cap(spans)), ctx.Err()
 	})
 }
 
-// around returns the records that hits touch. Records are in order.
-func around(records []search.Span, hits []search.Hit) []search.Span {
+// around returns the records that hits touch, and the line of a hit in none, such
+// as a blank one. Records are in order.
+func around(records []search.Span, hits []search.Hit, lines *search.LineTable) []search.Span {
 	var spans []search.Span
 	for _, h := range hits {
+		before := len(spans)
 		n := sort.Search(len(records), func(i int) bool { return records[i].End > h.Start })
 		for n < len(records) && records[n].Start < max(h.End, h.Start+1) {
 			spans = append(spans, records[n])
 			n++
+		}
+		if len(spans) == before {
+			spans = append(spans, lines.Span(h.Line))
 		}
 	}
 	return joined(spans)
@@ -77,7 +82,7 @@ func joined(spans []search.Span) []search.Span {
 // objects returns what stands for a unit of text around each hit in JSON: the
 // innermost object for a paragraph, the one around that for a section, the line
 // for a sentence.
-func (w *view) objects(hits []search.Hit, unit string) []search.Span {
+func (w *view) objects(ctx context.Context, hits []search.Hit, unit string) ([]search.Span, error) {
 	levels := map[string]int{"": 1, "paragraph": 1, "section": 2}[unit]
 	var records []int // for each hit, how deep its record is
 	if unit == "record" {
@@ -86,8 +91,15 @@ func (w *view) objects(hits []search.Hit, unit string) []search.Span {
 			records = append(records, recordDepth(path))
 		}
 	}
-	spans := make([]search.Span, len(hits))
+	spans := make([]search.Span, 0, len(hits))
+	first, last := 0, 0 // lines of the span before, which hits in it share
 	for i, h := range hits {
+		if h.Line > first && h.Line <= last && unit == "record" {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		from, to := h.Line, h.Line
 		if records != nil && records[i] > 0 {
 			from, to = w.atDepth(h.Line, records[i])
@@ -96,9 +108,10 @@ func (w *view) objects(hits []search.Hit, unit string) []search.Span {
 				from, to = w.object(from, to)
 			}
 		}
-		spans[i] = search.Span{Start: w.lines.Span(from).Start, End: w.lines.Span(to).End}
+		spans = append(spans, search.Span{Start: w.lines.Span(from).Start, End: w.lines.Span(to).End})
+		first, last = from, to
 	}
-	return joined(spans)
+	return joined(spans), nil
 }
 
 // recordDepth is how many steps of path lead to the outermost object that is in

@@ -51,6 +51,7 @@ type units struct {
 	plain []byte // text with strings decoded in place, until it is indexed
 	of    string // plural: what most of them are
 	head  string // a line that says how to read them, or ""
+	many  bool   // of JSON Lines
 	list  []unit
 	nodes []node // of JSON; the first is the root
 	lines *search.LineTable
@@ -84,7 +85,7 @@ func unitsOf(ctx context.Context, v Value) (*units, error) {
 		}
 	} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
 		u.of = "entries"
-		spans = entrySpans(w.text, starts, maxEntry)
+		spans = entrySpans(ctx, w.text, starts, maxEntry)
 	} else {
 		spans = search.Passages(w.text)
 	}
@@ -163,12 +164,14 @@ func rowEnd(text []byte, at int, sep byte) int {
 }
 
 // entrySpans are the entries of text; those over limit bytes are divided.
-func entrySpans(text []byte, starts func(line []byte) bool, limit int) []search.Span {
+// They end early with ctx.
+func entrySpans(ctx context.Context, text []byte, starts func(line []byte) bool, limit int) []search.Span {
 	var spans []search.Span
-	from := 0
+	tick := ticker{ctx: ctx}
+	from, some := 0, false // some: of the entry, a line is not blank
 	cut := func(to int) {
 		switch part := text[from:to]; {
-		case len(bytes.TrimSpace(part)) == 0:
+		case !some:
 			return // goes with the next
 		case len(part) <= limit:
 			spans = append(spans, search.Span{Start: from, End: to})
@@ -177,15 +180,18 @@ func entrySpans(text []byte, starts func(line []byte) bool, limit int) []search.
 				spans = append(spans, search.Span{Start: from + s.Start, End: from + s.End})
 			}
 		}
-		from = to
+		from, some = to, false
 	}
-	for at := 0; at < len(text); {
+	for at := 0; at < len(text) && tick.err() == nil; {
 		end := at + len(text[at:])
 		if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
 			end = at + i + 1
 		}
-		if starts(bytes.TrimRight(text[at:end], "\r\n")) {
-			cut(at)
+		if line := text[at:end]; len(bytes.TrimSpace(line)) > 0 {
+			if starts(bytes.TrimRight(line, "\r\n")) {
+				cut(at)
+			}
+			some = true
 		}
 		at = end
 	}
@@ -265,7 +271,15 @@ func (u *units) group(one unit) string {
 	if at := skipSpace(u.text, int(one.end)); at < len(u.text) && u.text[at] == ',' {
 		shut = ",…" + shut
 	}
-	return open + string(appendMinified(nil, u.text[one.start:one.end])) + shut
+	part := u.text[one.start:one.end]
+	if u.many && one.node == 0 { // JSON Lines have no commas between them
+		shut = "]"
+		if len(bytes.TrimSpace(u.text[one.end:])) > 0 {
+			shut = ",…]"
+		}
+		part = bytes.ReplaceAll(bytes.TrimSpace(part), []byte("\n"), []byte(","))
+	}
+	return open + string(appendMinified(nil, part)) + shut
 }
 
 // sizeBytes is the memory that u holds besides the document.

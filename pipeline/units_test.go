@@ -282,3 +282,26 @@ func TestRowEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestManyHitsInOneRecord: each hit once read the whole record anew, 23 seconds
+// here, and an entry that many blank lines follow was looked through at each.
+func TestManyHitsInOneRecord(t *testing.T) {
+	doc := `[{"a":[` + strings.Repeat("77,", 20_000) + `77]}]`
+	got := string(apply(t, &Search{Mode: "context", Pattern: "77", ContextType: "record", MaxResults: 10_000}, doc).Data)
+	if !strings.Contains(got, "10,000 shown") {
+		t.Errorf("got %.200s", got)
+	}
+	files := strings.Repeat("src/a/b.go\nsrc/a/c.go\n", 20) + strings.Repeat(" \n", 500_000)
+	u, err := unitsOf(t.Context(), Recognise([]byte(files), nil))
+	if err != nil || len(u.list) < 40 {
+		t.Errorf("%d units, %v", len(u.list), err)
+	}
+}
+
+func TestGroupsOfLines(t *testing.T) {
+	v := Value{Kind: JSONLines, Data: []byte("12\n34\n\"x\"\n")}
+	u, err := unitsOf(t.Context(), v)
+	if err != nil || len(u.list) != 1 || u.group(u.list[0]) != `[12,34,"x"]` {
+		t.Errorf("%d units, %v: %s", len(u.list), err, u.group(u.list[0]))
+	}
+}

@@ -17,7 +17,7 @@ func jsonUnits(ctx context.Context, v Value) (*units, error) {
 		tick:  ticker{ctx: ctx},
 		data:  v.Data,
 		plain: unescaped(v.Data),
-		units: &units{text: v.Data, of: "values", nodes: []node{{object: v.Kind == JSON && kindOf(v.Data) == '{'}}},
+		units: &units{text: v.Data, of: "values", many: v.Kind == JSONLines, nodes: []node{{object: v.Kind == JSON && kindOf(v.Data) == '{'}}},
 	}
 	divide := d.lines
 	if v.Kind == JSON {

@@ -181,6 +181,9 @@ func (h *Hold) give() {
 	h.lane, h.n = nil, 0
 }
 
+// Used says that a call without a result of megabytes needed as much memory.
+func (b *Budget) Used() { b.rest() }
+
 // rest starts the time after which the budget is idle, anew.
 func (b *Budget) rest() {
 	b.mu.Lock()

@@ -179,6 +179,7 @@ func (c *Conn) message(line []byte) error {
 	if m.Method == "" && c.deliver(m) {
 		return nil
 	}
+	forward := false
 	switch {
 	case m.Method == "":
 	case m.ID == nil:
@@ -191,13 +192,14 @@ func (c *Conn) message(line []byte) error {
 	case c.opts.Handle != nil && m.Method != "ping":
 		return c.handle(m)
 	case c.opts.Forward != nil && c.opts.Forward(m.Method):
-		params, err := Forward(m.Method, m.Params, "")
-		if err != nil {
-			return err
-		}
-		line = request(string(m.ID), ForwardMethod, params)
+		forward = true
 	}
-	msg, err := jsonrpc.DecodeMessage(line)
+	var msg jsonrpc.Message
+	if forward {
+		msg, err = forwarded(m)
+	} else {
+		msg, err = jsonrpc.DecodeMessage(line)
+	}
 	if err != nil {
 		return err
 	}

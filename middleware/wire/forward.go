@@ -33,7 +33,8 @@ func (f *Forwarded) UnmarshalJSON(b []byte) error {
 		case "origin":
 			return json.Unmarshal(value, &f.Origin)
 		case "params":
-			f.Params = append(json.RawMessage(nil), value...)
+			// Not copied: requests may be long, and nobody changes them.
+			f.Params = value
 		}
 		return nil
 	})
@@ -65,6 +66,23 @@ func Forward(method string, params json.RawMessage, origin string) (json.RawMess
 		})
 	}
 	return append(out, '}'), err
+}
+
+// forwarded is a request as the SDK gets it, without a copy of the whole line.
+func forwarded(m Message) (*jsonrpc.Request, error) {
+	var raw any
+	if err := json.Unmarshal(m.ID, &raw); err != nil {
+		return nil, err
+	}
+	id, err := jsonrpc.MakeID(raw)
+	if err != nil || raw == nil {
+		return nil, errors.New("the id is neither a string nor a number")
+	}
+	params, err := Forward(m.Method, m.Params, "")
+	if err != nil {
+		return nil, err
+	}
+	return &jsonrpc.Request{ID: id, Method: ForwardMethod, Params: params}, nil
 }
 
 // handle answers a request of the peer by opts.Handle, in a goroutine that ends
