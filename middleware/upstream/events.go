@@ -42,11 +42,14 @@ type eventReader struct {
 
 	id       string // of the event that is being read
 	size     int64  // bytes of it
-	begun    bool   // the first line has been read
+	begun    bool   // the first bytes have been read
 	skipLF   bool   // the last line ended with CR
 	midLine  bool   // the last line was left before its end
 	skipping bool   // the event is too long
 }
+
+// byteOrderMark may stand in front of a stream.
+const byteOrderMark = "\xef\xbb\xbf"
 
 func newEventReader(r io.Reader, max int64) *eventReader {
 	return &eventReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
@@ -119,6 +122,13 @@ func (e *eventReader) line() (line []byte, owned bool, err error) {
 		if _, err := e.r.Peek(1); err != nil {
 			return nil, false, err
 		}
+		if !e.begun {
+			e.begun = true
+			if head, _ := e.r.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
+				e.r.Discard(len(byteOrderMark))
+				continue
+			}
+		}
 		part, _ := e.r.Peek(e.r.Buffered())
 		if e.skipLF {
 			e.skipLF = false
@@ -155,10 +165,6 @@ func (e *eventReader) line() (line []byte, owned bool, err error) {
 			if err := e.large(); err != nil {
 				return nil, false, err
 			}
-		}
-		if !e.begun {
-			e.begun = true
-			part = bytes.TrimPrefix(part, []byte("\xef\xbb\xbf"))
 		}
 		if end >= 0 && n == len(part) {
 			return part, false, nil

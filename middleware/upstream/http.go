@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,21 +39,20 @@ type httpLink struct {
 	hooks    hooks
 	maxBytes int64 // of one message
 	asks     asks
-	headers  paramHeaders
+	headers  *paramHeaders
+	feeds    feeds
 	seq      atomic.Int64
 
 	// Set by the handshake.
 	session string // of the Mcp-Session-Id header; empty: none
 	version string // of the Mcp-Protocol-Version header; empty: none yet
 	init    *mcp.InitializeResult
-	meta    map[string]json.RawMessage // nil before 2026-07-28
+	meta    map[string]json.RawMessage // nil before newestVersion
 
-	life context.Context // ends with the session, its cause says why
-	die  context.CancelCauseFunc
-
-	mu     sync.Mutex     // guards the field below
-	closed bool           // nothing is added to wg any more
-	wg     sync.WaitGroup // the listener and what tells of calls that have ended
+	life   context.Context // ends with the session, its cause says why
+	die    context.CancelCauseFunc
+	closed atomic.Bool
+	tasks  tasks // listeners, and what tells of calls that have ended
 }
 
 // A notTakenError reports a call that the server has surely not begun: it may be
@@ -94,9 +92,7 @@ func (l *httpLink) Exit() string {
 func (l *httpLink) Close() {
 	alive := l.life.Err() == nil
 	l.die(errClosing)
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
+	l.closed.Store(true)
 	if alive && l.session != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 		if req, err := http.NewRequestWithContext(ctx, http.MethodDelete, l.url, nil); err == nil {
@@ -106,20 +102,14 @@ func (l *httpLink) Close() {
 		}
 		cancel()
 	}
-	l.wg.Wait()
+	l.tasks.end()
 	l.client.CloseIdleConnections()
 }
 
 // spawn runs f in a goroutine that Close waits for, or if that has been called
 // at once.
 func (l *httpLink) spawn(f func()) {
-	l.mu.Lock()
-	closed := l.closed
-	if !closed {
-		l.wg.Go(f)
-	}
-	l.mu.Unlock()
-	if closed {
+	if !l.tasks.Go(f) {
 		f()
 	}
 }
@@ -134,7 +124,7 @@ func (l *httpLink) Call(ctx context.Context, method string, params json.RawMessa
 	end()
 	switch {
 	case err == nil:
-		if method == "tools/list" && l.meta != nil {
+		if method == "tools/list" {
 			l.headers.learn(raw)
 		}
 	case ctx.Err() != nil:
@@ -145,10 +135,7 @@ func (l *httpLink) Call(ctx context.Context, method string, params json.RawMessa
 	case l.hooks.life.Err() != nil:
 		err = lost(errClosing)
 	}
-	l.mu.Lock()
-	closed := l.closed
-	l.mu.Unlock()
-	if closed {
+	if l.closed.Load() {
 		l.client.CloseIdleConnections()
 	}
 	return raw, err

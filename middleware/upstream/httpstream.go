@@ -140,7 +140,8 @@ func (in *inbound) message(data []byte, id string) (raw json.RawMessage, done bo
 		return nil, true, fmt.Errorf("%w: %w", wire.ErrBadAnswer, err)
 	case m.Method == "notifications/cancelled" && m.ID == nil:
 		in.link.asks.cancelled(m.Params)
-	case m.Method == "notifications/subscriptions/acknowledged":
+	case m.Method == acknowledged:
+		in.link.feeds.acked(m.Params)
 	case m.Method != "" && m.ID == nil:
 		in.link.hooks.notified(m.Method, m.Params)
 	case m.Method != "":

@@ -50,7 +50,7 @@ func FuzzInbound(f *testing.F) {
 			progress:    func(json.RawMessage) {},
 			listChanged: func() {},
 			notify:      func(string, json.RawMessage) {},
-		}}
+		}, headers: new(paramHeaders)}
 		l.asks = asks{
 			request: func(_ context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
 				if params == nil {

@@ -1,72 +1,89 @@
 package upstream
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/wire"
 )
 
-// listen reads what belongs to no call, as long as the session lives: by GET
-// from servers with sessions, by subscriptions/listen from those without.
-// Servers need not offer it.
-func (l *httpLink) listen() {
-	if l.meta != nil && !l.hasChanges() {
-		return
-	}
-	in := &inbound{link: l, ctx: l.life}
+// listen reads what belongs to no call until ctx ends, which l.life does with
+// it: by GET from servers with sessions, by subscriptions/listen with what is
+// wanted from those without. Servers need not offer it.
+func (l *httpLink) listen(ctx context.Context, wanted json.RawMessage) error {
+	in := &inbound{link: l, ctx: ctx}
 	defer in.wg.Wait()
 	lastID := ""
 	pause := firstPause
 	opened, missed := false, false
-	for l.life.Err() == nil {
+	for ctx.Err() == nil {
 		begun := time.Now()
-		resp, err := l.openListener(lastID)
+		resp, id, err := l.openListener(ctx, wanted, lastID)
 		asked := time.Duration(0)
 		switch {
 		case err != nil:
 			missed = true
 		case resp.StatusCode/100 == 2 && isStream(resp):
 			if missed {
-				// The server was away, and may offer something else since.
-				l.hooks.listChanged()
+				l.missed(wanted)
 			}
 			opened, missed = true, false
-			lastID, asked = in.listenTo(resp, lastID)
+			lastID, asked, err = in.listenTo(resp, id, lastID)
+			if err != nil {
+				resp.Body.Close()
+				return err
+			}
 		case resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests:
 			missed = true
 		default:
-			if opened {
-				_ = l.refused(resp, "") // finds out whether the server has forgotten the session
+			if opened || l.meta != nil {
+				err = l.refused(resp, "") // finds out whether the server has forgotten the session
 			}
 			l.hooks.logger.Debug("no stream for what belongs to no call", "status", resp.Status)
 			resp.Body.Close()
-			return
+			return err
 		}
 		if resp != nil {
 			resp.Body.Close()
 		}
 		if asked > 0 {
-			if sleep(l.life, max(asked, minPause)) != nil {
-				return
+			if err := sleep(ctx, max(asked, minPause)); err != nil {
+				return err
 			}
 			continue
 		}
 		if time.Since(begun) > steady {
 			pause = firstPause
 		}
-		if sleep(l.life, pause) != nil {
-			return
+		if err := sleep(ctx, pause); err != nil {
+			return err
 		}
 		pause = min(2*pause, maxRetry)
 	}
+	return ctx.Err()
+}
+
+// missed tells of what may have changed while the server was away.
+func (l *httpLink) missed(wanted json.RawMessage) {
+	uri := gjson.GetBytes(wanted, "resourceSubscriptions.0")
+	if !uri.Exists() {
+		l.hooks.listChanged()
+		return
+	}
+	l.hooks.notify("notifications/resources/updated", append(wire.AppendMember([]byte{'{'}, "uri", json.RawMessage(uri.Raw)), '}'))
 }
 
 // listenTo reads a stream to its end. It returns the id of the last event and
-// the pause that the server asks for.
-func (in *inbound) listenTo(resp *http.Response, lastID string) (string, time.Duration) {
+// the pause that the server asks for, or the error that it answers the request
+// of this id with.
+func (in *inbound) listenTo(resp *http.Response, id, lastID string) (string, time.Duration, error) {
 	events := in.events(resp, lastID)
 	for {
 		ev, err := events.next()
@@ -74,10 +91,14 @@ func (in *inbound) listenTo(resp *http.Response, lastID string) (string, time.Du
 		switch {
 		case errors.As(err, &long):
 		case err != nil:
-			return events.lastID, events.retry
+			return events.lastID, events.retry, nil
 		case ev.name != "" && ev.name != "message":
 		default:
-			_, _, err = in.data(ev.data, "")
+			_, _, err = in.data(ev.data, id)
+		}
+		var refused *jsonrpc.Error
+		if errors.As(err, &refused) {
+			return "", 0, refused
 		}
 		if err != nil {
 			in.link.hooks.logger.Warn("an event is no message", "error", err)
@@ -85,39 +106,20 @@ func (in *inbound) listenTo(resp *http.Response, lastID string) (string, time.Du
 	}
 }
 
-// hasChanges reports whether the server says that it tells of changes.
-func (l *httpLink) hasChanges() bool {
-	c := l.init.Capabilities
-	return c != nil && (c.Tools != nil && c.Tools.ListChanged || c.Prompts != nil && c.Prompts.ListChanged || c.Resources != nil && c.Resources.ListChanged)
-}
-
-func (l *httpLink) openListener(lastID string) (*http.Response, error) {
+// openListener begins to listen; lastID is the event to go on behind. The id is
+// that of the request, or empty.
+func (l *httpLink) openListener(ctx context.Context, wanted json.RawMessage, lastID string) (resp *http.Response, id string, err error) {
 	if l.meta == nil {
-		return l.get(l.life, lastID)
+		resp, err = l.get(ctx, lastID)
+		return resp, "", err
 	}
-	const method = "subscriptions/listen"
-	params, err := withMeta(json.RawMessage(`{"notifications":`+l.wanted()+`}`), l.meta, "")
+	params, err := listenParams(wanted, l.meta)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return l.post(l.life, message(`"rlm-listen"`, method, params), method, params)
-}
-
-// wanted are the notifications that the server declares, for
-// subscriptions/listen.
-func (l *httpLink) wanted() string {
-	c := l.init.Capabilities
-	out := []byte{'{'}
-	if c.Tools != nil && c.Tools.ListChanged {
-		out = wire.AppendMember(out, "toolsListChanged", []byte("true"))
-	}
-	if c.Prompts != nil && c.Prompts.ListChanged {
-		out = wire.AppendMember(out, "promptsListChanged", []byte("true"))
-	}
-	if c.Resources != nil && c.Resources.ListChanged {
-		out = wire.AppendMember(out, "resourcesListChanged", []byte("true"))
-	}
-	return string(append(out, '}'))
+	id = strconv.Quote("rlm-listen-" + strconv.FormatInt(l.seq.Add(1), 10))
+	resp, err = l.post(ctx, message(id, listenMethod, params), listenMethod, params)
+	return resp, id, err
 }
 
 var _ link = (*httpLink)(nil)

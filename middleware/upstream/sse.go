@@ -142,6 +142,12 @@ func (h sseHandle) Init() *mcp.InitializeResult      { return h.session.Initiali
 func (h sseHandle) Done() <-chan struct{}            { return h.life.Done() }
 func (h sseHandle) Exit() string                     { return "" }
 
+// Newer implements link: the transport is older than any newer revision.
+func (h sseHandle) Newer(context.Context) (link, bool, error) { return nil, false, errNotNewer }
+
+// Watch implements link.
+func (h sseHandle) Watch(context.Context, string, bool) error { return errNotNewer }
+
 func (h sseHandle) Close() {
 	h.session.Close()
 	<-h.ended

@@ -137,6 +137,13 @@ type Request struct {
 	// what is between two neighbours: the progress token and what a stateless
 	// revision repeats with each request.
 	Params json.RawMessage
+	// Newest says that the client speaks newestVersion and understands its results.
+	Newest bool
+	// Can is what the client can be asked, Level the least of the log messages that
+	// it wants, for a server that wants to read it in each request and a client
+	// that does not write it there. Nil is nothing, and empty none.
+	Can   *mcp.ClientCapabilities
+	Level string
 	// Progress receives the params of the request's progress notifications, one
 	// after the other, all before Call returns. Nil asks for none.
 	Progress func(params json.RawMessage)
@@ -158,11 +165,18 @@ func (u *Upstream) Call(ctx context.Context, r Request) (json.RawMessage, error)
 		defer done()
 	}
 	for again := true; ; again = false {
-		l, err := u.ready(ctx)
+		l, err := u.ready(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		params, err := withMeta(r.Params, l.Meta(), token)
+		if l.Meta() != nil && older[r.Method] {
+			return u.instead(ctx, l, r)
+		}
+		meta, err := r.meta(l.Meta())
+		if err != nil {
+			return nil, err
+		}
+		params, err := withMeta(r.Params, meta, token)
 		if err != nil {
 			return nil, err
 		}
@@ -177,9 +191,9 @@ func (u *Upstream) Call(ctx context.Context, r Request) (json.RawMessage, error)
 // Notify sends a notification. A server that is not connected now misses it.
 func (u *Upstream) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	u.mu.Lock()
-	l, state := u.link, u.state
+	l, state := u.live, u.state
 	u.mu.Unlock()
-	if state != Ready {
+	if state != Ready || l.Meta() != nil && method == "notifications/roots/list_changed" {
 		return nil
 	}
 	return l.Notify(ctx, method, params)
@@ -211,7 +225,7 @@ func withMeta(params json.RawMessage, hop map[string]json.RawMessage, token stri
 		}
 		return wire.Members(value, func(key string, value json.RawMessage) error {
 			// What the client said of itself goes on to a server that asks for it.
-			if perHop[key] && (hop[key] == nil || key == mcp.MetaKeyProtocolVersion) {
+			if perHop[key] && (hop == nil || key == "progressToken" || key == mcp.MetaKeyProtocolVersion) {
 				return nil
 			}
 			has[key] = true

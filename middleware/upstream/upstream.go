@@ -41,6 +41,9 @@ type Options struct {
 	// It is called before each attempt to connect and may wait until a client has
 	// come. Nil declares nothing.
 	Capabilities func(ctx context.Context) *mcp.ClientCapabilities
+	// Newest reports whether the client speaks newestVersion: then the server is
+	// spoken to in it first. It is called after Capabilities. Nil means no.
+	Newest func() bool
 	// Request answers what the server asks of its client. What it asks on behalf
 	// of a call comes with the ctx of that call, as far as the transport tells
 	// them apart. Nil refuses.
@@ -89,7 +92,9 @@ type Upstream struct {
 	state    State
 	err      error                 // why state is Failed
 	changed  chan struct{}         // closed and replaced at each change of state
-	link     link                  // nil unless Ready
+	live     *live                 // nil unless Ready
+	newest   bool                  // the server is to be spoken to in newestVersion
+	old      bool                  // it does not know newestVersion
 	info     *mcp.InitializeResult // what the server last said of itself; nil: nothing yet
 	tools    []Tool                // last good list
 	prompts  []Tool                // likewise
@@ -206,9 +211,9 @@ func (u *Upstream) Settled(ctx context.Context) {
 	}
 }
 
-func (u *Upstream) set(state State, l link, err error) {
+func (u *Upstream) set(state State, l *live, err error) {
 	u.mu.Lock()
-	u.state, u.link, u.err = state, l, err
+	u.state, u.live, u.err = state, l, err
 	close(u.changed)
 	u.changed = make(chan struct{})
 	u.mu.Unlock()
@@ -223,7 +228,9 @@ func (u *Upstream) supervise(ctx context.Context) {
 		l, err := u.connect(ctx)
 		if err == nil {
 			begun := time.Now()
-			err = u.serve(ctx, l)
+			for l != nil {
+				l, err = u.serve(ctx, l)
+			}
 			if time.Since(begun) > maxBackoff {
 				backoff = u.opts.MinBackoff
 			}
@@ -269,9 +276,16 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 			h.capabilities = can
 		}
 	}
+	u.mu.Lock()
+	h.newest = !u.old && (u.newest || u.opts.Newest != nil && u.opts.Newest())
+	u.mu.Unlock()
 	l, err := u.opts.Dial(ctx, h)
 	if err == nil {
 		if err = u.relist(ctx, l); err == nil {
+			u.mu.Lock()
+			u.newest = l.Meta() != nil
+			u.old = u.old || h.newest && !u.newest
+			u.mu.Unlock()
 			return l, nil
 		}
 		l.Close()
@@ -289,27 +303,40 @@ const (
 	listPause  = time.Second
 )
 
-// serve keeps l until it ends or ctx does, and says why it ended.
-func (u *Upstream) serve(ctx context.Context, l link) error {
-	u.set(Ready, l, nil)
+// serve keeps l until it ends or ctx does, and says why it ended; or until it is
+// replaced by another, which it returns.
+func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
+	live := &live{link: l, wish: make(chan struct{}, 1)}
+	u.set(Ready, live, nil)
 	u.logger.Info("connected", "tools", len(u.Tools()), "protocol", l.Init().ProtocolVersion)
 	u.notify()
+	found := make(chan newer, 1)
+	trying, cancel := context.WithCancel(ctx)
+	var tries sync.WaitGroup
+	defer func() {
+		cancel()
+		tries.Wait()
+		select {
+		case n := <-found: // too late
+			n.close()
+		default:
+		}
+		u.retire(live)
+	}()
 	var settled <-chan time.Time // nil: the lists are as we read them
 	var read time.Time           // when they were read again
 	for {
 		select {
 		case <-ctx.Done():
 			u.set(Closed, nil, errors.New("the proxy is closing"))
-			l.Close()
-			return ctx.Err()
+			return nil, ctx.Err()
 		case <-l.Done():
 			err := errors.New("it closed the connection")
 			if how := l.Exit(); how != "" {
 				err = errors.New(how)
 			}
 			u.set(Connecting, nil, err)
-			l.Close()
-			return err
+			return nil, err
 		case <-u.stale:
 			if settled == nil {
 				settled = time.After(max(settleTime, listPause-time.Since(read)))
@@ -318,6 +345,12 @@ func (u *Upstream) serve(ctx context.Context, l link) error {
 			settled = nil
 			u.refresh(ctx, l)
 			read = time.Now()
+		case <-live.wish:
+			tries.Go(func() { found <- u.tryNewer(trying, live) })
+		case n := <-found:
+			if next := u.take(live, n); next != nil {
+				return next, nil
+			}
 		}
 	}
 }
@@ -334,25 +367,42 @@ func (u *Upstream) refresh(ctx context.Context, l link) {
 	u.notify()
 }
 
-// relist reads what the server offers. Lists that it does not declare are not
-// asked for, but that of tools, which some forget to declare.
+// relist reads what the server offers, and offers that.
 func (u *Upstream) relist(ctx context.Context, l link) error {
-	tools, err := u.listTools(ctx, l)
+	all, err := u.readLists(ctx, l)
 	if err != nil {
 		return err
 	}
-	var prompts []Tool
-	info := l.Init()
-	if info.Capabilities != nil && info.Capabilities.Prompts != nil {
-		if prompts, err = u.listPrompts(ctx, l); err != nil {
-			u.logger.Warn("prompts not read, the last ones stay", "error", err)
-			prompts = u.Prompts()
-		}
-	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.info, u.tools, u.prompts = info, tools, prompts
+	u.publish(all)
 	return nil
+}
+
+// lists are what a server offers.
+type lists struct {
+	info           *mcp.InitializeResult
+	tools, prompts []Tool
+}
+
+// publish offers what lists holds. u.mu must be held.
+func (u *Upstream) publish(l lists) { u.info, u.tools, u.prompts = l.info, l.tools, l.prompts }
+
+// readLists asks the server what it offers, but not for lists that it does not
+// declare; only tools some forget to declare.
+func (u *Upstream) readLists(ctx context.Context, l link) (lists, error) {
+	all := lists{info: l.Init()}
+	var err error
+	if all.tools, err = u.listTools(ctx, l); err != nil {
+		return lists{}, err
+	}
+	if c := all.info.Capabilities; c != nil && c.Prompts != nil {
+		if all.prompts, err = u.listPrompts(ctx, l); err != nil {
+			u.logger.Warn("prompts not read, the last ones stay", "error", err)
+			all.prompts = u.Prompts()
+		}
+	}
+	return all, nil
 }
 
 func (u *Upstream) notify() {
@@ -390,26 +440,31 @@ func (u *Upstream) call(ctx context.Context, l link, method string, params json.
 	return result, err
 }
 
-// ready returns the live link, waiting for one that is being made.
-func (u *Upstream) ready(ctx context.Context) (link, error) {
+// ready returns the live link, waiting for one that is being made: for a request
+// of newestVersion the one that speaks it, if there is any.
+func (u *Upstream) ready(ctx context.Context, r Request) (link, error) {
 	for {
 		u.mu.Lock()
-		state, l, err, changed := u.state, u.link, u.err, u.changed
-		u.mu.Unlock()
-		switch state {
-		case Ready:
-			select {
-			case <-l.Done(): // lost, and about to be replaced
-			default:
+		state, live, err, changed := u.state, u.live, u.err, u.changed
+		if state == Ready && live.alive() {
+			l, wait := u.choose(live, r)
+			u.mu.Unlock()
+			if l != nil {
 				return l, nil
 			}
-		case Failed:
-			return nil, &UnavailableError{Server: u.opts.Name, Err: err}
-		case Closed:
+			select {
+			case <-wait:
+				continue
+			case <-ctx.Done():
+				return nil, &UnavailableError{Server: u.opts.Name, Err: fmt.Errorf("still asking for its newest revision: %w", context.Cause(ctx))}
+			}
+		}
+		u.mu.Unlock()
+		if state == Failed || state == Closed {
 			return nil, &UnavailableError{Server: u.opts.Name, Err: err}
 		}
 		select {
-		case <-changed:
+		case <-changed: // a lost link is about to be replaced
 		case <-ctx.Done():
 			return nil, &UnavailableError{Server: u.opts.Name, Err: fmt.Errorf("still connecting: %w", context.Cause(ctx))}
 		}

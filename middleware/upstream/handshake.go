@@ -1,0 +1,162 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/middleware/wire"
+)
+
+const (
+	// legacyVersion begins with a handshake. Servers of every age answer that.
+	legacyVersion = "2025-11-25"
+	// newestVersion has no handshake and no sessions: each request says what the
+	// handshake would have said.
+	newestVersion = "2026-07-28"
+)
+
+// probeWait is how long a server may take to answer the first message of the
+// newest revision, the start of its process counted. Some older servers never
+// answer what they do not know, and some end.
+const probeWait = 10 * time.Second
+
+// A peer is what a handshake speaks to.
+type peer interface {
+	Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	Notify(ctx context.Context, method string, params json.RawMessage) error
+}
+
+// initialize shakes hands in legacyVersion, or an older one that the server
+// prefers.
+func initialize(ctx context.Context, p peer, h hooks) (*mcp.InitializeResult, error) {
+	can, err := declared(h.capabilities)
+	if err != nil {
+		return nil, err
+	}
+	params, err := json.Marshal(map[string]any{"protocolVersion": legacyVersion, "clientInfo": h.impl, "capabilities": can})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := p.Call(ctx, "initialize", params)
+	if err != nil {
+		return nil, err
+	}
+	var init *mcp.InitializeResult
+	if err := json.Unmarshal(raw, &init); err != nil || init == nil {
+		return nil, fmt.Errorf("%w: of initialize: %w", wire.ErrBadAnswer, err)
+	}
+	if v := init.ProtocolVersion; v >= newestVersion || !slices.Contains(mcp.SupportedProtocolVersions(), v) {
+		return nil, fmt.Errorf("the server answered initialize with revision %q", v)
+	}
+	return init, nil
+}
+
+// declared is what a client can do as JSON. The SDK's own encoding always
+// declares roots, for which it has no pointer.
+func declared(can *mcp.ClientCapabilities) (json.RawMessage, error) {
+	if can == nil {
+		return json.RawMessage("{}"), nil
+	}
+	var roots any
+	//lint:ignore SA1019 servers of the older revisions still ask for them
+	if can.RootsV2 != nil {
+		roots = can.RootsV2
+	}
+	return json.Marshal(struct {
+		*mcp.ClientCapabilities
+		Roots any `json:"roots,omitempty"`
+	}{can, roots})
+}
+
+// discover asks the server what it is, in newestVersion, of which meta is what
+// every request says.
+func discover(ctx context.Context, p peer, meta map[string]json.RawMessage) (*mcp.InitializeResult, error) {
+	params, err := withMeta(nil, meta, "")
+	if err != nil {
+		return nil, err
+	}
+	raw, err := p.Call(ctx, "server/discover", params)
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		SupportedVersions []string
+		Capabilities      *mcp.ServerCapabilities
+		Instructions      string
+		Meta              map[string]json.RawMessage `json:"_meta"`
+	}
+	if err := json.Unmarshal(raw, &found); err != nil {
+		return nil, fmt.Errorf("%w: of server/discover: %w", wire.ErrBadAnswer, err)
+	}
+	if !slices.Contains(found.SupportedVersions, newestVersion) {
+		return nil, fmt.Errorf("the server speaks none of our revisions, but %q", found.SupportedVersions)
+	}
+	init := &mcp.InitializeResult{ProtocolVersion: newestVersion, Capabilities: found.Capabilities, Instructions: found.Instructions}
+	if info := found.Meta[mcp.MetaKeyServerInfo]; info != nil {
+		_ = json.Unmarshal(info, &init.ServerInfo) // who it is does not matter to us
+	}
+	return init, nil
+}
+
+// newestMeta is what newestVersion wants to read in each request. What a client
+// says of itself stands instead.
+func newestMeta(h hooks) (map[string]json.RawMessage, error) {
+	info, err := json.Marshal(h.impl)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]json.RawMessage{
+		mcp.MetaKeyProtocolVersion:    json.RawMessage(`"` + newestVersion + `"`),
+		mcp.MetaKeyClientInfo:         info,
+		mcp.MetaKeyClientCapabilities: json.RawMessage("{}"),
+	}, nil
+}
+
+// refusedHandshake reports whether the server is there and does not want
+// initialize.
+func refusedHandshake(err error) bool {
+	var rpc *jsonrpc.Error
+	var status *statusError
+	switch {
+	case errors.As(err, &rpc):
+		return true
+	case errors.As(err, &status):
+		return status.code/100 == 4 && !slices.Contains([]int{
+			http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusTooManyRequests,
+		}, status.code)
+	}
+	return false
+}
+
+// negotiate shakes hands in the revision that h asks for, or else in the other
+// one. Each try is a link of its own, since servers decide by the first message
+// which revision a connection is of.
+func negotiate(ctx context.Context, h hooks, try func(ctx context.Context, newest bool) (link, error)) (link, error) {
+	if h.newest {
+		probe, cancel := context.WithTimeoutCause(ctx, probeWait, fmt.Errorf("no answer within %v", probeWait))
+		l, err := try(probe, true)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return l, err
+		}
+		h.logger.Debug("not in the newest revision", "error", err)
+		return try(ctx, false)
+	}
+	l, err := try(ctx, false)
+	if refusedHandshake(err) {
+		newer, failed := try(ctx, true)
+		if failed == nil {
+			return newer, nil
+		}
+		h.logger.Debug("server/discover", "error", failed)
+	}
+	return l, err
+}
