@@ -159,7 +159,10 @@ func (s *Server) run(ctx context.Context, up *Upstream, c *client, method string
 	defer timer.stop()
 	ctx, done := s.begin(ctx, up, c, timer, h)
 	defer done()
-	req := upstream.Request{Method: method, Params: params}
+	req := upstream.Request{Method: method, Params: params, Newest: now().stateless}
+	if !req.Newest {
+		req.Can, req.Level = s.says(c)
+	}
 	if now().token != nil {
 		req.Progress = func(params json.RawMessage) {
 			timer.again()
@@ -169,7 +172,13 @@ func (s *Server) run(ctx context.Context, up *Upstream, c *client, method string
 			}
 		}
 	}
-	raw, err := up.Conn.Call(ctx, req)
+	var raw json.RawMessage
+	var err error
+	if req.Newest {
+		raw, err = up.Conn.Call(ctx, req)
+	} else {
+		raw, err = s.rounds(ctx, up, req)
+	}
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -97,6 +97,7 @@ type Server struct {
 	clients    map[*mcp.ServerSession]*client
 	serial     int
 	can        *mcp.ClientCapabilities // the first client's
+	newest     bool                    // it is of the newest revision
 	running    map[*running]struct{}
 	begunCalls int                      // how many there ever were
 	watched    map[watched]int          // subscriptions by resource: how many clients
@@ -145,9 +146,11 @@ func New(opts Options) (*Server, error) {
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
 		Instructions: Instructions,
+		// What clients may listen to; what they are told of is in Server.capabilities.
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
-			Resources: &mcp.ResourceCapabilities{},
+			Prompts:   &mcp.PromptCapabilities{ListChanged: true},
+			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
 		},
 		SubscribeHandler:   s.subscribe,
 		UnsubscribeHandler: s.unsubscribe,

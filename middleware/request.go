@@ -127,6 +127,7 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 		return nil, err
 	}
 	if r.stateless {
+		s.firstCame(nil, true)
 		s.mu.Lock()
 		c.level = cmp.Or(r.level, noLevel)
 		s.mu.Unlock()

@@ -22,15 +22,15 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch r := req.(type) {
 		case *mcp.ServerRequest[*mcp.InitializeParams]:
-			s.firstCame(r.Params.Capabilities)
+			s.firstCame(r.Params.Capabilities, false)
 			s.awaitAny(ctx)
 		case *mcp.ServerRequest[*mcp.DiscoverParams]:
-			s.firstCame(nil)
+			s.firstCame(nil, true)
 			s.awaitAny(ctx)
 		case *mcp.ServerRequest[*mcp.SetLoggingLevelParams]:
 			s.setLevel(ctx, r)
-		case *mcp.ServerRequest[*mcp.SubscribeParams]:
-			s.firstCame(nil)
+		case *mcp.ServerRequest[*mcp.SubscriptionsListenParams]:
+			s.firstCame(nil, true)
 		}
 		result, err := next(ctx, method, req)
 		switch r := result.(type) {
@@ -45,15 +45,15 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// firstCame takes note of what the first client can do. Clients of stateless
-// revisions are asked nothing.
-func (s *Server) firstCame(can *mcp.ClientCapabilities) {
+// firstCame takes note of what the first client can do. Clients of the newest
+// revision say it with each request.
+func (s *Server) firstCame(can *mcp.ClientCapabilities, newest bool) {
 	s.cameOnce.Do(func() {
 		if can == nil {
 			can = &mcp.ClientCapabilities{}
 		}
 		s.mu.Lock()
-		s.can = can
+		s.can, s.newest = can, newest
 		s.mu.Unlock()
 		close(s.came)
 	})
@@ -77,6 +77,14 @@ func (s *Server) ClientCapabilities(ctx context.Context) *mcp.ClientCapabilities
 	case <-ctx.Done():
 	}
 	return &mcp.ClientCapabilities{}
+}
+
+// ClientIsNewest reports whether the first client has come and speaks the newest
+// revision.
+func (s *Server) ClientIsNewest() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest
 }
 
 // awaitAny gives servers a moment to say what they offer.

@@ -157,6 +157,10 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 				}
 				return &mcp.ClientCapabilities{}
 			},
+			Newest: func() bool {
+				s := proxy()
+				return s != nil && who == oneClient && s.ClientIsNewest()
+			},
 			Request: func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 				if s := proxy(); s != nil {
 					return s.Ask(ctx, sc.Name, method, params)

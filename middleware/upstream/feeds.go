@@ -13,7 +13,7 @@ import (
 	"rlmproxy/middleware/wire"
 )
 
-// In newestVersion a subscription is a request, subscriptions/listen, that says
+// In NewestVersion a subscription is a request, subscriptions/listen, that says
 // what is wanted and is answered when it ends.
 const (
 	listenMethod = "subscriptions/listen"

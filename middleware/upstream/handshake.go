@@ -18,9 +18,9 @@ import (
 const (
 	// legacyVersion begins with a handshake. Servers of every age answer that.
 	legacyVersion = "2025-11-25"
-	// newestVersion has no handshake and no sessions: each request says what the
+	// NewestVersion is the one that has no handshake and no sessions: each request says what the
 	// handshake would have said.
-	newestVersion = "2026-07-28"
+	NewestVersion = "2026-07-28"
 )
 
 // probeWait is how long a server may take to answer the first message of the
@@ -53,7 +53,7 @@ func initialize(ctx context.Context, p peer, h hooks) (*mcp.InitializeResult, er
 	if err := json.Unmarshal(raw, &init); err != nil || init == nil {
 		return nil, fmt.Errorf("%w: of initialize: %w", wire.ErrBadAnswer, err)
 	}
-	if v := init.ProtocolVersion; v >= newestVersion || !slices.Contains(mcp.SupportedProtocolVersions(), v) {
+	if v := init.ProtocolVersion; v >= NewestVersion || !slices.Contains(mcp.SupportedProtocolVersions(), v) {
 		return nil, fmt.Errorf("the server answered initialize with revision %q", v)
 	}
 	return init, nil
@@ -67,8 +67,8 @@ func declared(can *mcp.ClientCapabilities) (json.RawMessage, error) {
 	}
 	var roots any
 	//lint:ignore SA1019 servers of the older revisions still ask for them
-	if can.RootsV2 != nil {
-		roots = can.RootsV2
+	if r := can.RootsV2; r != nil {
+		roots = r
 	}
 	return json.Marshal(struct {
 		*mcp.ClientCapabilities
@@ -76,7 +76,7 @@ func declared(can *mcp.ClientCapabilities) (json.RawMessage, error) {
 	}{can, roots})
 }
 
-// discover asks the server what it is, in newestVersion, of which meta is what
+// discover asks the server what it is, in NewestVersion, of which meta is what
 // every request says.
 func discover(ctx context.Context, p peer, meta map[string]json.RawMessage) (*mcp.InitializeResult, error) {
 	params, err := withMeta(nil, meta, "")
@@ -96,17 +96,17 @@ func discover(ctx context.Context, p peer, meta map[string]json.RawMessage) (*mc
 	if err := json.Unmarshal(raw, &found); err != nil {
 		return nil, fmt.Errorf("%w: of server/discover: %w", wire.ErrBadAnswer, err)
 	}
-	if !slices.Contains(found.SupportedVersions, newestVersion) {
+	if !slices.Contains(found.SupportedVersions, NewestVersion) {
 		return nil, fmt.Errorf("the server speaks none of our revisions, but %q", found.SupportedVersions)
 	}
-	init := &mcp.InitializeResult{ProtocolVersion: newestVersion, Capabilities: found.Capabilities, Instructions: found.Instructions}
+	init := &mcp.InitializeResult{ProtocolVersion: NewestVersion, Capabilities: found.Capabilities, Instructions: found.Instructions}
 	if info := found.Meta[mcp.MetaKeyServerInfo]; info != nil {
 		_ = json.Unmarshal(info, &init.ServerInfo) // who it is does not matter to us
 	}
 	return init, nil
 }
 
-// newestMeta is what newestVersion wants to read in each request. What a client
+// newestMeta is what NewestVersion wants to read in each request. What a client
 // says of itself stands instead.
 func newestMeta(h hooks) (map[string]json.RawMessage, error) {
 	info, err := json.Marshal(h.impl)
@@ -114,7 +114,7 @@ func newestMeta(h hooks) (map[string]json.RawMessage, error) {
 		return nil, err
 	}
 	return map[string]json.RawMessage{
-		mcp.MetaKeyProtocolVersion:    json.RawMessage(`"` + newestVersion + `"`),
+		mcp.MetaKeyProtocolVersion:    json.RawMessage(`"` + NewestVersion + `"`),
 		mcp.MetaKeyClientInfo:         info,
 		mcp.MetaKeyClientCapabilities: json.RawMessage("{}"),
 	}, nil

@@ -47,7 +47,7 @@ type httpLink struct {
 	session string // of the Mcp-Session-Id header; empty: none
 	version string // of the Mcp-Protocol-Version header; empty: none yet
 	init    *mcp.InitializeResult
-	meta    map[string]json.RawMessage // nil before newestVersion
+	meta    map[string]json.RawMessage // nil before NewestVersion
 
 	life   context.Context // ends with the session, its cause says why
 	die    context.CancelCauseFunc

@@ -14,11 +14,16 @@ func dialHTTP(ctx context.Context, h hooks, url string, client *http.Client) (li
 		if err != nil {
 			return nil, err
 		}
-		if wanted := changesOf(l.init); !newest || wanted != nil {
-			l.spawn(func() { _ = l.listen(l.life, wanted) })
-		}
+		l.listenToChanges()
 		return l, nil
 	})
+}
+
+// listenToChanges begins to listen to what belongs to no call.
+func (l *httpLink) listenToChanges() {
+	if wanted := changesOf(l.init); l.meta == nil || wanted != nil {
+		l.spawn(func() { _ = l.listen(l.life, wanted) })
+	}
 }
 
 // openHTTP shakes hands. Headers is shared by the sessions with one server.
@@ -31,7 +36,7 @@ func openHTTP(ctx context.Context, h hooks, url string, client *http.Client, hea
 	l.life, l.die = context.WithCancelCause(context.Background())
 	var err error
 	if newest {
-		l.version = newestVersion
+		l.version = NewestVersion
 		if l.meta, err = newestMeta(h); err == nil {
 			l.init, err = discover(ctx, l, l.meta)
 		}
@@ -46,7 +51,7 @@ func openHTTP(ctx context.Context, h hooks, url string, client *http.Client, hea
 	return l, nil
 }
 
-// Newer implements link. Each request of newestVersion stands alone, so the
+// Newer implements link. Each request of NewestVersion stands alone, so the
 // session goes on beside.
 func (l *httpLink) Newer(ctx context.Context) (link, bool, error) {
 	if l.meta != nil {
@@ -55,6 +60,9 @@ func (l *httpLink) Newer(ctx context.Context) (link, bool, error) {
 	newer, err := openHTTP(ctx, l.hooks, l.url, l.client, l.headers, true)
 	if err != nil {
 		return nil, true, err
+	}
+	if l.session == "" { // an older request has nowhere to hear of changes
+		newer.listenToChanges()
 	}
 	return newer, true, nil
 }

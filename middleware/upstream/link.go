@@ -16,13 +16,13 @@ type link interface {
 	// Notify sends a notification.
 	Notify(ctx context.Context, method string, params json.RawMessage) error
 	// Meta holds the members that every request's _meta must have. It is nil
-	// before newestVersion.
+	// before NewestVersion.
 	Meta() map[string]json.RawMessage
-	// Newer opens a session with the same server in newestVersion. Sessions that
+	// Newer opens a session with the same server in NewestVersion. Sessions that
 	// can be used side by side are beside; else the newer one is another process,
 	// with a state of its own.
 	Newer(ctx context.Context) (l link, beside bool, err error)
-	// Watch subscribes to a resource in newestVersion, or ends that.
+	// Watch subscribes to a resource in NewestVersion, or ends that.
 	Watch(ctx context.Context, uri string, on bool) error
 	// Init is what the server said of itself.
 	Init() *mcp.InitializeResult
@@ -45,7 +45,7 @@ type hooks struct {
 	logger       *slog.Logger
 	impl         *mcp.Implementation
 	maxLineBytes int64
-	newest       bool                         // newestVersion is tried first
+	newest       bool                         // NewestVersion is tried first
 	capabilities *mcp.ClientCapabilities      // what is declared to the server
 	listChanged  func()                       // the server's tools or prompts changed
 	progress     func(params json.RawMessage) // notifications/progress

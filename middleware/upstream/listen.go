@@ -44,7 +44,7 @@ func (l *httpLink) listen(ctx context.Context, wanted json.RawMessage) error {
 			missed = true
 		default:
 			if opened || l.meta != nil {
-				err = l.refused(resp, "") // finds out whether the server has forgotten the session
+				err = l.refused(resp, id) // finds out whether the server has forgotten the session
 			}
 			l.hooks.logger.Debug("no stream for what belongs to no call", "status", resp.Status)
 			resp.Body.Close()

@@ -11,7 +11,7 @@ import (
 )
 
 // A server is asked for the revision that its client speaks, since what one
-// revision has the other may lack: clients of newestVersion are answered with
+// revision has the other may lack: clients of NewestVersion are answered with
 // what they are to be asked, those before are asked. Over HTTP both can be used
 // side by side. On a stream the first message decides (as the SDKs for Python
 // and TypeScript do it, too), so another process takes the place of the first, if
@@ -149,11 +149,11 @@ func (u *Upstream) take(l *live, n newer) (next link) {
 	return next
 }
 
-// older are requests that newestVersion has no more.
+// older are requests that NewestVersion has no more.
 var older = map[string]bool{"resources/subscribe": true, "resources/unsubscribe": true, "logging/setLevel": true, "ping": true}
 
 // instead does what a request of an older revision wants from a server of
-// newestVersion.
+// NewestVersion.
 func (u *Upstream) instead(ctx context.Context, l link, r Request) (json.RawMessage, error) {
 	if on := r.Method == "resources/subscribe"; on || r.Method == "resources/unsubscribe" {
 		if err := l.Watch(ctx, gjson.GetBytes(r.Params, "uri").String(), on); err != nil {

@@ -19,7 +19,7 @@ type streamLink struct {
 	hooks hooks
 	open  opener
 	init  *mcp.InitializeResult
-	meta  map[string]json.RawMessage // nil before newestVersion
+	meta  map[string]json.RawMessage // nil before NewestVersion
 	feeds feeds
 	proc  *process // nil for a server inside our own process
 	end   func()   // ends the far side

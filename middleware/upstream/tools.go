@@ -137,7 +137,7 @@ type Request struct {
 	// what is between two neighbours: the progress token and what a stateless
 	// revision repeats with each request.
 	Params json.RawMessage
-	// Newest says that the client speaks newestVersion and understands its results.
+	// Newest says that the client speaks NewestVersion and understands its results.
 	Newest bool
 	// Can is what the client can be asked, Level the least of the log messages that
 	// it wants, for a server that wants to read it in each request and a client

@@ -41,7 +41,7 @@ type Options struct {
 	// It is called before each attempt to connect and may wait until a client has
 	// come. Nil declares nothing.
 	Capabilities func(ctx context.Context) *mcp.ClientCapabilities
-	// Newest reports whether the client speaks newestVersion: then the server is
+	// Newest reports whether the client speaks NewestVersion: then the server is
 	// spoken to in it first. It is called after Capabilities. Nil means no.
 	Newest func() bool
 	// Request answers what the server asks of its client. What it asks on behalf
@@ -93,8 +93,8 @@ type Upstream struct {
 	err      error                 // why state is Failed
 	changed  chan struct{}         // closed and replaced at each change of state
 	live     *live                 // nil unless Ready
-	newest   bool                  // the server is to be spoken to in newestVersion
-	old      bool                  // it does not know newestVersion
+	newest   bool                  // the server is to be spoken to in NewestVersion
+	old      bool                  // it does not know NewestVersion
 	info     *mcp.InitializeResult // what the server last said of itself; nil: nothing yet
 	tools    []Tool                // last good list
 	prompts  []Tool                // likewise
@@ -297,10 +297,11 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 }
 
 // A server that registers its tools one by one tells of each: its lists are read
-// again a moment after the first, and not more often than once a second.
+// again a moment after the first, and no more than listReads times in listPause.
 const (
-	settleTime = 100 * time.Millisecond
-	listPause  = time.Second
+	settleTime = 50 * time.Millisecond
+	listReads  = 5
+	listPause  = 5 * time.Second
 )
 
 // serve keeps l until it ends or ctx does, and says why it ended; or until it is
@@ -323,8 +324,8 @@ func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 		}
 		u.retire(live)
 	}()
-	var settled <-chan time.Time // nil: the lists are as we read them
-	var read time.Time           // when they were read again
+	var settled <-chan time.Time   // nil: the lists are as we read them
+	var reads [listReads]time.Time // when they were read again, the oldest first
 	for {
 		select {
 		case <-ctx.Done():
@@ -339,12 +340,13 @@ func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 			return nil, err
 		case <-u.stale:
 			if settled == nil {
-				settled = time.After(max(settleTime, listPause-time.Since(read)))
+				settled = time.After(max(settleTime, listPause-time.Since(reads[0])))
 			}
 		case <-settled:
 			settled = nil
 			u.refresh(ctx, l)
-			read = time.Now()
+			copy(reads[:], reads[1:])
+			reads[listReads-1] = time.Now()
 		case <-live.wish:
 			tries.Go(func() { found <- u.tryNewer(trying, live) })
 		case n := <-found:
@@ -441,7 +443,7 @@ func (u *Upstream) call(ctx context.Context, l link, method string, params json.
 }
 
 // ready returns the live link, waiting for one that is being made: for a request
-// of newestVersion the one that speaks it, if there is any.
+// of NewestVersion the one that speaks it, if there is any.
 func (u *Upstream) ready(ctx context.Context, r Request) (link, error) {
 	for {
 		u.mu.Lock()

@@ -1,0 +1,177 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/tidwall/gjson"
+
+	"rlmproxy/middleware/upstream"
+	"rlmproxy/middleware/wire"
+)
+
+// A server of revision 2026-07-28 answers input_required where it wants to know
+// something, and is sent the request once more with the answers (SEP-2322).
+// Clients of older revisions are asked one after the other meanwhile.
+
+const (
+	// maxRounds bounds how often a server may ask on, maxQuestions what it may ask
+	// at once, and maxIdleRounds how often it may ask for nothing but another try.
+	maxRounds     = 16
+	maxQuestions  = 32
+	maxIdleRounds = 4
+	// idlePause is the first pause before another try; it doubles.
+	idlePause = 200 * time.Millisecond
+)
+
+// says is what a client of an older revision has said once, for a server that
+// wants to read it in each request.
+func (s *Server) says(c *client) (can *mcp.ClientCapabilities, level string) {
+	if c.session != nil { // as it is but in tests
+		if init := c.session.InitializeParams(); init != nil {
+			can = init.Capabilities
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.level != noLevel {
+		level = c.level
+	}
+	return can, level
+}
+
+// rounds calls until the answer is one that clients of older revisions know. What
+// the server wants to know it asks the client of ctx, which [Server.begin] made.
+func (s *Server) rounds(ctx context.Context, up *Upstream, r upstream.Request) (json.RawMessage, error) {
+	if info := up.Conn.Info(); info == nil || info.ProtocolVersion < upstream.NewestVersion {
+		return up.Conn.Call(ctx, r)
+	}
+	params := r.Params
+	idle := 0
+	for range maxRounds {
+		raw, err := up.Conn.Call(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		asked, state, ok := inputRequired(raw)
+		if !ok {
+			return raw, nil
+		}
+		var answers []byte
+		if len(asked) == 0 { // it is busy, and has given its state away
+			if idle++; idle >= maxIdleRounds {
+				return nil, badRound("server %q asks for another try again and again", up.Name)
+			}
+			if err := sleep(ctx, idlePause<<(idle-1)); err != nil {
+				return nil, err
+			}
+		} else if answers, err = s.answers(ctx, up, asked); err != nil {
+			return nil, err
+		}
+		if r.Params, err = nextRound(params, answers, state); err != nil {
+			return nil, err
+		}
+	}
+	return nil, badRound("server %q has asked for input %d times", up.Name, maxRounds)
+}
+
+func badRound(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf(format, args...)}
+}
+
+// An input is one thing that a server wants to know.
+type input struct {
+	key    string
+	method string
+	params json.RawMessage // nil: none
+}
+
+// inputRequired reports whether a result is none yet, and what it asks.
+func inputRequired(raw json.RawMessage) (asked []input, state json.RawMessage, ok bool) {
+	if gjson.GetBytes(raw, "resultType").Str != "input_required" {
+		return nil, nil, false
+	}
+	_ = wire.Members(raw, func(key string, value json.RawMessage) error {
+		switch {
+		case key == "requestState":
+			state = value
+		case key == "inputRequests" && value[0] == '{':
+			return wire.Members(value, func(key string, value json.RawMessage) error {
+				one := input{key: key}
+				if value[0] == '{' {
+					_ = wire.Members(value, func(key string, value json.RawMessage) error {
+						switch key {
+						case "method":
+							one.method = gjson.ParseBytes(value).String()
+						case "params":
+							one.params = value
+						}
+						return nil
+					})
+				}
+				asked = append(asked, one)
+				return nil
+			})
+		}
+		return nil
+	})
+	return asked, state, true
+}
+
+// answers asks the client and returns what the next round says, an object.
+func (s *Server) answers(ctx context.Context, up *Upstream, asked []input) ([]byte, error) {
+	if len(asked) > maxQuestions {
+		return nil, badRound("server %q asks for %d inputs at once", up.Name, len(asked))
+	}
+	out := []byte{'{'}
+	for _, one := range asked {
+		if one.method == "" {
+			return nil, badRound("server %q asks for an input that is no request", up.Name)
+		}
+		answer, err := s.Ask(ctx, up.Name, one.method, one.params)
+		if err != nil {
+			return nil, fmt.Errorf("the server asks for %s: %w", clipped(one.method), err)
+		}
+		out = wire.AppendMember(out, one.key, answer)
+	}
+	return append(out, '}'), nil
+}
+
+// nextRound is a request with the answers and the state of the round before.
+func nextRound(params json.RawMessage, answers []byte, state json.RawMessage) (json.RawMessage, error) {
+	if params == nil {
+		params = json.RawMessage("{}")
+	}
+	out, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
+		if key == "inputResponses" || key == "requestState" {
+			return nil
+		}
+		return value
+	})
+	if err != nil {
+		return nil, err
+	}
+	out = out[:len(out)-1]
+	if answers != nil {
+		out = wire.AppendMember(out, "inputResponses", answers)
+	}
+	if state != nil {
+		out = wire.AppendMember(out, "requestState", state)
+	}
+	return append(out, '}'), nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
