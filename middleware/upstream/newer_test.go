@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -270,5 +272,27 @@ func TestWatch(t *testing.T) {
 				t.Errorf("told %s", got)
 			}
 		})
+	}
+}
+
+// TestOneProcess: a server that refuses the newest revision need not be started
+// again.
+func TestOneProcess(t *testing.T) {
+	server := eras("2025-11-25")
+	started := 0
+	u := New(Options{Name: "s", Newest: func() bool { return true }, Dial: func(ctx context.Context, h hooks) (link, error) {
+		return dialStream(ctx, h, func() (io.ReadCloser, io.WriteCloser, *process, func(), error) {
+			started++
+			near, far := net.Pipe()
+			ss, err := server.Connect(context.Background(), &mcp.IOTransport{Reader: far, Writer: far}, nil)
+			return near, near, nil, func() { near.Close(); ss.Close() }, err
+		})
+	}})
+	defer u.Close()
+	if got := which(t, u, true); got != "2025-11-25" {
+		t.Errorf("called in %s", got)
+	}
+	if started != 1 {
+		t.Errorf("started %d times", started)
 	}
 }

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -61,7 +62,7 @@ func InProcess(s *mcp.Server) Dialer {
 
 func dialStream(ctx context.Context, h hooks, open opener) (link, error) {
 	return negotiate(ctx, h, func(ctx context.Context, newest bool) (link, error) {
-		l, err := openStream(ctx, h, open, newest)
+		l, err := openStream(ctx, h, open, newest, h.newest)
 		if err != nil {
 			return nil, err
 		}
@@ -69,8 +70,9 @@ func dialStream(ctx context.Context, h hooks, open opener) (link, error) {
 	})
 }
 
-// openStream starts the far side and shakes hands.
-func openStream(ctx context.Context, h hooks, open opener, newest bool) (*streamLink, error) {
+// openStream starts the far side and shakes hands. With orOlder, a server that
+// refuses the newest revision is spoken to in an older one.
+func openStream(ctx context.Context, h hooks, open opener, newest, orOlder bool) (*streamLink, error) {
 	r, w, proc, end, err := open()
 	if err != nil {
 		return nil, err
@@ -90,8 +92,15 @@ func openStream(ctx context.Context, h hooks, open opener, newest bool) (*stream
 		if l.meta, err = newestMeta(h); err == nil {
 			l.init, err = discover(ctx, l, l.meta)
 		}
-	} else if l.init, err = initialize(ctx, l, h); err == nil {
-		err = l.Notify(ctx, "notifications/initialized", nil)
+		var refused *jsonrpc.Error
+		if orOlder && errors.As(err, &refused) {
+			l.meta, newest = nil, false
+		}
+	}
+	if !newest {
+		if l.init, err = initialize(ctx, l, h); err == nil {
+			err = l.Notify(ctx, "notifications/initialized", nil)
+		}
 	}
 	if err != nil {
 		if proc != nil && ctx.Err() == nil {
@@ -158,7 +167,7 @@ func (l *streamLink) Newer(ctx context.Context) (link, bool, error) {
 	if l.meta != nil {
 		return nil, false, errNotNewer
 	}
-	newer, err := openStream(ctx, l.hooks, l.open, true)
+	newer, err := openStream(ctx, l.hooks, l.open, true, false)
 	if err != nil {
 		return nil, false, err
 	}
