@@ -66,7 +66,7 @@ func (a *asks) begin(ctx context.Context, wg *sync.WaitGroup, m wire.Message) {
 		a.mu.Lock()
 		delete(a.running, id)
 		a.mu.Unlock()
-		if ctx.Err() == nil {
+		if ctx.Err() == nil || m.Method == "ping" {
 			a.reply(response(id, result, err))
 		}
 		a.mu.Lock()

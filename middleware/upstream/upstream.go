@@ -281,8 +281,10 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 	u.mu.Unlock()
 	l, err := u.opts.Dial(ctx, h)
 	if err == nil {
-		if err = u.relist(ctx, l); err == nil {
+		var all lists
+		if all, err = u.readLists(ctx, l); err == nil {
 			u.mu.Lock()
+			u.publish(all)
 			u.newest = l.Meta() != nil
 			u.old = u.old || h.newest && !u.newest
 			u.mu.Unlock()
@@ -312,6 +314,7 @@ func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 	u.logger.Info("connected", "tools", len(u.Tools()), "protocol", l.Init().ProtocolVersion)
 	u.notify()
 	found := make(chan newer, 1)
+	read := make(chan struct{}, 1)
 	trying, cancel := context.WithCancel(ctx)
 	var tries sync.WaitGroup
 	defer func() {
@@ -324,8 +327,9 @@ func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 		}
 		u.retire(live)
 	}()
-	var settled <-chan time.Time   // nil: the lists are as we read them
-	var reads [listReads]time.Time // when they were read again, the oldest first
+	var settled <-chan time.Time   // nil: nothing to wait for
+	var reads [listReads]time.Time // when the lists were read again, the oldest first
+	reading, again := false, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -339,14 +343,25 @@ func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 			u.set(Connecting, nil, err)
 			return nil, err
 		case <-u.stale:
-			if settled == nil {
+			switch {
+			case reading:
+				again = true
+			case settled == nil:
 				settled = time.After(max(settleTime, listPause-time.Since(reads[0])))
 			}
 		case <-settled:
-			settled = nil
-			u.refresh(ctx, l)
+			settled, reading = nil, true
+			tries.Go(func() {
+				u.refresh(trying, live)
+				read <- struct{}{}
+			})
+		case <-read:
 			copy(reads[:], reads[1:])
 			reads[listReads-1] = time.Now()
+			if reading = false; again {
+				again = false
+				u.markStale()
+			}
 		case <-live.wish:
 			tries.Go(func() { found <- u.tryNewer(trying, live) })
 		case n := <-found:
@@ -359,26 +374,25 @@ func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 
 // refresh reads the lists again after the server said that they have changed, and
 // passes that on: clients may have seen what has come and gone meanwhile.
-func (u *Upstream) refresh(ctx context.Context, l link) {
+func (u *Upstream) refresh(ctx context.Context, l *live) {
 	ctx, cancel := context.WithTimeout(ctx, u.opts.ConnectTimeout)
 	defer cancel()
-	if err := u.relist(ctx, l); err != nil {
-		u.logger.Warn("lists not read", "error", err)
-		return
-	}
-	u.notify()
-}
-
-// relist reads what the server offers, and offers that.
-func (u *Upstream) relist(ctx context.Context, l link) error {
 	all, err := u.readLists(ctx, l)
 	if err != nil {
-		return err
+		if ctx.Err() == nil || context.Cause(ctx) == context.DeadlineExceeded {
+			u.logger.Warn("lists not read", "error", err)
+		}
+		return
 	}
 	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.publish(all)
-	return nil
+	current := u.live == l
+	if current {
+		u.publish(all)
+	}
+	u.mu.Unlock()
+	if current {
+		u.notify()
+	}
 }
 
 // lists are what a server offers.
