@@ -221,11 +221,16 @@ func (s *Server) Tell(server, method string, params json.RawMessage) {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed":
 		return // the upstream reads its lists again, then tells of it
 	case "notifications/resources/list_changed":
-		s.changed(resourcesChanged)
+		s.toClients[up.Name].add("resources", 0, func(context.Context) { s.changed(resourcesChanged) })
 		return
 	case "notifications/resources/updated":
-		params = append(json.RawMessage(nil), params...)
-		go s.updated(up, params)
+		uri := gjson.GetBytes(params, "uri").String()
+		s.mu.Lock()
+		watches := s.watched[watched{up, uri}] > 0
+		s.mu.Unlock()
+		if watches {
+			s.toClients[up.Name].add("updated "+uri, len(uri), func(context.Context) { s.updated(up, uri) })
+		}
 		return
 	}
 	c, waiting := s.askedBy(context.Background(), up)

@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -46,37 +47,62 @@ func (s *Server) ListsChanged(server string) {
 	}
 	s.changed(promptsChanged)
 	s.changed(resourcesChanged)
-	go s.watchAgain(up)
+	s.toServer[up.Name].add("watch", 0, func(ctx context.Context) { s.watchAgain(ctx, up) })
 }
 
 // notification passes on what a client tells its server, and reports whether it
 // was not for the SDK. It is called by the reading goroutine.
-func (s *Server) notification(method string, params json.RawMessage) bool {
+func (s *Server) notification(c *client, method string, params json.RawMessage) bool {
 	switch method {
-	case "notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed", "notifications/progress":
+	case "notifications/initialized", "notifications/cancelled", "notifications/progress":
 		return false
+	case "notifications/roots/list_changed":
+		for i := range s.opts.Upstreams {
+			s.tellServer(c, &s.opts.Upstreams[i], "roots", method, nil)
+		}
+		return true
 	}
-	if len(s.opts.Upstreams) != 1 {
-		return true // for whom?
+	if len(s.opts.Upstreams) == 1 { // or for whom?
+		s.tellServer(c, &s.opts.Upstreams[0], "", method, params)
 	}
-	params = append(json.RawMessage(nil), params...)
-	go s.notifyServer(&s.opts.Upstreams[0], method, params)
 	return true
 }
 
-func (s *Server) notifyServer(up *Upstream, method string, params json.RawMessage) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.opts.CallTimeout)
-	defer cancel()
-	if err := up.Conn.Notify(ctx, method, params); err != nil {
-		s.logger.Debug("notification not sent", "server", up.Name, "method", method, "error", err)
+// tellServer has a server told something for a client, after what was told
+// before. It does not block and does not keep params. What has a key may wait
+// for several.
+func (s *Server) tellServer(c *client, up *Upstream, key, method string, params json.RawMessage) {
+	params = append(json.RawMessage(nil), params...)
+	s.mu.Lock()
+	q := c.queues[up.Name]
+	if q == nil && !c.gone {
+		if c.queues == nil {
+			c.queues = map[string]*queue{}
+		}
+		q = newQueue(s.logger.With("server", up.Name, "agent", c.agent))
+		c.queues[up.Name] = q
 	}
+	s.mu.Unlock()
+	if q == nil {
+		return
+	}
+	q.add(key, len(params), func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
+		defer cancel()
+		if err := up.Conn.Notify(ctx, method, params); err != nil {
+			s.logger.Debug("notification not sent", "server", up.Name, "method", method, "error", err)
+		}
+	})
 }
 
-// rootsChanged tells all servers that a client's roots have changed.
-func (s *Server) rootsChanged(context.Context, *mcp.RootsListChangedRequest) {
-	for i := range s.opts.Upstreams {
-		go s.notifyServer(&s.opts.Upstreams[i], "notifications/roots/list_changed", nil)
+// closeQueues ends what a client, or a server, has others told. It returns when
+// nothing of it runs.
+func closeQueues(ctx context.Context, queues map[string]*queue) {
+	var wg sync.WaitGroup
+	for _, q := range queues {
+		wg.Go(func() { q.close(ctx) })
 	}
+	wg.Wait()
 }
 
 // clientProgress passes on how far a client is with what a server asked.
@@ -94,7 +120,7 @@ func (s *Server) clientProgress(_ context.Context, r *mcp.ProgressNotificationSe
 	}
 	params, err := json.Marshal(r.Params)
 	if err == nil {
-		go s.notifyServer(up, "notifications/progress", params)
+		s.tellServer(key.client, up, "", "notifications/progress", params)
 	}
 }
 

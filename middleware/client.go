@@ -47,7 +47,9 @@ type client struct {
 
 	// Guarded by Server.mu:
 	watching map[watched]bool
-	level    string // of the log messages that it wants, or ""
+	queues   map[string]*queue // of what it tells, by server
+	gone     bool              // it tells no more
+	level    string            // of the log messages that it wants, or ""
 }
 
 // A Session is a client that a transport serves.
@@ -79,7 +81,7 @@ func (x *Session) Initialized() bool { return x.client.session.InitializeParams(
 // Notification passes on what the client tells its server, and reports whether it
 // was not for the SDK. It does not block and does not keep params.
 func (x *Session) Notification(method string, params json.RawMessage) bool {
-	return x.server.notification(method, params)
+	return x.server.notification(x.client, method, params)
 }
 
 // Wait returns when the link has ended and nothing of the client's runs.
@@ -104,16 +106,25 @@ func (l streams) TryNotify(_ context.Context, method string, params json.RawMess
 // Serve answers one client over a pair of streams, until the client ends them
 // or ctx ends. It closes both.
 func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
+	var c *client
+	attached := make(chan struct{})
 	conn := wire.NewConn(r, w, wire.Options{
 		MaxLineBytes: s.opts.MaxLineBytes,
 		Refuse:       true,
 		Forward:      Forwards,
-		Notify:       s.notification,
+		Notify: func(method string, params json.RawMessage) bool {
+			<-attached
+			return c != nil && s.notification(c, method, params)
+		},
 		Junk: func(line []byte, err error) {
 			s.logger.Warn("the client sent a line that is no message", "bytes", len(line), "error", err)
 		},
 	})
 	session, err := s.Attach(ctx, streams{conn}, Identity{})
+	if err == nil {
+		c = session.client
+	}
+	close(attached)
 	if err != nil {
 		conn.Close()
 		return err
@@ -148,11 +159,12 @@ const drainTime = 2 * time.Second
 func (s *Server) forget(c *client) {
 	s.mu.Lock()
 	delete(s.clients, c.session)
-	watching := c.watching
-	c.watching = nil
+	watching, queues := c.watching, c.queues
+	c.watching, c.queues, c.gone = nil, nil, true
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
+	closeQueues(ctx, queues)
 	for w := range watching {
 		_ = s.unwatch(ctx, w) // a server that does not answer goes on to tell us
 	}

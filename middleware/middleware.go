@@ -9,6 +9,7 @@
 package middleware
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -90,6 +91,9 @@ type Server struct {
 	budget *wire.Budget
 	begun  time.Time
 
+	// By server: what its clients are told, and what it is told for no client.
+	toClients, toServer map[string]*queue
+
 	came     chan struct{} // closed when the first client has said what it can do
 	cameOnce sync.Once
 
@@ -142,6 +146,14 @@ func New(opts Options) (*Server, error) {
 		watched:  map[watched]int{},
 		progress: map[askedToken]*Upstream{},
 		held:     map[string]*held{},
+
+		toClients: map[string]*queue{},
+		toServer:  map[string]*queue{},
+	}
+	for i := range opts.Upstreams {
+		name := opts.Upstreams[i].Name
+		s.toClients[name] = newQueue(s.logger.With("from", name))
+		s.toServer[name] = newQueue(s.logger.With("to", name))
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
 		Instructions: Instructions,
@@ -149,15 +161,22 @@ func New(opts Options) (*Server, error) {
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{},
 		},
-		SubscribeHandler:   s.subscribe,
-		UnsubscribeHandler: s.unsubscribe,
-		//lint:ignore SA1019 clients of the older revisions still have roots
-		RootsListChangedHandler:     s.rootsChanged,
+		SubscribeHandler:            s.subscribe,
+		UnsubscribeHandler:          s.unsubscribe,
 		ProgressNotificationHandler: s.clientProgress,
 	})
 	s.mcp.AddReceivingMiddleware(s.receive)
 	err := mcp.AddReceivingCustomMethod(s.mcp, wire.ForwardMethod, s.forwarded)
 	return s, err
+}
+
+// Close returns when nothing runs that no client has asked for. Clients and
+// servers are to end before.
+func (s *Server) Close() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	closeQueues(ctx, s.toServer)
+	closeQueues(ctx, s.toClients)
 }
 
 func setDefault[T comparable](v *T, d T) {

@@ -288,7 +288,7 @@ func (s *Server) watch(ctx context.Context, p place, method string) error {
 }
 
 // watchAgain subscribes once more after up has connected again.
-func (s *Server) watchAgain(up *Upstream) {
+func (s *Server) watchAgain(ctx context.Context, up *Upstream) {
 	s.mu.Lock()
 	var places []place
 	for w := range s.watched {
@@ -298,15 +298,14 @@ func (s *Server) watchAgain(up *Upstream) {
 	}
 	s.mu.Unlock()
 	for _, p := range places {
-		if err := s.watch(context.Background(), p, "resources/subscribe"); err != nil {
+		if err := s.watch(ctx, p, "resources/subscribe"); err != nil {
 			s.logger.Warn("resources/subscribe", "server", up.Name, "uri", p.uri, "error", err)
 		}
 	}
 }
 
 // updated tells those who subscribed, by either URI, that a resource has changed.
-func (s *Server) updated(up *Upstream, params json.RawMessage) {
-	uri := gjson.GetBytes(params, "uri").String()
+func (s *Server) updated(up *Upstream, uri string) {
 	for _, known := range []string{uri, s.exposedURI(up, uri)} {
 		if err := s.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: known}); err != nil {
 			s.logger.Debug("notification not sent", "uri", known, "error", err)

@@ -235,6 +235,9 @@ func (s *stack) close() {
 	}
 	wg.Go(s.jq.Close)
 	wg.Wait()
+	if s.server != nil {
+		s.server.Close()
+	}
 	s.store.Close()
 }
 
