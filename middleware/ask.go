@@ -127,19 +127,13 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 	if len(waiting) == 1 || len(waiting) > 0 && waiting[0].held != nil {
 		defer context.AfterFunc(waiting[0].ctx, cancel)()
 	}
-	if token := progressToken(params); token != nil {
-		key := askedToken{c, string(token)}
-		s.mu.Lock()
-		s.progress[key] = up
-		s.mu.Unlock()
-		defer func() {
-			s.mu.Lock()
-			delete(s.progress, key)
-			s.mu.Unlock()
-		}()
-	}
 	if len(waiting) > 0 && waiting[0].held != nil {
 		return waiting[0].held.ask(asking, method, params)
+	}
+	params, done, err := s.track(c, up, params)
+	defer done()
+	if err != nil {
+		return nil, err
 	}
 	return c.ask(asking, method, params)
 }
@@ -152,12 +146,6 @@ func about(ctx context.Context, waiting []*running) context.Context {
 		ctx = waiting[0].ctx
 	}
 	return wire.WithHold(context.WithoutCancel(ctx), nil)
-}
-
-// askedToken is a progress token of a server in a request to a client.
-type askedToken struct {
-	client *client
-	token  string
 }
 
 func progressToken(params json.RawMessage) (token json.RawMessage) {

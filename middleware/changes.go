@@ -3,6 +3,8 @@ package middleware
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -54,8 +56,11 @@ func (s *Server) ListsChanged(server string) {
 // was not for the SDK. It is called by the reading goroutine.
 func (s *Server) notification(c *client, method string, params json.RawMessage) bool {
 	switch method {
-	case "notifications/initialized", "notifications/cancelled", "notifications/progress":
+	case "notifications/initialized", "notifications/cancelled":
 		return false
+	case "notifications/progress":
+		s.clientProgress(c, params)
+		return true
 	case "notifications/roots/list_changed":
 		for i := range s.opts.Upstreams {
 			s.tellServer(c, &s.opts.Upstreams[i], "roots", method, nil)
@@ -105,34 +110,76 @@ func closeQueues(ctx context.Context, queues map[string]*queue) {
 	wg.Wait()
 }
 
-// clientProgress passes on how far a client is with what a server asked.
-func (s *Server) clientProgress(_ context.Context, r *mcp.ProgressNotificationServerRequest) {
-	token, err := json.Marshal(r.Params.ProgressToken)
-	if err != nil {
-		return
+// asked is what a client works on for a server.
+type asked struct {
+	client *client
+	up     *Upstream
+	token  json.RawMessage // the server's, of its progress
+}
+
+// track gives a request to a client a progress token of ours, as the tokens of
+// two servers may be the same. Until done is called, progress under it goes to
+// the server under its own. Params without a token stay as they are.
+func (s *Server) track(c *client, up *Upstream, params json.RawMessage) (out json.RawMessage, done func(), err error) {
+	token := progressToken(params)
+	if token == nil {
+		return params, func() {}, nil
 	}
-	key := askedToken{s.clientOf(r.Session), string(token)}
 	s.mu.Lock()
-	up := s.progress[key]
+	s.serial++
+	ours := fmt.Sprintf(`"rlm-%d"`, s.serial)
+	s.progress[ours] = asked{c, up, token}
 	s.mu.Unlock()
-	if up == nil {
+	done = func() {
+		s.mu.Lock()
+		delete(s.progress, ours)
+		s.mu.Unlock()
+	}
+	var failed error
+	out, err = wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
+		if key == "_meta" && value[0] == '{' {
+			value, failed = withToken(value, json.RawMessage(ours))
+		}
+		return value
+	})
+	return out, done, errors.Join(err, failed)
+}
+
+func withToken(object, token json.RawMessage) (json.RawMessage, error) {
+	return wire.Rewrite(object, func(key string, value json.RawMessage) json.RawMessage {
+		if key == "progressToken" {
+			return token
+		}
+		return value
+	})
+}
+
+// clientProgress passes on how far a client is with what a server asked.
+func (s *Server) clientProgress(c *client, params json.RawMessage) {
+	token := ""
+	if len(params) > 0 && params[0] == '{' {
+		_ = wire.Members(params, func(key string, value json.RawMessage) error {
+			if key == "progressToken" {
+				token = string(value)
+			}
+			return nil
+		})
+	}
+	s.mu.Lock()
+	a, ok := s.progress[token]
+	s.mu.Unlock()
+	if !ok || a.client != c {
 		return
 	}
-	params, err := json.Marshal(r.Params)
-	if err == nil {
-		s.tellServer(key.client, up, "", "notifications/progress", params)
+	if params, err := withToken(params, a.token); err == nil {
+		s.tellServer(c, a.up, "", "notifications/progress", params)
 	}
 }
 
 // progressed passes a notification of a server's progress on under the client's
 // own token.
 func (s *Server) progressed(ctx context.Context, c *client, token, params json.RawMessage) {
-	out, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
-		if key == "progressToken" {
-			return token
-		}
-		return value
-	})
+	out, err := withToken(params, token)
 	if err != nil {
 		return
 	}

@@ -102,10 +102,10 @@ type Server struct {
 	serial     int
 	can        *mcp.ClientCapabilities // the first client's
 	running    map[*running]struct{}
-	begunCalls int                      // how many there ever were
-	watched    map[watched]int          // subscriptions by resource: how many clients
-	progress   map[askedToken]*Upstream // of requests that clients work on
-	held       map[string]*held         // by the state that their clients have
+	begunCalls int              // how many there ever were
+	watched    map[watched]int  // subscriptions by resource: how many clients
+	progress   map[string]asked // of requests that clients work on, by our token as written
+	held       map[string]*held // by the state that their clients have
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close.
@@ -144,7 +144,7 @@ func New(opts Options) (*Server, error) {
 		clients:  map[*mcp.ServerSession]*client{},
 		running:  map[*running]struct{}{},
 		watched:  map[watched]int{},
-		progress: map[askedToken]*Upstream{},
+		progress: map[string]asked{},
 		held:     map[string]*held{},
 
 		toClients: map[string]*queue{},
@@ -161,9 +161,8 @@ func New(opts Options) (*Server, error) {
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{},
 		},
-		SubscribeHandler:            s.subscribe,
-		UnsubscribeHandler:          s.unsubscribe,
-		ProgressNotificationHandler: s.clientProgress,
+		SubscribeHandler:   s.subscribe,
+		UnsubscribeHandler: s.unsubscribe,
 	})
 	s.mcp.AddReceivingMiddleware(s.receive)
 	err := mcp.AddReceivingCustomMethod(s.mcp, wire.ForwardMethod, s.forwarded)
