@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -94,10 +95,22 @@ func (s *Server) upstream(name string) *Upstream {
 	return nil
 }
 
+// survive keeps a fault of ours from ending the proxy where others call us; err,
+// if not nil, is the error of what it cost.
+func (s *Server) survive(err *error) {
+	if v := recover(); v != nil {
+		s.logger.Error("internal error", "error", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+		if err != nil {
+			*err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeInternal + ": the proxy's log has it in full"}
+		}
+	}
+}
+
 // Ask passes on what a server asks of its client: sampling, elicitation, roots.
 // The server is one of Options.Upstreams. Requests that wait for the answer do
 // not run out of time meanwhile.
-func (s *Server) Ask(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
+func (s *Server) Ask(ctx context.Context, server, method string, params json.RawMessage) (answer json.RawMessage, err error) {
+	defer s.survive(&err)
 	up := s.upstream(server)
 	if up == nil {
 		return nil, fmt.Errorf("no server %q", server)
@@ -114,7 +127,7 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 	if !able {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", clipped(method))}
 	}
-	params, err := s.hide(ctx, params, up.hidesAll())
+	params, err = s.hide(ctx, params, up.hidesAll())
 	if err != nil {
 		return nil, err
 	}
@@ -201,6 +214,7 @@ func (c *client) ask(ctx context.Context, method string, params json.RawMessage)
 // Tell passes on what a server tells its client. Server is one of
 // Options.Upstreams. It does not block.
 func (s *Server) Tell(server, method string, params json.RawMessage) {
+	defer s.survive(nil)
 	up := s.upstream(server)
 	if up == nil {
 		return

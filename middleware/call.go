@@ -162,6 +162,7 @@ func (s *Server) run(ctx context.Context, up *Upstream, c *client, method string
 	req := upstream.Request{Method: method, Params: params}
 	if now().token != nil {
 		req.Progress = func(params json.RawMessage) {
+			defer s.survive(nil)
 			timer.again()
 			r := now()
 			if kept, err := s.hide(ctx, params, p); err == nil && r.token != nil {

@@ -55,6 +55,7 @@ func (s *Server) ListsChanged(server string) {
 // notification passes on what a client tells its server, and reports whether it
 // was not for the SDK. It is called by the reading goroutine.
 func (s *Server) notification(c *client, method string, params json.RawMessage) bool {
+	defer s.survive(nil)
 	switch method {
 	case "notifications/initialized", "notifications/cancelled":
 		return false

@@ -116,6 +116,7 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 			<-attached
 			return c != nil && s.notification(c, method, params)
 		},
+		Fault: func(err error) { s.logger.Error("internal error", "error", err) },
 		Junk: func(line []byte, err error) {
 			s.logger.Warn("the client sent a line that is no message", "bytes", len(line), "error", err)
 		},
