@@ -3,12 +3,10 @@
 package middleware
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,73 +16,6 @@ import (
 
 	"rlmproxy/middleware/wire"
 )
-
-// running is a request of a client that a server works on.
-type running struct {
-	up     *Upstream
-	client *client
-	ctx    context.Context // ends with the request
-	timer  *callTimer
-	held   *held // nil for clients that can be asked meanwhile
-	number int   // in the order of their beginning
-}
-
-type runningKey struct{}
-
-// begin notes that up works on a request of c. What the server asks meanwhile
-// goes to c, if its transport tells which request that is for by ctx, or if
-// nobody else's is running there.
-func (s *Server) begin(ctx context.Context, up *Upstream, c *client, timer *callTimer, h *held) (context.Context, func()) {
-	r := &running{up: up, client: c, timer: timer, held: h}
-	ctx = context.WithValue(ctx, runningKey{}, r)
-	r.ctx = ctx
-	s.mu.Lock()
-	s.begunCalls++
-	r.number = s.begunCalls
-	s.running[r] = struct{}{}
-	s.mu.Unlock()
-	return ctx, func() {
-		s.mu.Lock()
-		delete(s.running, r)
-		s.mu.Unlock()
-	}
-}
-
-// askedBy finds whose request made the server ask or tell something: the one of
-// ctx, else that of the only client with requests running there, else the only
-// client there is. The requests that wait meanwhile come with it. It is nil if
-// there could be two: what is one client's must not reach another.
-func (s *Server) askedBy(ctx context.Context, up *Upstream) (*client, []*running) {
-	if r, ok := ctx.Value(runningKey{}).(*running); ok {
-		return r.client, []*running{r}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var found *client
-	var waiting []*running
-	for r := range s.running {
-		if r.up.Name != up.Name {
-			continue
-		}
-		if found != nil && found != r.client && (r.held == nil || found.agent != r.client.agent) {
-			return nil, nil
-		}
-		found = r.client
-		waiting = append(waiting, r)
-	}
-	// Each request of a stateless client comes by a connection of its own. Of
-	// those of one agent, the newest is the likeliest to have made the server ask.
-	slices.SortFunc(waiting, func(a, b *running) int { return cmp.Compare(b.number, a.number) })
-	if len(waiting) > 0 {
-		found = waiting[0].client
-	}
-	if found == nil && len(s.clients) == 1 {
-		for _, c := range s.clients {
-			found = c
-		}
-	}
-	return found, waiting
-}
 
 func (s *Server) upstream(name string) *Upstream {
 	for i := range s.opts.Upstreams {
@@ -115,23 +46,20 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 	if up == nil {
 		return nil, fmt.Errorf("no server %q", server)
 	}
-	c, waiting := s.askedBy(ctx, up)
+	to := s.askedBy(ctx, up)
+	c, waiting := to.client, to.waiting
 	if c == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
-			Message: "the proxy cannot tell which of its clients this is for: several have requests running"}
+			Message: "the proxy cannot tell which of its clients this is for: several have requests running, or had"}
 	}
-	able := c.can(method)
-	if len(waiting) > 0 && waiting[0].held != nil {
-		able = waiting[0].held.current().able(method)
-	}
-	if !able {
+	if to.request != nil && !to.request.able(method) || to.request == nil && !c.can(method) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", clipped(method))}
 	}
 	params, err = s.hide(ctx, params, up.hidesAll())
 	if err != nil {
 		return nil, err
 	}
-	asking, cancel := context.WithCancel(about(ctx, waiting))
+	asking, cancel := context.WithCancel(to.about(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	for _, r := range waiting {
@@ -149,16 +77,6 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 		return nil, err
 	}
 	return c.ask(asking, method, params)
-}
-
-// about is a context that says which of a client's requests a message to it is
-// about, one of those that wait, and that nothing but its user ends. A hold is
-// for the answer to the request alone.
-func about(ctx context.Context, waiting []*running) context.Context {
-	if len(waiting) > 0 {
-		ctx = waiting[0].ctx
-	}
-	return wire.WithHold(context.WithoutCancel(ctx), nil)
 }
 
 func progressToken(params json.RawMessage) (token json.RawMessage) {
@@ -212,8 +130,8 @@ func (c *client) ask(ctx context.Context, method string, params json.RawMessage)
 }
 
 // Tell passes on what a server tells its client. Server is one of
-// Options.Upstreams. It does not block.
-func (s *Server) Tell(server, method string, params json.RawMessage) {
+// Options.Upstreams. It does not block and does not keep params.
+func (s *Server) Tell(ctx context.Context, server, method string, params json.RawMessage) {
 	defer s.survive(nil)
 	up := s.upstream(server)
 	if up == nil {
@@ -235,13 +153,13 @@ func (s *Server) Tell(server, method string, params json.RawMessage) {
 		}
 		return
 	}
-	c, waiting := s.askedBy(context.Background(), up)
-	if c == nil {
+	to := s.toldBy(ctx, up)
+	switch {
+	case to.client == nil:
 		s.logger.Debug("a notification that could be for several clients", "server", server, "method", method)
-		return
-	}
-	if c.link != nil && (method != "notifications/message" || s.wants(c, params)) {
-		c.link.TryNotify(about(context.Background(), waiting), method, params)
+	case to.client.link == nil || method == "notifications/message" && !s.wants(to, params):
+	default:
+		to.client.link.TryNotify(to.about(context.Background()), method, params)
 	}
 }
 

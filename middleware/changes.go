@@ -79,6 +79,9 @@ func (s *Server) notification(c *client, method string, params json.RawMessage) 
 // for several.
 func (s *Server) tellServer(c *client, up *Upstream, key, method string, params json.RawMessage) {
 	params = append(json.RawMessage(nil), params...)
+	if params != nil {
+		s.use(up, c)
+	}
 	s.mu.Lock()
 	q := c.queues[up.Name]
 	if q == nil && !c.gone {
@@ -177,15 +180,14 @@ func (s *Server) clientProgress(c *client, params json.RawMessage) {
 	}
 }
 
-// progressed passes a notification of a server's progress on under the client's
-// own token.
-func (s *Server) progressed(ctx context.Context, c *client, token, params json.RawMessage) {
-	out, err := withToken(params, token)
-	if err != nil {
+// progressed passes a notification of a server's progress on to the request that
+// waits, under its own token, if it has one.
+func (s *Server) progressed(ctx context.Context, r *request, params json.RawMessage) {
+	if r.token == nil || r.client.link == nil {
 		return
 	}
-	// The request itself will tell of a lost client.
-	if c.link != nil {
-		_ = c.link.Notify(ctx, "notifications/progress", out)
+	if out, err := withToken(params, r.token); err == nil {
+		// The request itself will tell of a lost client.
+		_ = r.client.link.Notify(r.about(ctx), "notifications/progress", out)
 	}
 }

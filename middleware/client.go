@@ -42,6 +42,7 @@ func Origin(ctx context.Context) string {
 type client struct {
 	agent   string
 	ends    bool // the agent ends with the connection
+	party   string
 	session *mcp.ServerSession
 	link    Link // nil in tests
 
@@ -71,6 +72,7 @@ func (s *Server) Attach(ctx context.Context, link Link, who Identity) (*Session,
 	s.serial++
 	c := &client{session: session, link: link}
 	c.agent, c.ends = s.agentOf(who, s.serial)
+	c.party, _ = partyOf(who, s.serial)
 	s.clients[session] = c
 	return &Session{s, c}, nil
 }
@@ -186,5 +188,5 @@ func (s *Server) clientOf(session *mcp.ServerSession) *client {
 		return c
 	}
 	// It has gone, and what it asked is about to end. Nothing is kept for it.
-	return &client{session: session, agent: "nobody"}
+	return &client{session: session, agent: "nobody", party: "nobody"}
 }

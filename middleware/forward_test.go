@@ -462,8 +462,8 @@ func TestSubscriptions(t *testing.T) {
 	if got := ask(t, conn, "resources/subscribe", `{"uri":"s-two+a:b"}`); !strings.HasPrefix(got, "error: ") {
 		t.Errorf("to a server that refuses: %s", got)
 	}
-	s.Tell("one", "notifications/resources/updated", json.RawMessage(`{"uri":"other:x"}`))
-	s.Tell("one", "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
+	s.Tell(context.Background(), "one", "notifications/resources/updated", json.RawMessage(`{"uri":"other:x"}`))
+	s.Tell(context.Background(), "one", "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
 	if got := <-heard; got != "s-one+a:b" {
 		t.Errorf("heard of %s", got)
 	}
@@ -513,7 +513,7 @@ func TestLevelsAndLogs(t *testing.T) {
 	if got := ask(t, conn, "logging/setLevel", `{"level":"error"}`); got != "{}" || <-levels != `{"level":"error"}` {
 		t.Errorf("setLevel: %s", got)
 	}
-	s.Tell("s", "notifications/message", json.RawMessage(`{"level":"error","data":{"z":1.0},"future":[]}`))
+	s.Tell(context.Background(), "s", "notifications/message", json.RawMessage(`{"level":"error","data":{"z":1.0},"future":[]}`))
 	if got := <-heard; got != `notifications/message{"level":"error","data":{"z":1.0},"future":[]}` {
 		t.Errorf("heard %s", got)
 	}

@@ -102,6 +102,7 @@ type Server struct {
 	serial     int
 	can        *mcp.ClientCapabilities // the first client's
 	running    map[*running]struct{}
+	usage      map[string]usage // by server
 	begunCalls int              // how many there ever were
 	watched    map[watched]int  // subscriptions by resource: how many clients
 	progress   map[string]asked // of requests that clients work on, by our token as written
@@ -143,6 +144,7 @@ func New(opts Options) (*Server, error) {
 		came:     make(chan struct{}),
 		clients:  map[*mcp.ServerSession]*client{},
 		running:  map[*running]struct{}{},
+		usage:    map[string]usage{},
 		watched:  map[watched]int{},
 		progress: map[string]asked{},
 		held:     map[string]*held{},

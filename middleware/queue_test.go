@@ -58,8 +58,8 @@ func TestFloods(t *testing.T) {
 		if err := conn.Notify(t.Context(), "notifications/roots/list_changed", nil); err != nil {
 			t.Fatal(err)
 		}
-		s.Tell("s", "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
-		s.Tell("s", "notifications/resources/list_changed", nil)
+		s.Tell(context.Background(), "s", "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
+		s.Tell(context.Background(), "s", "notifications/resources/list_changed", nil)
 		s.ListsChanged("s")
 	}
 	ask(t, conn, "ping", `{}`)

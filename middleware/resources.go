@@ -230,6 +230,7 @@ func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	failed := notFound(r.Params.URI)
 	c := s.clientOf(r.Session)
 	for _, p := range s.placesOf(r.Params.URI) {
+		s.use(p.up, c)
 		if failed = s.watch(ctx, p, "resources/subscribe"); failed != nil {
 			continue
 		}

@@ -3,6 +3,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -182,15 +183,20 @@ func (s *Server) bounded(ctx context.Context, up *Upstream, method string, param
 // levels are those of log messages, the least severe first (RFC 5424).
 var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// noLevel is that of a client that wants no log messages.
+// noLevel is that of a client that wants no log messages, or says so with each
+// request.
 const noLevel = "none"
 
-// wants reports whether a log message is as severe as the client asked for.
-// Several clients share a server, which has one level.
-func (s *Server) wants(c *client, params json.RawMessage) bool {
+// wants reports whether a log message is as severe as the client asked for, or
+// the request that it is about. Several clients share a server, which has one
+// level.
+func (s *Server) wants(to recipient, params json.RawMessage) bool {
 	s.mu.Lock()
-	asked := c.level
+	asked := to.client.level
 	s.mu.Unlock()
+	if to.request != nil {
+		asked = cmp.Or(to.request.level, noLevel)
+	}
 	if asked == noLevel {
 		return false
 	}

@@ -163,9 +163,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 				}
 				return nil, errors.New("the proxy did not start")
 			},
-			Notify: func(method string, params json.RawMessage) {
+			Notify: func(ctx context.Context, method string, params json.RawMessage) {
 				if s := proxy(); s != nil {
-					s.Tell(sc.Name, method, params)
+					s.Tell(ctx, sc.Name, method, params)
 				}
 			},
 			Changed: func() {
