@@ -91,6 +91,8 @@ type Server struct {
 	budget *wire.Budget
 	begun  time.Time
 
+	schemes map[string]string // of URIs, by server
+
 	// By server: what its clients are told, and what it is told for no client.
 	toClients, toServer map[string]*queue
 
@@ -141,6 +143,7 @@ func New(opts Options) (*Server, error) {
 		names:    newNames(opts.Upstreams),
 		budget:   wire.NewBudget(opts.WorkBytes, opts.Idle),
 		begun:    time.Now(),
+		schemes:  schemes(opts.Upstreams),
 		came:     make(chan struct{}),
 		clients:  map[*mcp.ServerSession]*client{},
 		running:  map[*running]struct{}{},

@@ -161,7 +161,10 @@ func TestWhoseMessages(t *testing.T) {
 	bob := connect("bob")
 	tell(none, "to one of two")
 	asks(none, "one of two", "")
-	during(ann, func(ctx context.Context) { tell(none, "while ann's runs", "ann"); asks(none, "while ann's runs", "ann") })
+	during(ann, func(ctx context.Context) {
+		tell(none, "while ann's runs", "ann")
+		asks(none, "while ann's runs", "ann")
+	})
 	tell(none, "after ann's", "ann")
 	asks(none, "after ann's", "ann")
 	during(bob, func(ctx context.Context) {
