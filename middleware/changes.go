@@ -50,6 +50,7 @@ func (s *Server) ListsChanged(server string) {
 	s.changed(promptsChanged)
 	s.changed(resourcesChanged)
 	s.toServer[up.Name].add("watch", 0, func(ctx context.Context) { s.watchAgain(ctx, up) })
+	s.tellLevel(up)
 }
 
 // notification passes on what a client tells its server, and reports whether it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -164,12 +165,18 @@ func (s *Server) forget(c *client) {
 	delete(s.clients, c.session)
 	watching, queues := c.watching, c.queues
 	c.watching, c.queues, c.gone = nil, nil, true
+	quieter := slices.Contains(levels, c.level)
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	closeQueues(ctx, queues)
 	for w := range watching {
 		_ = s.unwatch(ctx, w) // a server that does not answer goes on to tell us
+	}
+	if quieter {
+		for i := range s.opts.Upstreams {
+			s.tellLevel(&s.opts.Upstreams[i])
+		}
 	}
 	if !c.ends {
 		return

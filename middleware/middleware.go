@@ -104,11 +104,12 @@ type Server struct {
 	serial     int
 	can        *mcp.ClientCapabilities // the first client's
 	running    map[*running]struct{}
-	usage      map[string]usage // by server
-	begunCalls int              // how many there ever were
-	watched    map[watched]int  // subscriptions by resource: how many clients
-	progress   map[string]asked // of requests that clients work on, by our token as written
-	held       map[string]*held // by the state that their clients have
+	usage      map[string]usage     // by server
+	levels     map[string]toldLevel // of log messages, by server
+	begunCalls int                  // how many there ever were
+	watched    map[watched]int      // subscriptions by resource: how many clients
+	progress   map[string]asked     // of requests that clients work on, by our token as written
+	held       map[string]*held     // by the state that their clients have
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close.
@@ -148,6 +149,7 @@ func New(opts Options) (*Server, error) {
 		clients:  map[*mcp.ServerSession]*client{},
 		running:  map[*running]struct{}{},
 		usage:    map[string]usage{},
+		levels:   map[string]toldLevel{},
 		watched:  map[watched]int{},
 		progress: map[string]asked{},
 		held:     map[string]*held{},
