@@ -164,7 +164,7 @@ func (s *Server) Tell(ctx context.Context, server, method string, params json.Ra
 }
 
 // A callTimer ends a request that takes too long. Progress gives it all its time
-// anew, up to maxCallTime, and it stands still while a person is asked.
+// anew and it stands still while a person is asked, both up to maxCallTime.
 type callTimer struct {
 	limit time.Duration
 	end   context.CancelCauseFunc
@@ -172,11 +172,12 @@ type callTimer struct {
 
 	mu     sync.Mutex // guards the fields below
 	timer  *time.Timer
-	last   time.Time // after which progress counts no more
+	last   time.Time // after which neither progress nor a question counts
 	paused int
 }
 
-// maxCallTime bounds a request whose server goes on to report progress.
+// maxCallTime bounds a request whose server goes on to report progress, or to wait
+// for an answer.
 const maxCallTime = 24 * time.Hour
 
 func newCallTimer(limit time.Duration, end context.CancelCauseFunc) *callTimer {
@@ -187,9 +188,9 @@ func newCallTimer(limit time.Duration, end context.CancelCauseFunc) *callTimer {
 
 func (t *callTimer) expired() {
 	t.mu.Lock()
-	paused := t.paused > 0
+	stands := t.paused > 0 && time.Now().Before(t.last)
 	t.mu.Unlock()
-	if !paused {
+	if !stands {
 		t.end(t.cause)
 	}
 }
@@ -208,12 +209,12 @@ func (t *callTimer) pause() func() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.paused++
-	t.timer.Stop()
+	t.timer.Reset(time.Until(t.last))
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.paused--; t.paused == 0 {
-			t.timer.Reset(t.limit)
+			t.timer.Reset(max(0, min(t.limit, time.Until(t.last))))
 		}
 	}
 }
