@@ -158,8 +158,18 @@ func (s *Server) Tell(ctx context.Context, server, method string, params json.Ra
 	case to.client == nil:
 		s.logger.Debug("a notification that could be for several clients", "server", server, "method", method)
 	case to.client.link == nil || method == "notifications/message" && !s.wants(to, params):
-	default:
+	case !up.hides():
 		to.client.link.TryNotify(to.about(context.Background()), method, params)
+	default:
+		params = append(json.RawMessage(nil), params...)
+		s.toClients[up.Name].add("", len(params), func(ctx context.Context) {
+			kept, err := s.hideTold(ctx, params, up.hidesAll())
+			if err != nil {
+				s.logger.Debug("notification not sent", "server", server, "method", method, "error", err)
+				return
+			}
+			to.client.link.TryNotify(to.about(context.Background()), method, kept)
+		})
 	}
 }
 

@@ -72,6 +72,15 @@ func (u *Upstream) hidesAll() Policy {
 	return p
 }
 
+// hides reports whether anything is hidden of any tool.
+func (u *Upstream) hides() bool {
+	hides := len(u.Policy.Hide) > 0
+	for _, p := range u.Tools {
+		hides = hides || len(p.Hide) > 0
+	}
+	return hides
+}
+
 func (u *Upstream) offers(tool string) bool {
 	return (len(u.Allow) == 0 || match(u.Allow, tool)) && !match(u.Deny, tool)
 }

@@ -312,7 +312,7 @@ func (s *Server) watch(ctx context.Context, p place, method string) error {
 		return err
 	}
 	_, err = s.bounded(ctx, p.up, method, params)
-	return err
+	return s.hideInError(ctx, err, p.up.hidesAll())
 }
 
 // watchAgain subscribes once more after up has connected again.
