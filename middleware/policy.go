@@ -57,6 +57,7 @@ type Policy struct {
 	// whole result stays in the cache.
 	Fields, Exclude []string
 	JQ              string
+	within          limit // of a part, if set; the rest of the reply has the rest
 	// Hide are fields that no agent gets to see, see [pipeline.Hide]. Those of
 	// the server and of every glob that matches add up.
 	Hide []string
