@@ -67,16 +67,18 @@ func TestFloods(t *testing.T) {
 		t.Errorf("%d more goroutines", n)
 	}
 	close(f.let)
-	var last int
-	for range 500 {
-		f.mu.Lock()
-		n := len(f.got)
-		f.mu.Unlock()
-		if n > 0 && n == last {
+	var q *queue
+	s.mu.Lock()
+	for _, c := range s.clients {
+		q = c.queues["s"]
+	}
+	s.mu.Unlock()
+	for {
+		if last := q.add("", 0, func(context.Context) {}); last != nil {
+			<-last
 			break
 		}
-		last = n
-		time.Sleep(10 * time.Millisecond)
+		runtime.Gosched() // it is full
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

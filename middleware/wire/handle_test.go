@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -28,14 +29,14 @@ func TestReusedID(t *testing.T) {
 	<-begun
 	close(leave)
 	<-ended
-	for range 1000 {
+	for {
 		c.mu.Lock()
 		n := c.handlers
 		c.mu.Unlock()
 		if n == 1 {
 			break
 		}
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	p.say(t, `{"method":"notifications/cancelled","params":{"requestId":1}}`)
 	select {
