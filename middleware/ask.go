@@ -218,8 +218,10 @@ func (t *callTimer) again() {
 func (t *callTimer) pause() func() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.paused == 0 { // nor stopped
+		t.timer.Reset(time.Until(t.last))
+	}
 	t.paused++
-	t.timer.Reset(time.Until(t.last))
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -169,7 +170,9 @@ func (s *Server) forget(c *client) {
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	closeQueues(ctx, queues)
+	var told sync.WaitGroup
+	told.Go(func() { closeQueues(ctx, queues) })
+	defer told.Wait()
 	for w := range watching {
 		_ = s.unwatch(ctx, w) // a server that does not answer goes on to tell us
 	}
