@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
 )
 
@@ -100,6 +101,36 @@ func TestFloods(t *testing.T) {
 	}
 	if roots == 0 || roots > 2 {
 		t.Errorf("%d times that roots have changed", roots)
+	}
+}
+
+// TestSubscriptionsEnd: also at a server that takes no notifications.
+func TestSubscriptionsEnd(t *testing.T) {
+	f := &slow{fake: offering(nil), let: make(chan bool)}
+	ended := make(chan error, 1)
+	f.answer = func(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
+		if r.Method == "resources/unsubscribe" {
+			ended <- ctx.Err()
+		}
+		return json.RawMessage(`{}`), nil
+	}
+	s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	t.Run("client", func(t *testing.T) {
+		conn := clientOf(t, s, nil, wire.Options{})
+		if got := ask(t, conn, "resources/subscribe", `{"uri":"a:b"}`); got != "{}" {
+			t.Fatal(got)
+		}
+		if err := conn.Notify(t.Context(), "notifications/future", nil); err != nil {
+			t.Fatal(err)
+		}
+		ask(t, conn, "ping", `{}`)
+	})
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
