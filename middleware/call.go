@@ -163,12 +163,12 @@ func (s *Server) run(ctx context.Context, up *Upstream, c *client, method string
 	if !req.Newest {
 		req.Can, req.Level = s.says(c)
 	}
-	if now().token != nil {
+	if h != nil || now().token != nil { // who comes back for h may have one
 		req.Progress = func(params json.RawMessage) {
+			defer s.survive(nil)
 			timer.again()
-			r := now()
-			if kept, err := s.hide(ctx, params, p); err == nil && r.token != nil {
-				s.progressed(ctx, r.client, r.token, kept)
+			if kept, err := s.hide(ctx, params, p); err == nil {
+				s.progressed(ctx, now(), kept)
 			}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -42,12 +44,15 @@ func Origin(ctx context.Context) string {
 type client struct {
 	agent   string
 	ends    bool // the agent ends with the connection
+	party   string
 	session *mcp.ServerSession
 	link    Link // nil in tests
 
 	// Guarded by Server.mu:
 	watching map[watched]bool
-	level    string // of the log messages that it wants, or ""
+	queues   map[string]*queue // of what it tells, by server
+	gone     bool              // it tells no more
+	level    string            // of the log messages that it wants, or ""
 }
 
 // A Session is a client that a transport serves.
@@ -69,6 +74,7 @@ func (s *Server) Attach(ctx context.Context, link Link, who Identity) (*Session,
 	s.serial++
 	c := &client{session: session, link: link}
 	c.agent, c.ends = s.agentOf(who, s.serial)
+	c.party, _ = partyOf(who, s.serial)
 	s.clients[session] = c
 	return &Session{s, c}, nil
 }
@@ -79,7 +85,7 @@ func (x *Session) Initialized() bool { return x.client.session.InitializeParams(
 // Notification passes on what the client tells its server, and reports whether it
 // was not for the SDK. It does not block and does not keep params.
 func (x *Session) Notification(method string, params json.RawMessage) bool {
-	return x.server.notification(method, params)
+	return x.server.notification(x.client, method, params)
 }
 
 // Wait returns when the link has ended and nothing of the client's runs.
@@ -104,16 +110,26 @@ func (l streams) TryNotify(_ context.Context, method string, params json.RawMess
 // Serve answers one client over a pair of streams, until the client ends them
 // or ctx ends. It closes both.
 func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
+	var c *client
+	attached := make(chan struct{})
 	conn := wire.NewConn(r, w, wire.Options{
 		MaxLineBytes: s.opts.MaxLineBytes,
 		Refuse:       true,
 		Forward:      Forwards,
-		Notify:       s.notification,
+		Notify: func(method string, params json.RawMessage) bool {
+			<-attached
+			return c != nil && s.notification(c, method, params)
+		},
+		Fault: func(err error) { s.logger.Error("internal error", "error", err) },
 		Junk: func(line []byte, err error) {
 			s.logger.Warn("the client sent a line that is no message", "bytes", len(line), "error", err)
 		},
 	})
 	session, err := s.Attach(ctx, streams{conn}, Identity{})
+	if err == nil {
+		c = session.client
+	}
+	close(attached)
 	if err != nil {
 		conn.Close()
 		return err
@@ -148,17 +164,27 @@ const drainTime = 2 * time.Second
 func (s *Server) forget(c *client) {
 	s.mu.Lock()
 	delete(s.clients, c.session)
-	watching := c.watching
-	c.watching = nil
+	watching, queues := c.watching, c.queues
+	c.watching, c.queues, c.gone = nil, nil, true
+	quieter := slices.Contains(levels, c.level)
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
+	var told sync.WaitGroup
+	told.Go(func() { closeQueues(ctx, queues) })
+	defer told.Wait()
 	for w := range watching {
 		_ = s.unwatch(ctx, w) // a server that does not answer goes on to tell us
+	}
+	if quieter {
+		for i := range s.opts.Upstreams {
+			s.tellLevel(&s.opts.Upstreams[i])
+		}
 	}
 	if !c.ends {
 		return
 	}
+	s.forgetHeld(ctx, c.agent)
 	s.opts.Store.Forget(c.agent)
 	if s.opts.JQ != nil {
 		s.opts.JQ.Forget(c.agent)
@@ -173,5 +199,5 @@ func (s *Server) clientOf(session *mcp.ServerSession) *client {
 		return c
 	}
 	// It has gone, and what it asked is about to end. Nothing is kept for it.
-	return &client{session: session, agent: "nobody"}
+	return &client{session: session, agent: "nobody", party: "nobody"}
 }

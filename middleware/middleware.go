@@ -9,6 +9,7 @@
 package middleware
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -90,6 +91,11 @@ type Server struct {
 	budget *wire.Budget
 	begun  time.Time
 
+	schemes map[string]string // of URIs, by server
+
+	// By server: what its clients are told, and what it is told for no client.
+	toClients, toServer map[string]*queue
+
 	came     chan struct{} // closed when the first client has said what it can do
 	cameOnce sync.Once
 
@@ -99,10 +105,12 @@ type Server struct {
 	can        *mcp.ClientCapabilities // the first client's
 	newest     bool                    // it is of the newest revision
 	running    map[*running]struct{}
-	begunCalls int                      // how many there ever were
-	watched    map[watched]int          // subscriptions by resource: how many clients
-	progress   map[askedToken]*Upstream // of requests that clients work on
-	held       map[string]*held         // by the state that their clients have
+	usage      map[string]usage     // by server
+	levels     map[string]toldLevel // of log messages, by server
+	begunCalls int                  // how many there ever were
+	watched    map[watched]int      // subscriptions by resource: how many clients
+	progress   map[string]asked     // of requests that clients work on, by our token as written
+	held       map[string]*held     // by the state that their clients have
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close.
@@ -137,12 +145,23 @@ func New(opts Options) (*Server, error) {
 		names:    newNames(opts.Upstreams),
 		budget:   wire.NewBudget(opts.WorkBytes, opts.Idle),
 		begun:    time.Now(),
+		schemes:  schemes(opts.Upstreams),
 		came:     make(chan struct{}),
 		clients:  map[*mcp.ServerSession]*client{},
 		running:  map[*running]struct{}{},
+		usage:    map[string]usage{},
+		levels:   map[string]toldLevel{},
 		watched:  map[watched]int{},
-		progress: map[askedToken]*Upstream{},
+		progress: map[string]asked{},
 		held:     map[string]*held{},
+
+		toClients: map[string]*queue{},
+		toServer:  map[string]*queue{},
+	}
+	for i := range opts.Upstreams {
+		name := opts.Upstreams[i].Name
+		s.toClients[name] = newQueue(s.logger.With("from", name))
+		s.toServer[name] = newQueue(s.logger.With("to", name))
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
 		Instructions: Instructions,
@@ -154,13 +173,19 @@ func New(opts Options) (*Server, error) {
 		},
 		SubscribeHandler:   s.subscribe,
 		UnsubscribeHandler: s.unsubscribe,
-		//lint:ignore SA1019 clients of the older revisions still have roots
-		RootsListChangedHandler:     s.rootsChanged,
-		ProgressNotificationHandler: s.clientProgress,
 	})
 	s.mcp.AddReceivingMiddleware(s.receive)
 	err := mcp.AddReceivingCustomMethod(s.mcp, wire.ForwardMethod, s.forwarded)
 	return s, err
+}
+
+// Close returns when nothing runs that no client has asked for. Clients and
+// servers are to end before.
+func (s *Server) Close() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	closeQueues(ctx, s.toServer)
+	closeQueues(ctx, s.toClients)
 }
 
 func setDefault[T comparable](v *T, d T) {

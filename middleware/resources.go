@@ -36,7 +36,7 @@ func (s *Server) placesOf(uri string) []place {
 	}
 	if name, rest, ok := strings.Cut(uri, "+"); ok {
 		for i := range s.opts.Upstreams {
-			if up := &s.opts.Upstreams[i]; scheme(up) == name {
+			if up := &s.opts.Upstreams[i]; strings.EqualFold(s.scheme(up), name) {
 				return []place{{up, rest}}
 			}
 		}
@@ -55,18 +55,37 @@ func (u *Upstream) hasResources() bool {
 	return info != nil && info.Capabilities != nil && info.Capabilities.Resources != nil
 }
 
-// scheme is what stands before the "+": letters, digits, "-" and ".", as RFC 3986
-// has it.
-func scheme(up *Upstream) string {
-	return "s-" + strings.ReplaceAll(clean(up.Name), "_", ".")
+// schemes names servers for URIs: letters, digits, "-" and ".", as RFC 3986 has
+// it, in lower case, as clients may write them so. Names that come out alike get a
+// hash of the server's own, which does not depend on their order.
+func schemes(ups []Upstream) map[string]string {
+	plain := func(up *Upstream) string {
+		return "s-" + strings.ToLower(strings.ReplaceAll(clean(up.Name), "_", "."))
+	}
+	alike := map[string]int{}
+	for i := range ups {
+		alike[plain(&ups[i])]++
+	}
+	given := map[string]string{}
+	for i := range ups {
+		up := &ups[i]
+		given[up.Name] = plain(up)
+		if alike[plain(up)] > 1 {
+			given[up.Name] += "-" + hashed(up.Name)
+		}
+	}
+	return given
 }
+
+// scheme is what stands before the "+".
+func (s *Server) scheme(up *Upstream) string { return s.schemes[up.Name] }
 
 // exposedURI is the URI that clients know.
 func (s *Server) exposedURI(up *Upstream, uri string) string {
 	if len(s.opts.Upstreams) == 1 {
 		return uri
 	}
-	return scheme(up) + "+" + uri
+	return s.scheme(up) + "+" + uri
 }
 
 // listResources answers resources/list and resources/templates/list, what being
@@ -193,12 +212,17 @@ func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage,
 		return s.readBlock(ctx, r.client.agent, uri)
 	}
 	failed := notFound(uri)
-	for _, p := range s.placesOf(uri) {
+	all := s.placesOf(uri)
+	places, params, err := s.owned(r, all)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range places {
 		quoted, err := quote(p.uri)
 		if err != nil {
 			return nil, err
 		}
-		params, err := wire.Rewrite(r.params, func(key string, value json.RawMessage) json.RawMessage {
+		params, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
 			if key == "uri" {
 				return quoted
 			}
@@ -208,6 +232,9 @@ func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage,
 			return nil, err
 		}
 		raw, err := s.pass(ctx, p.up, r, params)
+		if err == nil && len(all) > 1 {
+			raw, err = s.marked(raw, p.up)
+		}
 		var rpc *jsonrpc.Error
 		switch {
 		case err == nil:
@@ -230,6 +257,7 @@ func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	failed := notFound(r.Params.URI)
 	c := s.clientOf(r.Session)
 	for _, p := range s.placesOf(r.Params.URI) {
+		s.use(p.up, c)
 		if failed = s.watch(ctx, p, "resources/subscribe"); failed != nil {
 			continue
 		}
@@ -284,11 +312,11 @@ func (s *Server) watch(ctx context.Context, p place, method string) error {
 		return err
 	}
 	_, err = s.bounded(ctx, p.up, method, params)
-	return err
+	return s.hideInError(ctx, err, p.up.hidesAll())
 }
 
 // watchAgain subscribes once more after up has connected again.
-func (s *Server) watchAgain(up *Upstream) {
+func (s *Server) watchAgain(ctx context.Context, up *Upstream) {
 	s.mu.Lock()
 	var places []place
 	for w := range s.watched {
@@ -298,15 +326,14 @@ func (s *Server) watchAgain(up *Upstream) {
 	}
 	s.mu.Unlock()
 	for _, p := range places {
-		if err := s.watch(context.Background(), p, "resources/subscribe"); err != nil {
+		if err := s.watch(ctx, p, "resources/subscribe"); err != nil {
 			s.logger.Warn("resources/subscribe", "server", up.Name, "uri", p.uri, "error", err)
 		}
 	}
 }
 
 // updated tells those who subscribed, by either URI, that a resource has changed.
-func (s *Server) updated(up *Upstream, params json.RawMessage) {
-	uri := gjson.GetBytes(params, "uri").String()
+func (s *Server) updated(up *Upstream, uri string) {
 	for _, known := range []string{uri, s.exposedURI(up, uri)} {
 		if err := s.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: known}); err != nil {
 			s.logger.Debug("notification not sent", "uri", known, "error", err)

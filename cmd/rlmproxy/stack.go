@@ -167,9 +167,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 				}
 				return nil, errors.New("the proxy did not start")
 			},
-			Notify: func(method string, params json.RawMessage) {
+			Notify: func(ctx context.Context, method string, params json.RawMessage) {
 				if s := proxy(); s != nil {
-					s.Tell(sc.Name, method, params)
+					s.Tell(ctx, sc.Name, method, params)
 				}
 			},
 			Changed: func() {
@@ -239,6 +239,9 @@ func (s *stack) close() {
 	}
 	wg.Go(s.jq.Close)
 	wg.Wait()
+	if s.server != nil {
+		s.server.Close()
+	}
 	s.store.Close()
 }
 

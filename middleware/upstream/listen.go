@@ -77,7 +77,7 @@ func (l *httpLink) missed(wanted json.RawMessage) {
 		l.hooks.listChanged()
 		return
 	}
-	l.hooks.notify("notifications/resources/updated", append(wire.AppendMember([]byte{'{'}, "uri", json.RawMessage(uri.Raw)), '}'))
+	l.hooks.notify(l.hooks.life, "notifications/resources/updated", append(wire.AppendMember([]byte{'{'}, "uri", json.RawMessage(uri.Raw)), '}'))
 }
 
 // listenTo reads a stream to its end. It returns the id of the last event and

@@ -233,7 +233,7 @@ func TestWatch(t *testing.T) {
 				dial = Remote(web.URL, "http", nil)
 			}
 			told := make(chan string, 10)
-			u := New(Options{Name: "s", Dial: dial, Notify: func(method string, params json.RawMessage) {
+			u := New(Options{Name: "s", Dial: dial, Notify: func(_ context.Context, method string, params json.RawMessage) {
 				told <- method + " " + gjson.GetBytes(params, "uri").String()
 			}})
 			defer u.Close()

@@ -86,6 +86,7 @@ func openStream(ctx context.Context, h hooks, open opener, newest, orOlder bool)
 		},
 		Handle: h.request,
 		Notify: l.notified,
+		Fault:  func(err error) { h.logger.Error("internal error", "error", err) },
 	})
 	l.tasks.Go(l.pong)
 	if newest {
@@ -141,7 +142,7 @@ func (l *streamLink) notified(method string, params json.RawMessage) bool {
 		l.feeds.acked(params)
 		return true
 	}
-	return l.hooks.notified(method, params)
+	return l.hooks.notified(l.hooks.life, method, params)
 }
 
 // listen returns when the server ends the subscription, or ctx does.
