@@ -52,8 +52,9 @@ func (s *Server) begin(ctx context.Context, up *Upstream, c *client, timer *call
 // askedBy finds whose request made the server ask or tell something: the one of
 // ctx, else that of the only client with requests running there, else the only
 // client there is. The requests that wait meanwhile come with it. It is nil if
-// there could be two: what is one client's must not reach another.
-func (s *Server) askedBy(ctx context.Context, up *Upstream) (*client, []*running) {
+// there could be two: what is one client's must not reach another. Only clients of
+// agent count, if that is not "".
+func (s *Server) askedBy(ctx context.Context, up *Upstream, agent string) (*client, []*running) {
 	if r, ok := ctx.Value(runningKey{}).(*running); ok {
 		return r.client, []*running{r}
 	}
@@ -62,7 +63,7 @@ func (s *Server) askedBy(ctx context.Context, up *Upstream) (*client, []*running
 	var found *client
 	var waiting []*running
 	for r := range s.running {
-		if r.up.Name != up.Name {
+		if r.up.Name != up.Name || agent != "" && r.client.agent != agent {
 			continue
 		}
 		if found != nil && found != r.client && (r.held == nil || found.agent != r.client.agent) {
@@ -77,12 +78,25 @@ func (s *Server) askedBy(ctx context.Context, up *Upstream) (*client, []*running
 	if len(waiting) > 0 {
 		found = waiting[0].client
 	}
-	if found == nil && len(s.clients) == 1 {
-		for _, c := range s.clients {
-			found = c
-		}
+	if found == nil {
+		found = s.onlyClient(agent)
 	}
 	return found, waiting
+}
+
+// onlyClient is the only client of an agent or, if that is "", the only one there
+// is; nil if there are more. s.mu must be held.
+func (s *Server) onlyClient(agent string) (only *client) {
+	for _, c := range s.clients {
+		switch {
+		case agent != "" && c.agent != agent:
+		case only != nil:
+			return nil
+		default:
+			only = c
+		}
+	}
+	return only
 }
 
 func (s *Server) upstream(name string) *Upstream {
@@ -102,7 +116,15 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 	if up == nil {
 		return nil, fmt.Errorf("no server %q", server)
 	}
-	c, waiting := s.askedBy(ctx, up)
+	if up.PerAgent != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "there is no client here: each agent has a connection of its own"}
+	}
+	return s.ask(ctx, up, "", method, params)
+}
+
+// ask is Ask by the connection of one agent or, if that is "", of all.
+func (s *Server) ask(ctx context.Context, up *Upstream, agent, method string, params json.RawMessage) (json.RawMessage, error) {
+	c, waiting := s.askedBy(ctx, up, agent)
 	if c == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
 			Message: "the proxy cannot tell which of its clients this is for: several have requests running"}
@@ -214,7 +236,7 @@ func (c *client) ask(ctx context.Context, method string, params json.RawMessage)
 // Options.Upstreams. It does not block.
 func (s *Server) Tell(server, method string, params json.RawMessage) {
 	up := s.upstream(server)
-	if up == nil {
+	if up == nil || up.PerAgent != nil { // no request was made there
 		return
 	}
 	switch method {
@@ -225,12 +247,18 @@ func (s *Server) Tell(server, method string, params json.RawMessage) {
 		return
 	case "notifications/resources/updated":
 		params = append(json.RawMessage(nil), params...)
-		go s.updated(up, params)
+		go s.updated(up, "", params)
 		return
 	}
-	c, waiting := s.askedBy(context.Background(), up)
+	s.tell(up, "", method, params)
+}
+
+// tell passes on what is about requests that run: by the connection of one agent
+// or, if that is "", of all.
+func (s *Server) tell(up *Upstream, agent, method string, params json.RawMessage) {
+	c, waiting := s.askedBy(context.Background(), up, agent)
 	if c == nil {
-		s.logger.Debug("a notification that could be for several clients", "server", server, "method", method)
+		s.logger.Debug("a notification that could be for several clients", "server", up.Name, "method", method)
 		return
 	}
 	if c.link != nil && (method != "notifications/message" || s.wants(c, params)) {

@@ -169,7 +169,12 @@ func (s *Server) run(ctx context.Context, up *Upstream, c *client, method string
 			}
 		}
 	}
-	raw, err := up.Conn.Call(ctx, req)
+	conn, release, err := s.connTo(ctx, up, c)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	raw, err := conn.Call(ctx, req)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

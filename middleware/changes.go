@@ -46,12 +46,13 @@ func (s *Server) ListsChanged(server string) {
 	}
 	s.changed(promptsChanged)
 	s.changed(resourcesChanged)
-	go s.watchAgain(up)
+	go s.watchAgain(up, "")
 }
 
 // notification passes on what a client tells its server, and reports whether it
-// was not for the SDK. It is called by the reading goroutine.
-func (s *Server) notification(method string, params json.RawMessage) bool {
+// was not for the SDK. It is called by the reading goroutine. c is nil for what
+// comes before its client has been attached.
+func (s *Server) notification(c *client, method string, params json.RawMessage) bool {
 	switch method {
 	case "notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed", "notifications/progress":
 		return false
@@ -60,22 +61,27 @@ func (s *Server) notification(method string, params json.RawMessage) bool {
 		return true // for whom?
 	}
 	params = append(json.RawMessage(nil), params...)
-	go s.notifyServer(&s.opts.Upstreams[0], method, params)
+	go s.notifyServer(&s.opts.Upstreams[0], c, method, params)
 	return true
 }
 
-func (s *Server) notifyServer(up *Upstream, method string, params json.RawMessage) {
+func (s *Server) notifyServer(up *Upstream, c *client, method string, params json.RawMessage) {
+	conn := s.connOf(up, ownerOf(up, c))
+	if conn == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.CallTimeout)
 	defer cancel()
-	if err := up.Conn.Notify(ctx, method, params); err != nil {
+	if err := conn.Notify(ctx, method, params); err != nil {
 		s.logger.Debug("notification not sent", "server", up.Name, "method", method, "error", err)
 	}
 }
 
 // rootsChanged tells all servers that a client's roots have changed.
-func (s *Server) rootsChanged(context.Context, *mcp.RootsListChangedRequest) {
+func (s *Server) rootsChanged(_ context.Context, r *mcp.RootsListChangedRequest) {
+	c := s.clientOf(r.Session)
 	for i := range s.opts.Upstreams {
-		go s.notifyServer(&s.opts.Upstreams[i], "notifications/roots/list_changed", nil)
+		go s.notifyServer(&s.opts.Upstreams[i], c, "notifications/roots/list_changed", nil)
 	}
 }
 
@@ -94,7 +100,7 @@ func (s *Server) clientProgress(_ context.Context, r *mcp.ProgressNotificationSe
 	}
 	params, err := json.Marshal(r.Params)
 	if err == nil {
-		go s.notifyServer(up, "notifications/progress", params)
+		go s.notifyServer(up, key.client, "notifications/progress", params)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -47,7 +48,10 @@ type client struct {
 
 	// Guarded by Server.mu:
 	watching map[watched]bool
-	level    string // of the log messages that it wants, or ""
+	level    string          // of the log messages that it wants, or ""
+	listens  json.RawMessage // id of the stream on which it hears of resources, or nil
+
+	here bool // guarded by isolation.mu: it may send requests
 }
 
 // A Session is a client that a transport serves.
@@ -70,6 +74,7 @@ func (s *Server) Attach(ctx context.Context, link Link, who Identity) (*Session,
 	c := &client{session: session, link: link}
 	c.agent, c.ends = s.agentOf(who, s.serial)
 	s.clients[session] = c
+	s.isolation.arrive(c)
 	return &Session{s, c}, nil
 }
 
@@ -79,7 +84,7 @@ func (x *Session) Initialized() bool { return x.client.session.InitializeParams(
 // Notification passes on what the client tells its server, and reports whether it
 // was not for the SDK. It does not block and does not keep params.
 func (x *Session) Notification(method string, params json.RawMessage) bool {
-	return x.server.notification(method, params)
+	return x.server.notification(x.client, method, params)
 }
 
 // Wait returns when the link has ended and nothing of the client's runs.
@@ -104,11 +109,14 @@ func (l streams) TryNotify(_ context.Context, method string, params json.RawMess
 // Serve answers one client over a pair of streams, until the client ends them
 // or ctx ends. It closes both.
 func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
+	var attached atomic.Pointer[client]
 	conn := wire.NewConn(r, w, wire.Options{
 		MaxLineBytes: s.opts.MaxLineBytes,
 		Refuse:       true,
 		Forward:      Forwards,
-		Notify:       s.notification,
+		Notify: func(method string, params json.RawMessage) bool {
+			return s.notification(attached.Load(), method, params)
+		},
 		Junk: func(line []byte, err error) {
 			s.logger.Warn("the client sent a line that is no message", "bytes", len(line), "error", err)
 		},
@@ -118,6 +126,7 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 		conn.Close()
 		return err
 	}
+	attached.Store(session.client)
 	defer session.End()
 	ended := make(chan struct{})
 	go func() { session.Wait(); close(ended) }()
@@ -146,6 +155,7 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 const drainTime = 2 * time.Second
 
 func (s *Server) forget(c *client) {
+	s.isolation.leave(c)
 	s.mu.Lock()
 	delete(s.clients, c.session)
 	watching := c.watching

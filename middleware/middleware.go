@@ -66,6 +66,10 @@ type Options struct {
 	// ListWait is how long the first tools/list waits for upstreams that are
 	// still connecting, when at least one is ready. Zero means 3 seconds.
 	ListWait time.Duration
+	// AgentIdle is after how long without a client of its agent here a connection
+	// of [Upstream.PerAgent] ends, if the agent may come back. Zero means 30
+	// minutes.
+	AgentIdle time.Duration
 	// MaxLineBytes caps one message of the client. Zero means the default of
 	// package wire.
 	MaxLineBytes int64
@@ -90,6 +94,8 @@ type Server struct {
 	budget *wire.Budget
 	begun  time.Time
 
+	isolation *isolation
+
 	came     chan struct{} // closed when the first client has said what it can do
 	cameOnce sync.Once
 
@@ -104,7 +110,8 @@ type Server struct {
 	held       map[string]*held         // by the state that their clients have
 }
 
-// New returns a server for opts.Upstreams, which stay the caller's to close.
+// New returns a server for opts.Upstreams, which stay the caller's to close; what
+// it begins for single agents is ended by Close.
 func New(opts Options) (*Server, error) {
 	if opts.Store == nil {
 		return nil, errors.New("middleware: no store")
@@ -117,6 +124,7 @@ func New(opts Options) (*Server, error) {
 	setDefault(&opts.FreshCalls, FreshReadOnly)
 	setDefault(&opts.Version, "dev")
 	setDefault(&opts.WorkBytes, 64<<20)
+	setDefault(&opts.AgentIdle, ownIdle)
 	switch opts.FreshCalls {
 	case FreshReadOnly, FreshAll, FreshNone:
 	default:
@@ -131,11 +139,14 @@ func New(opts Options) (*Server, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		opts:     opts,
-		logger:   opts.Logger,
-		names:    newNames(opts.Upstreams),
-		budget:   wire.NewBudget(opts.WorkBytes, opts.Idle),
-		begun:    time.Now(),
+		opts:   opts,
+		logger: opts.Logger,
+		names:  newNames(opts.Upstreams),
+		budget: wire.NewBudget(opts.WorkBytes, opts.Idle),
+		begun:  time.Now(),
+
+		isolation: newIsolation(opts.AgentIdle, opts.Logger),
+
 		came:     make(chan struct{}),
 		clients:  map[*mcp.ServerSession]*client{},
 		running:  map[*running]struct{}{},
@@ -156,6 +167,7 @@ func New(opts Options) (*Server, error) {
 		ProgressNotificationHandler: s.clientProgress,
 	})
 	s.mcp.AddReceivingMiddleware(s.receive)
+	s.mcp.AddSendingMiddleware(s.sends)
 	err := mcp.AddReceivingCustomMethod(s.mcp, wire.ForwardMethod, s.forwarded)
 	return s, err
 }

@@ -156,27 +156,33 @@ func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLogg
 	s.mu.Lock()
 	c.level = string(r.Params.Level)
 	s.mu.Unlock()
-	level, err := json.Marshal(map[string]any{"level": r.Params.Level})
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		s.sendLevel(ctx, up, ownerOf(up, c), string(r.Params.Level))
+	}
+}
+
+// sendLevel sends a level to a server that logs, if it runs; agent is whose
+// connection it is, "" if all have one.
+func (s *Server) sendLevel(ctx context.Context, up *Upstream, agent, level string) {
+	info, conn := up.Conn.Info(), s.connOf(up, agent)
+	if conn == nil || info == nil || info.Capabilities == nil || info.Capabilities.Logging == nil {
+		return
+	}
+	params, err := json.Marshal(map[string]string{"level": level})
 	if err != nil {
 		return
 	}
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
-		info := up.Conn.Info()
-		if info == nil || info.Capabilities == nil || info.Capabilities.Logging == nil {
-			continue
-		}
-		if _, err := s.bounded(ctx, up, "logging/setLevel", level); err != nil {
-			s.logger.Warn("logging/setLevel", "server", up.Name, "error", err)
-		}
+	if _, err := s.bounded(ctx, conn, "logging/setLevel", params); err != nil {
+		s.logger.Warn("logging/setLevel", "server", up.Name, "error", err)
 	}
 }
 
 // bounded sends a request of no call's within the usual time.
-func (s *Server) bounded(ctx context.Context, up *Upstream, method string, params json.RawMessage) (json.RawMessage, error) {
+func (s *Server) bounded(ctx context.Context, conn conn, method string, params json.RawMessage) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
 	defer cancel()
-	return up.Conn.Call(ctx, upstream.Request{Method: method, Params: params})
+	return conn.Call(ctx, upstream.Request{Method: method, Params: params})
 }
 
 // levels are those of log messages, the least severe first (RFC 5424).
