@@ -27,9 +27,16 @@ const sharedAgent = "shared"
 // agentOf names the agent behind the nth connection. If ends is set, nobody can
 // be that agent once the connection has ended.
 func (s *Server) agentOf(who Identity, n int) (agent string, ends bool) {
-	switch {
-	case s.opts.SharedCache:
+	if s.opts.SharedCache {
 		return sharedAgent, false
+	}
+	return partyOf(who, n)
+}
+
+// partyOf is agentOf whether or not the cache is shared: what servers ask and tell
+// is not for everybody.
+func partyOf(who Identity, n int) (party string, ends bool) {
+	switch {
 	case who.Subject != "":
 		return "subject " + short(who.Subject), false
 	case who.Session != "":

@@ -3,11 +3,10 @@
 package middleware
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -18,87 +17,6 @@ import (
 	"rlmproxy/middleware/wire"
 )
 
-// running is a request of a client that a server works on.
-type running struct {
-	up     *Upstream
-	client *client
-	ctx    context.Context // ends with the request
-	timer  *callTimer
-	held   *held // nil for clients that can be asked meanwhile
-	number int   // in the order of their beginning
-}
-
-type runningKey struct{}
-
-// begin notes that up works on a request of c. What the server asks meanwhile
-// goes to c, if its transport tells which request that is for by ctx, or if
-// nobody else's is running there.
-func (s *Server) begin(ctx context.Context, up *Upstream, c *client, timer *callTimer, h *held) (context.Context, func()) {
-	r := &running{up: up, client: c, timer: timer, held: h}
-	ctx = context.WithValue(ctx, runningKey{}, r)
-	r.ctx = ctx
-	s.mu.Lock()
-	s.begunCalls++
-	r.number = s.begunCalls
-	s.running[r] = struct{}{}
-	s.mu.Unlock()
-	return ctx, func() {
-		s.mu.Lock()
-		delete(s.running, r)
-		s.mu.Unlock()
-	}
-}
-
-// askedBy finds whose request made the server ask or tell something: the one of
-// ctx, else that of the only client with requests running there, else the only
-// client there is. The requests that wait meanwhile come with it. It is nil if
-// there could be two: what is one client's must not reach another. Only clients of
-// agent count, if that is not "".
-func (s *Server) askedBy(ctx context.Context, up *Upstream, agent string) (*client, []*running) {
-	if r, ok := ctx.Value(runningKey{}).(*running); ok {
-		return r.client, []*running{r}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var found *client
-	var waiting []*running
-	for r := range s.running {
-		if r.up.Name != up.Name || agent != "" && r.client.agent != agent {
-			continue
-		}
-		if found != nil && found != r.client && (r.held == nil || found.agent != r.client.agent) {
-			return nil, nil
-		}
-		found = r.client
-		waiting = append(waiting, r)
-	}
-	// Each request of a stateless client comes by a connection of its own. Of
-	// those of one agent, the newest is the likeliest to have made the server ask.
-	slices.SortFunc(waiting, func(a, b *running) int { return cmp.Compare(b.number, a.number) })
-	if len(waiting) > 0 {
-		found = waiting[0].client
-	}
-	if found == nil {
-		found = s.onlyClient(agent)
-	}
-	return found, waiting
-}
-
-// onlyClient is the only client of an agent or, if that is "", the only one there
-// is; nil if there are more. s.mu must be held.
-func (s *Server) onlyClient(agent string) (only *client) {
-	for _, c := range s.clients {
-		switch {
-		case agent != "" && c.agent != agent:
-		case only != nil:
-			return nil
-		default:
-			only = c
-		}
-	}
-	return only
-}
-
 func (s *Server) upstream(name string) *Upstream {
 	for i := range s.opts.Upstreams {
 		if s.opts.Upstreams[i].Name == name {
@@ -108,10 +26,22 @@ func (s *Server) upstream(name string) *Upstream {
 	return nil
 }
 
+// survive keeps a fault of ours from ending the proxy where others call us; err,
+// if not nil, is the error of what it cost.
+func (s *Server) survive(err *error) {
+	if v := recover(); v != nil {
+		s.logger.Error("internal error", "error", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+		if err != nil {
+			*err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeInternal + ": the proxy's log has it in full"}
+		}
+	}
+}
+
 // Ask passes on what a server asks of its client: sampling, elicitation, roots.
 // The server is one of Options.Upstreams. Requests that wait for the answer do
 // not run out of time meanwhile.
-func (s *Server) Ask(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
+func (s *Server) Ask(ctx context.Context, server, method string, params json.RawMessage) (answer json.RawMessage, err error) {
+	defer s.survive(&err)
 	up := s.upstream(server)
 	if up == nil {
 		return nil, fmt.Errorf("no server %q", server)
@@ -124,23 +54,20 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 
 // ask is Ask by the connection of one agent or, if that is "", of all.
 func (s *Server) ask(ctx context.Context, up *Upstream, agent, method string, params json.RawMessage) (json.RawMessage, error) {
-	c, waiting := s.askedBy(ctx, up, agent)
+	to := s.askedBy(ctx, up, agent)
+	c, waiting := to.client, to.waiting
 	if c == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
-			Message: "the proxy cannot tell which of its clients this is for: several have requests running"}
+			Message: "the proxy cannot tell which of its clients this is for: several have requests running, or had"}
 	}
-	able := c.can(method)
-	if len(waiting) > 0 && waiting[0].held != nil {
-		able = waiting[0].held.current().able(method)
-	}
-	if !able {
+	if to.request != nil && !to.request.able(method) || to.request == nil && !c.can(method) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", clipped(method))}
 	}
 	params, err := s.hide(ctx, params, up.hidesAll())
 	if err != nil {
 		return nil, err
 	}
-	asking, cancel := context.WithCancel(about(ctx, waiting))
+	asking, cancel := context.WithCancel(to.about(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	for _, r := range waiting {
@@ -149,37 +76,15 @@ func (s *Server) ask(ctx context.Context, up *Upstream, agent, method string, pa
 	if len(waiting) == 1 || len(waiting) > 0 && waiting[0].held != nil {
 		defer context.AfterFunc(waiting[0].ctx, cancel)()
 	}
-	if token := progressToken(params); token != nil {
-		key := askedToken{c, string(token)}
-		s.mu.Lock()
-		s.progress[key] = up
-		s.mu.Unlock()
-		defer func() {
-			s.mu.Lock()
-			delete(s.progress, key)
-			s.mu.Unlock()
-		}()
-	}
 	if len(waiting) > 0 && waiting[0].held != nil {
 		return waiting[0].held.ask(asking, method, params)
 	}
-	return c.ask(asking, method, params)
-}
-
-// about is a context that says which of a client's requests a message to it is
-// about, one of those that wait, and that nothing but its user ends. A hold is
-// for the answer to the request alone.
-func about(ctx context.Context, waiting []*running) context.Context {
-	if len(waiting) > 0 {
-		ctx = waiting[0].ctx
+	params, done, err := s.track(c, up, params)
+	defer done()
+	if err != nil {
+		return nil, err
 	}
-	return wire.WithHold(context.WithoutCancel(ctx), nil)
-}
-
-// askedToken is a progress token of a server in a request to a client.
-type askedToken struct {
-	client *client
-	token  string
+	return c.ask(asking, method, params)
 }
 
 func progressToken(params json.RawMessage) (token json.RawMessage) {
@@ -233,8 +138,9 @@ func (c *client) ask(ctx context.Context, method string, params json.RawMessage)
 }
 
 // Tell passes on what a server tells its client. Server is one of
-// Options.Upstreams. It does not block.
-func (s *Server) Tell(server, method string, params json.RawMessage) {
+// Options.Upstreams. It does not block and does not keep params.
+func (s *Server) Tell(ctx context.Context, server, method string, params json.RawMessage) {
+	defer s.survive(nil)
 	up := s.upstream(server)
 	if up == nil || up.PerAgent != nil { // no request was made there
 		return
@@ -243,31 +149,51 @@ func (s *Server) Tell(server, method string, params json.RawMessage) {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed":
 		return // the upstream reads its lists again, then tells of it
 	case "notifications/resources/list_changed":
-		s.changed(resourcesChanged)
+		s.toClients[up.Name].add("resources", 0, func(context.Context) { s.changed(resourcesChanged) })
 		return
 	case "notifications/resources/updated":
-		params = append(json.RawMessage(nil), params...)
-		go s.updated(up, "", params)
+		s.tellUpdated(up, "", s.toClients[up.Name], params)
 		return
 	}
-	s.tell(up, "", method, params)
+	s.tell(ctx, up, "", s.toClients[up.Name], method, params)
 }
 
-// tell passes on what is about requests that run: by the connection of one agent
-// or, if that is "", of all.
-func (s *Server) tell(up *Upstream, agent, method string, params json.RawMessage) {
-	c, waiting := s.askedBy(context.Background(), up, agent)
-	if c == nil {
-		s.logger.Debug("a notification that could be for several clients", "server", up.Name, "method", method)
-		return
+// tellUpdated passes on that a resource has changed, by the connection of one
+// agent or, if that is "", of all. It does not keep params.
+func (s *Server) tellUpdated(up *Upstream, agent string, q *queue, params json.RawMessage) {
+	uri := gjson.GetBytes(params, "uri").String()
+	s.mu.Lock()
+	watches := s.watched[watched{place{up, uri}, agent}] > 0
+	s.mu.Unlock()
+	if watches {
+		q.add("updated "+uri, len(uri), func(context.Context) { s.updated(up, agent, uri) })
 	}
-	if c.link != nil && (method != "notifications/message" || s.wants(c, params)) {
-		c.link.TryNotify(about(context.Background(), waiting), method, params)
+}
+
+// tell passes on what is about requests that run, likewise.
+func (s *Server) tell(ctx context.Context, up *Upstream, agent string, q *queue, method string, params json.RawMessage) {
+	to := s.toldBy(ctx, up, agent)
+	switch {
+	case to.client == nil:
+		s.logger.Debug("a notification that could be for several clients", "server", up.Name, "method", method)
+	case to.client.link == nil || method == "notifications/message" && !s.wants(to, params):
+	case !up.hides():
+		to.client.link.TryNotify(to.about(context.Background()), method, params)
+	default:
+		params = append(json.RawMessage(nil), params...)
+		q.add("", len(params), func(ctx context.Context) {
+			kept, err := s.hideTold(ctx, params, up.hidesAll())
+			if err != nil {
+				s.logger.Debug("notification not sent", "server", up.Name, "method", method, "error", err)
+				return
+			}
+			to.client.link.TryNotify(to.about(context.Background()), method, kept)
+		})
 	}
 }
 
 // A callTimer ends a request that takes too long. Progress gives it all its time
-// anew, up to maxCallTime, and it stands still while a person is asked.
+// anew and it stands still while a person is asked, both up to maxCallTime.
 type callTimer struct {
 	limit time.Duration
 	end   context.CancelCauseFunc
@@ -275,11 +201,12 @@ type callTimer struct {
 
 	mu     sync.Mutex // guards the fields below
 	timer  *time.Timer
-	last   time.Time // after which progress counts no more
+	last   time.Time // after which neither progress nor a question counts
 	paused int
 }
 
-// maxCallTime bounds a request whose server goes on to report progress.
+// maxCallTime bounds a request whose server goes on to report progress, or to wait
+// for an answer.
 const maxCallTime = 24 * time.Hour
 
 func newCallTimer(limit time.Duration, end context.CancelCauseFunc) *callTimer {
@@ -290,9 +217,9 @@ func newCallTimer(limit time.Duration, end context.CancelCauseFunc) *callTimer {
 
 func (t *callTimer) expired() {
 	t.mu.Lock()
-	paused := t.paused > 0
+	stands := t.paused > 0 && time.Now().Before(t.last)
 	t.mu.Unlock()
-	if !paused {
+	if !stands {
 		t.end(t.cause)
 	}
 }
@@ -311,12 +238,12 @@ func (t *callTimer) pause() func() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.paused++
-	t.timer.Stop()
+	t.timer.Reset(time.Until(t.last))
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.paused--; t.paused == 0 {
-			t.timer.Reset(t.limit)
+			t.timer.Reset(max(0, min(t.limit, time.Until(t.last))))
 		}
 	}
 }

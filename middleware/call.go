@@ -160,12 +160,12 @@ func (s *Server) run(ctx context.Context, up *Upstream, c *client, method string
 	ctx, done := s.begin(ctx, up, c, timer, h)
 	defer done()
 	req := upstream.Request{Method: method, Params: params}
-	if now().token != nil {
+	if h != nil || now().token != nil { // who comes back for h may have one
 		req.Progress = func(params json.RawMessage) {
+			defer s.survive(nil)
 			timer.again()
-			r := now()
-			if kept, err := s.hide(ctx, params, p); err == nil && r.token != nil {
-				s.progressed(ctx, r.client, r.token, kept)
+			if kept, err := s.hide(ctx, params, p); err == nil {
+				s.progressed(ctx, now(), kept)
 			}
 		}
 	}

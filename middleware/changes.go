@@ -3,6 +3,9 @@ package middleware
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -46,78 +49,153 @@ func (s *Server) ListsChanged(server string) {
 	}
 	s.changed(promptsChanged)
 	s.changed(resourcesChanged)
-	go s.watchAgain(up, "")
+	if up.PerAgent != nil {
+		return // nothing is asked of what has been connected
+	}
+	s.toServer[up.Name].add("watch", 0, func(ctx context.Context) { s.watchAgain(ctx, up, "") })
+	s.tellLevel(up, "")
 }
 
 // notification passes on what a client tells its server, and reports whether it
-// was not for the SDK. It is called by the reading goroutine. c is nil for what
-// comes before its client has been attached.
+// was not for the SDK. It is called by the reading goroutine.
 func (s *Server) notification(c *client, method string, params json.RawMessage) bool {
+	defer s.survive(nil)
 	switch method {
-	case "notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed", "notifications/progress":
+	case "notifications/initialized", "notifications/cancelled":
 		return false
+	case "notifications/progress":
+		s.clientProgress(c, params)
+		return true
+	case "notifications/roots/list_changed":
+		for i := range s.opts.Upstreams {
+			s.tellServer(c, &s.opts.Upstreams[i], "roots", method, nil)
+		}
+		return true
 	}
-	if len(s.opts.Upstreams) != 1 {
-		return true // for whom?
+	if len(s.opts.Upstreams) == 1 { // or for whom?
+		s.tellServer(c, &s.opts.Upstreams[0], "", method, params)
 	}
-	params = append(json.RawMessage(nil), params...)
-	go s.notifyServer(&s.opts.Upstreams[0], c, method, params)
 	return true
 }
 
-func (s *Server) notifyServer(up *Upstream, c *client, method string, params json.RawMessage) {
-	conn := s.connOf(up, ownerOf(up, c))
-	if conn == nil {
-		return
+// tellServer has a server told something for a client, after what was told
+// before. It does not block and does not keep params. What has a key may wait
+// for several.
+func (s *Server) tellServer(c *client, up *Upstream, key, method string, params json.RawMessage) {
+	params = append(json.RawMessage(nil), params...)
+	if params != nil {
+		s.use(up, c)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.opts.CallTimeout)
-	defer cancel()
-	if err := conn.Notify(ctx, method, params); err != nil {
-		s.logger.Debug("notification not sent", "server", up.Name, "method", method, "error", err)
-	}
-}
-
-// rootsChanged tells all servers that a client's roots have changed.
-func (s *Server) rootsChanged(_ context.Context, r *mcp.RootsListChangedRequest) {
-	c := s.clientOf(r.Session)
-	for i := range s.opts.Upstreams {
-		go s.notifyServer(&s.opts.Upstreams[i], c, "notifications/roots/list_changed", nil)
-	}
-}
-
-// clientProgress passes on how far a client is with what a server asked.
-func (s *Server) clientProgress(_ context.Context, r *mcp.ProgressNotificationServerRequest) {
-	token, err := json.Marshal(r.Params.ProgressToken)
-	if err != nil {
-		return
-	}
-	key := askedToken{s.clientOf(r.Session), string(token)}
 	s.mu.Lock()
-	up := s.progress[key]
+	q := c.queues[up.Name]
+	if q == nil && !c.gone {
+		if c.queues == nil {
+			c.queues = map[string]*queue{}
+		}
+		q = newQueue(s.logger.With("server", up.Name, "agent", c.agent))
+		c.queues[up.Name] = q
+	}
 	s.mu.Unlock()
-	if up == nil {
+	if q == nil {
 		return
 	}
-	params, err := json.Marshal(r.Params)
-	if err == nil {
-		go s.notifyServer(up, key.client, "notifications/progress", params)
-	}
+	q.add(key, len(params), func(ctx context.Context) {
+		conn := s.connOf(up, ownerOf(up, c))
+		if conn == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
+		defer cancel()
+		if err := conn.Notify(ctx, method, params); err != nil {
+			s.logger.Debug("notification not sent", "server", up.Name, "method", method, "error", err)
+		}
+	})
 }
 
-// progressed passes a notification of a server's progress on under the client's
-// own token.
-func (s *Server) progressed(ctx context.Context, c *client, token, params json.RawMessage) {
-	out, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
+// closeQueues ends what a client, or a server, has others told. It returns when
+// nothing of it runs.
+func closeQueues(ctx context.Context, queues map[string]*queue) {
+	var wg sync.WaitGroup
+	for _, q := range queues {
+		wg.Go(func() { q.close(ctx) })
+	}
+	wg.Wait()
+}
+
+// asked is what a client works on for a server.
+type asked struct {
+	client *client
+	up     *Upstream
+	token  json.RawMessage // the server's, of its progress
+}
+
+// track gives a request to a client a progress token of ours, as the tokens of
+// two servers may be the same. Until done is called, progress under it goes to
+// the server under its own. Params without a token stay as they are.
+func (s *Server) track(c *client, up *Upstream, params json.RawMessage) (out json.RawMessage, done func(), err error) {
+	token := progressToken(params)
+	if token == nil {
+		return params, func() {}, nil
+	}
+	s.mu.Lock()
+	s.serial++
+	ours := fmt.Sprintf(`"rlm-%d"`, s.serial)
+	s.progress[ours] = asked{c, up, token}
+	s.mu.Unlock()
+	done = func() {
+		s.mu.Lock()
+		delete(s.progress, ours)
+		s.mu.Unlock()
+	}
+	var failed error
+	out, err = wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
+		if key == "_meta" && value[0] == '{' {
+			value, failed = withToken(value, json.RawMessage(ours))
+		}
+		return value
+	})
+	return out, done, errors.Join(err, failed)
+}
+
+func withToken(object, token json.RawMessage) (json.RawMessage, error) {
+	return wire.Rewrite(object, func(key string, value json.RawMessage) json.RawMessage {
 		if key == "progressToken" {
 			return token
 		}
 		return value
 	})
-	if err != nil {
+}
+
+// clientProgress passes on how far a client is with what a server asked.
+func (s *Server) clientProgress(c *client, params json.RawMessage) {
+	token := ""
+	if len(params) > 0 && params[0] == '{' {
+		_ = wire.Members(params, func(key string, value json.RawMessage) error {
+			if key == "progressToken" {
+				token = string(value)
+			}
+			return nil
+		})
+	}
+	s.mu.Lock()
+	a, ok := s.progress[token]
+	s.mu.Unlock()
+	if !ok || a.client != c {
 		return
 	}
-	// The request itself will tell of a lost client.
-	if c.link != nil {
-		_ = c.link.Notify(ctx, "notifications/progress", out)
+	if params, err := withToken(params, a.token); err == nil {
+		s.tellServer(c, a.up, "", "notifications/progress", params)
+	}
+}
+
+// progressed passes a notification of a server's progress on to the request that
+// waits, under its own token, if it has one.
+func (s *Server) progressed(ctx context.Context, r *request, params json.RawMessage) {
+	if r.token == nil || r.client.link == nil {
+		return
+	}
+	if out, err := withToken(params, r.token); err == nil {
+		// The request itself will tell of a lost client.
+		_ = r.client.link.Notify(r.about(ctx), "notifications/progress", out)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -43,13 +43,16 @@ func Origin(ctx context.Context) string {
 type client struct {
 	agent   string
 	ends    bool // the agent ends with the connection
+	party   string
 	session *mcp.ServerSession
 	link    Link // nil in tests
 
 	// Guarded by Server.mu:
 	watching map[watched]bool
-	level    string          // of the log messages that it wants, or ""
-	listens  json.RawMessage // id of the stream on which it hears of resources, or nil
+	queues   map[string]*queue // of what it tells, by server
+	gone     bool              // it tells no more
+	level    string            // of the log messages that it wants, or ""
+	listens  json.RawMessage   // id of the stream on which it hears of resources, or nil
 
 	here bool // guarded by isolation.mu: it may send requests
 }
@@ -73,6 +76,7 @@ func (s *Server) Attach(ctx context.Context, link Link, who Identity) (*Session,
 	s.serial++
 	c := &client{session: session, link: link}
 	c.agent, c.ends = s.agentOf(who, s.serial)
+	c.party, _ = partyOf(who, s.serial)
 	s.clients[session] = c
 	s.isolation.arrive(c)
 	return &Session{s, c}, nil
@@ -109,24 +113,30 @@ func (l streams) TryNotify(_ context.Context, method string, params json.RawMess
 // Serve answers one client over a pair of streams, until the client ends them
 // or ctx ends. It closes both.
 func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
-	var attached atomic.Pointer[client]
+	var c *client
+	attached := make(chan struct{})
 	conn := wire.NewConn(r, w, wire.Options{
 		MaxLineBytes: s.opts.MaxLineBytes,
 		Refuse:       true,
 		Forward:      Forwards,
 		Notify: func(method string, params json.RawMessage) bool {
-			return s.notification(attached.Load(), method, params)
+			<-attached
+			return c != nil && s.notification(c, method, params)
 		},
+		Fault: func(err error) { s.logger.Error("internal error", "error", err) },
 		Junk: func(line []byte, err error) {
 			s.logger.Warn("the client sent a line that is no message", "bytes", len(line), "error", err)
 		},
 	})
 	session, err := s.Attach(ctx, streams{conn}, Identity{})
+	if err == nil {
+		c = session.client
+	}
+	close(attached)
 	if err != nil {
 		conn.Close()
 		return err
 	}
-	attached.Store(session.client)
 	defer session.End()
 	ended := make(chan struct{})
 	go func() { session.Wait(); close(ended) }()
@@ -158,17 +168,26 @@ func (s *Server) forget(c *client) {
 	s.isolation.leave(c)
 	s.mu.Lock()
 	delete(s.clients, c.session)
-	watching := c.watching
-	c.watching = nil
+	watching, queues := c.watching, c.queues
+	c.watching, c.queues, c.gone = nil, nil, true
+	quieter := slices.Contains(levels, c.level)
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
+	closeQueues(ctx, queues)
 	for w := range watching {
 		_ = s.unwatch(ctx, w) // a server that does not answer goes on to tell us
+	}
+	if quieter {
+		for i := range s.opts.Upstreams {
+			up := &s.opts.Upstreams[i]
+			s.tellLevel(up, ownerOf(up, c))
+		}
 	}
 	if !c.ends {
 		return
 	}
+	s.forgetHeld(ctx, c.agent)
 	s.opts.Store.Forget(c.agent)
 	if s.opts.JQ != nil {
 		s.opts.JQ.Forget(c.agent)
@@ -183,5 +202,5 @@ func (s *Server) clientOf(session *mcp.ServerSession) *client {
 		return c
 	}
 	// It has gone, and what it asked is about to end. Nothing is kept for it.
-	return &client{session: session, agent: "nobody"}
+	return &client{session: session, agent: "nobody", party: "nobody"}
 }

@@ -462,8 +462,8 @@ func TestSubscriptions(t *testing.T) {
 	if got := ask(t, conn, "resources/subscribe", `{"uri":"s-two+a:b"}`); !strings.HasPrefix(got, "error: ") {
 		t.Errorf("to a server that refuses: %s", got)
 	}
-	s.Tell("one", "notifications/resources/updated", json.RawMessage(`{"uri":"other:x"}`))
-	s.Tell("one", "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
+	s.Tell(context.Background(), "one", "notifications/resources/updated", json.RawMessage(`{"uri":"other:x"}`))
+	s.Tell(context.Background(), "one", "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
 	if got := <-heard; got != "s-one+a:b" {
 		t.Errorf("heard of %s", got)
 	}
@@ -513,7 +513,7 @@ func TestLevelsAndLogs(t *testing.T) {
 	if got := ask(t, conn, "logging/setLevel", `{"level":"error"}`); got != "{}" || <-levels != `{"level":"error"}` {
 		t.Errorf("setLevel: %s", got)
 	}
-	s.Tell("s", "notifications/message", json.RawMessage(`{"level":"error","data":{"z":1.0},"future":[]}`))
+	s.Tell(context.Background(), "s", "notifications/message", json.RawMessage(`{"level":"error","data":{"z":1.0},"future":[]}`))
 	if got := <-heard; got != `notifications/message{"level":"error","data":{"z":1.0},"future":[]}` {
 		t.Errorf("heard %s", got)
 	}
@@ -600,5 +600,58 @@ func TestHeldRequests(t *testing.T) {
 	defer s.mu.Unlock()
 	if len(s.held) != 0 || len(s.running) != 0 {
 		t.Errorf("%d held, %d running", len(s.held), len(s.running))
+	}
+}
+
+// TestProgressOfClients: servers that use one token each hear of their own
+// request, in the client's own bytes.
+func TestProgressOfClients(t *testing.T) {
+	one, two := offering(nil), offering(nil)
+	var s *Server
+	for _, f := range []*fake{one, two} {
+		f.call = func(ctx context.Context, c toolCall) (json.RawMessage, error) {
+			raw, err := s.Ask(ctx, string(c.Arguments[6:9]), "elicitation/create", json.RawMessage(`{"message":"`+string(c.Arguments[6:9])+`","_meta":{"progressToken":1.0,"a":9007199254740993}}`))
+			return textResult(string(raw)), err
+		}
+	}
+	s, _ = dial(t, Options{Upstreams: []Upstream{{Name: "one", Prefix: "one", Conn: one}, {Name: "two", Prefix: "two", Conn: two}}})
+	var both sync.WaitGroup
+	both.Add(2)
+	tokens := make(chan string, 2)
+	var conn *wire.Conn
+	conn = clientOf(t, s, canElicit, wire.Options{Handle: func(ctx context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
+		p := gjson.GetManyBytes(params, "_meta.progressToken", "message", "_meta.a")
+		tokens <- p[0].Raw
+		both.Done()
+		both.Wait()
+		told := fmt.Sprintf(`{"progress":1.0,"progressToken":%s,"x":9007199254740993,"message":%s}`, p[0].Raw, p[1].Raw)
+		return json.RawMessage(`{"a":` + p[2].Raw + `}`), conn.Notify(ctx, "notifications/progress", json.RawMessage(told))
+	}})
+	var wg sync.WaitGroup
+	for _, name := range []string{"one", "two"} {
+		wg.Go(func() {
+			raw, err := conn.Call(context.Background(), "tools/call", json.RawMessage(`{"name":"`+name+`_x","arguments":{"s":"`+name+`"}}`))
+			if got := gjson.GetBytes(raw, "content.0.text").String(); err != nil || got != `{"a":9007199254740993}` {
+				t.Errorf("%s: %s, %v", name, got, err)
+			}
+		})
+	}
+	wg.Wait()
+	if a, b := <-tokens, <-tokens; a == b {
+		t.Errorf("the client is given %s twice", a)
+	}
+	for name, f := range map[string]*fake{"one": one, "two": two} {
+		if got, want := <-f.told, `notifications/progress{"progress":1.0,"progressToken":1.0,"x":9007199254740993,"message":"`+name+`"}`; got != want {
+			t.Errorf("%s hears\n%s, want\n%s", name, got, want)
+		}
+	}
+	if err := conn.Notify(t.Context(), "notifications/progress", json.RawMessage(`{"progressToken":"rlm-1","progress":2}`)); err != nil {
+		t.Fatal(err)
+	}
+	ask(t, conn, "ping", `{}`)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.progress) != 0 || len(one.told)+len(two.told) != 0 {
+		t.Errorf("%d tokens are left, %d told", len(s.progress), len(one.told)+len(two.told))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/wire"
@@ -26,6 +26,7 @@ import (
 // A held request runs at a server, whoever waits for it.
 type held struct {
 	agent  string
+	number int // in the order in which they were parked; guarded by Server.mu
 	up     *Upstream
 	method string
 	about  string // the tool, prompt or resource
@@ -54,8 +55,8 @@ type question struct {
 const (
 	statePrefix = "rlmproxy:"      // of our states; those of servers pass through
 	heldTime    = 10 * time.Minute // that a client may take to answer
-	maxHeld     = 1000
-	maxHeldEach = 20 // of one agent
+	maxHeld     = 1000             // then the one that waits longest ends
+	maxHeldEach = 20               // of one agent, likewise
 	// askTogether is how long a server may take to ask more at once.
 	askTogether = 10 * time.Millisecond
 )
@@ -103,6 +104,7 @@ func (s *Server) await(ctx context.Context, h *held) (json.RawMessage, error) {
 		}
 		select {
 		case <-h.done:
+		case <-ctx.Done():
 		case <-time.After(askTogether):
 			h.mu.Lock()
 			waits := len(h.open) > 0
@@ -135,28 +137,71 @@ func (s *Server) park(h *held) (json.RawMessage, error) {
 	h.mu.Unlock()
 	state := statePrefix + rand.Text()
 	s.mu.Lock()
+	s.makeRoom(h.agent)
+	s.serial++
+	h.number = s.serial
+	s.held[state] = h
+	h.expiry = time.AfterFunc(heldTime, func() {
+		if h := s.unpark(state); h != nil {
+			h.cancel(errTimeout)
+		}
+	})
+	s.mu.Unlock()
+	return fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":%s},"requestState":%q}`, requests, state), nil
+}
+
+// makeRoom ends the held request that waits longest, of this agent or of all,
+// where there are too many: whoever leaves questions unanswered, or comes under
+// many names, keeps nobody from being asked. s.mu must be held.
+func (s *Server) makeRoom(agent string) {
 	each := 0
-	for _, other := range s.held {
-		if other.agent == h.agent {
-			each++
+	var oldest, own string // states
+	for state, h := range s.held {
+		if oldest == "" || h.number < s.held[oldest].number {
+			oldest = state
+		}
+		if h.agent != agent {
+			continue
+		}
+		if each++; own == "" || h.number < s.held[own].number {
+			own = state
 		}
 	}
-	full := len(s.held) >= maxHeld || each >= maxHeldEach
-	if !full {
-		s.held[state] = h
-		h.expiry = time.AfterFunc(heldTime, func() {
-			if h := s.unpark(state); h != nil {
-				h.cancel(errTimeout)
-			}
-		})
+	if each >= maxHeldEach {
+		s.drop(own)
+	} else if len(s.held) >= maxHeld {
+		s.drop(oldest)
+	}
+}
+
+var errNotAnswered = errors.New("too many requests wait for input: this one waited longest")
+
+// drop ends a parked request. s.mu must be held.
+func (s *Server) drop(state string) {
+	h := s.held[state]
+	delete(s.held, state)
+	h.expiry.Stop()
+	h.cancel(errNotAnswered)
+}
+
+// forgetHeld ends the parked requests of an agent that has gone for good, and
+// returns when they have ended, or ctx has.
+func (s *Server) forgetHeld(ctx context.Context, agent string) {
+	var ended []*held
+	s.mu.Lock()
+	for state, h := range s.held {
+		if h.agent == agent {
+			s.drop(state)
+			ended = append(ended, h)
+		}
 	}
 	s.mu.Unlock()
-	if full {
-		err := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "too many requests wait for input"}
-		h.cancel(err)
-		return nil, err
+	for _, h := range ended {
+		select {
+		case <-h.done:
+		case <-ctx.Done():
+		}
 	}
-	return fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":%s},"requestState":%q}`, requests, state), nil
 }
 
 // unpark takes a held request out, nil if it is not there.

@@ -16,6 +16,11 @@ import (
 // them. A result that has none keeps its bytes. Where the search does not end
 // in time, nothing of the result is shown.
 func (s *Server) hide(ctx context.Context, raw json.RawMessage, p Policy) (json.RawMessage, error) {
+	return s.hideIn(ctx, raw, p, ofProtocol)
+}
+
+// hideIn is hide for an object of which the protocol defines what known says.
+func (s *Server) hideIn(ctx context.Context, raw json.RawMessage, p Policy, known func(at []string, key string) bool) (json.RawMessage, error) {
 	if len(p.Hide) == 0 {
 		return raw, nil
 	}
@@ -25,7 +30,17 @@ func (s *Server) hide(ctx context.Context, raw json.RawMessage, p Policy) (json.
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.QueryTimeout)
 	defer cancel()
-	return fields.Value(ctx, raw, ofProtocol)
+	return fields.Value(ctx, raw, known)
+}
+
+// hideTold is hide for the params of a notification.
+func (s *Server) hideTold(ctx context.Context, params json.RawMessage, p Policy) (json.RawMessage, error) {
+	if len(params) == 0 {
+		return params, nil
+	}
+	return s.hideIn(ctx, params, p, func(at []string, key string) bool {
+		return len(at) == 0 && (key == "level" || key == "logger" || key == "data")
+	})
 }
 
 // hideInError is hide for an upstream's own JSON-RPC error. Other errors are

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/middleware/upstream"
 )
 
 // TestHide: what an operator hides is in no reply, however it is asked for.
@@ -108,5 +110,44 @@ func TestHideDropsOutputSchema(t *testing.T) {
 		if has := strings.Contains(string(list), "outputSchema"); has == (len(p.Hide) > 0) {
 			t.Errorf("hide %q: outputSchema %v", p.Hide, has)
 		}
+	}
+}
+
+// TestHideInNotifications: nor is it in what a server tells, or in why it refuses
+// a subscription.
+func TestHideInNotifications(t *testing.T) {
+	const secret = "s3cr3t"
+	f := offering(nil)
+	f.answer = func(context.Context, upstream.Request) (json.RawMessage, error) {
+		return nil, &jsonrpc.Error{Code: -32002, Message: "not with token: " + secret, Data: json.RawMessage(`{"token":"` + secret + `"}`)}
+	}
+	s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: f,
+		Tools: map[string]Policy{"some": {Hide: []string{"token", "level"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	heard := make(chan string, 10)
+	conn := clientOf(t, s, nil, hears(heard, "client"))
+	for _, tt := range []struct{ method, params, want string }{
+		{"notifications/message", `{"level":"info","logger":"l","data":{"token":"` + secret + `","n":1.0}}`, `{"level":"info","logger":"l","data":{"n":1.0}}`},
+		{"notifications/message", `{"level":"info","data":"{\"token\":\"` + secret + `\",\"n\":1}"}`, `{"level":"info","data":"{\"n\":1}"}`},
+		{"notifications/future", `{"a":{"token":"` + secret + `"},"z":1.0}`, `{"a":{},"z":1.0}`},
+		{"notifications/bare", ``, ``},
+		{"notifications/plain", `{"z":  1.0}`, `{"z":  1.0}`},
+	} {
+		var params json.RawMessage
+		if tt.params != "" {
+			params = json.RawMessage(tt.params)
+		}
+		s.Tell(context.Background(), "s", tt.method, params)
+		if got, want := <-heard, "client "+tt.method+" "+tt.want; got != want {
+			t.Errorf("heard %s, want %s", got, want)
+		}
+	}
+	_, err = conn.Call(t.Context(), "resources/subscribe", json.RawMessage(`{"uri":"a:b"}`))
+	var rpc *jsonrpc.Error
+	if !errors.As(err, &rpc) || rpc.Code != -32002 || strings.Contains(rpc.Message+string(rpc.Data), secret) {
+		t.Errorf("subscribe: %v", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -28,6 +27,22 @@ type Agent struct {
 	up     *Upstream
 	name   string
 	can    *mcp.ClientCapabilities
+
+	toClients, toServer *queue // what each is told
+}
+
+// An agentConn is a connection and whom it serves.
+type agentConn struct {
+	Own
+	agent *Agent
+}
+
+// Close implements [Own].
+func (a agentConn) Close() {
+	a.Own.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	closeQueues(ctx, map[string]*queue{"clients": a.agent.toClients, "server": a.agent.toServer})
 }
 
 // connTo returns what a request of c to up goes to, and what is to be called when
@@ -41,7 +56,9 @@ func (s *Server) connTo(ctx context.Context, up *Upstream, c *client) (conn, fun
 		can = params.Capabilities
 	}
 	o, err := s.isolation.take(ctx, up, c, func(number int) Own {
-		return up.PerAgent(&Agent{Number: number, server: s, up: s.upstream(up.Name), name: c.agent, can: can})
+		log := s.logger.With("server", up.Name, "connection", number)
+		a := &Agent{Number: number, server: s, up: s.upstream(up.Name), name: c.agent, can: can, toClients: newQueue(log), toServer: newQueue(log)}
+		return agentConn{up.PerAgent(a), a}
 	})
 	if err != nil {
 		return nil, nil, err
@@ -68,60 +85,36 @@ func ownerOf(up *Upstream, c *client) string {
 	return c.agent
 }
 
-// Close ends the connections that are single agents', and returns when nothing of
-// them is left. Requests that need one fail from then on.
-func (s *Server) Close() { s.isolation.close() }
-
 // Capabilities is what the client can do whose request made the connection.
 func (a *Agent) Capabilities(context.Context) *mcp.ClientCapabilities { return a.can }
 
 // Ask passes on what the server asks of its client, as [Server.Ask] does.
-func (a *Agent) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+func (a *Agent) Ask(ctx context.Context, method string, params json.RawMessage) (answer json.RawMessage, err error) {
+	defer a.server.survive(&err)
 	return a.server.ask(ctx, a.up, a.name, method, params)
 }
 
 // Tell passes on what the server tells its client, as [Server.Tell] does. Changes
 // of its tools and prompts are dropped: what clients list is what the server
 // offers at first, so they would read the same again.
-func (a *Agent) Tell(method string, params json.RawMessage) {
+func (a *Agent) Tell(ctx context.Context, method string, params json.RawMessage) {
+	defer a.server.survive(nil)
 	switch method {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed":
 	case "notifications/resources/list_changed":
-		a.resourcesChanged()
+		a.toClients.add("resources", 0, func(context.Context) { a.resourcesChanged() })
 	case "notifications/resources/updated":
-		params = append(json.RawMessage(nil), params...)
-		go a.server.updated(a.up, a.name, params)
+		a.server.tellUpdated(a.up, a.name, a.toClients, params)
 	default:
-		a.server.tell(a.up, a.name, method, params)
+		a.server.tell(ctx, a.up, a.name, a.toClients, method, params)
 	}
 }
 
 // Connected brings a server that has started to where its agent's clients think
 // it is: what they subscribed to, and the log messages that they want.
 func (a *Agent) Connected() {
-	go func() {
-		a.server.watchAgain(a.up, a.name)
-		if level := a.level(); level != "" {
-			a.server.sendLevel(context.Background(), a.up, a.name, level)
-		}
-	}()
-}
-
-// level is the least severe that clients of the agent want, "" if none does.
-func (a *Agent) level() string {
-	least := len(levels)
-	for _, c := range a.clients() {
-		a.server.mu.Lock()
-		wanted := slices.Index(levels, c.level)
-		a.server.mu.Unlock()
-		if wanted >= 0 {
-			least = min(least, wanted)
-		}
-	}
-	if least == len(levels) {
-		return ""
-	}
-	return levels[least]
+	a.toServer.add("watch", 0, func(ctx context.Context) { a.server.watchAgain(ctx, a.up, a.name) })
+	a.server.tellLevel(a.up, a.name)
 }
 
 // clients are those of the agent that are here.

@@ -248,18 +248,18 @@ func TestOwnTellsItsAgent(t *testing.T) {
 			t.Errorf("did not hear %s", want)
 		}
 	}
-	first.Tell("notifications/tools/list_changed", nil)
-	first.Tell("notifications/prompts/list_changed", nil)
-	s.Tell("s", "notifications/message", json.RawMessage(`{"level":"error","data":"nobody's"}`))
-	s.Tell("s", "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
-	first.Tell("notifications/message", json.RawMessage(`{"level":"info"}`))
-	first.Tell("notifications/message", json.RawMessage(`{"level":"error"}`))
+	first.Tell(t.Context(), "notifications/tools/list_changed", nil)
+	first.Tell(t.Context(), "notifications/prompts/list_changed", nil)
+	s.Tell(t.Context(), "s", "notifications/message", json.RawMessage(`{"level":"error","data":"nobody's"}`))
+	s.Tell(t.Context(), "s", "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
+	first.Tell(t.Context(), "notifications/message", json.RawMessage(`{"level":"info"}`))
+	first.Tell(t.Context(), "notifications/message", json.RawMessage(`{"level":"error"}`))
 	expect(hears, `notifications/message {"level":"error"}`)
-	first.Tell("notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
+	first.Tell(t.Context(), "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
 	expect(hears, `notifications/resources/updated {"uri":"a:b"}`)
-	first.Tell("notifications/resources/list_changed", nil)
+	first.Tell(t.Context(), "notifications/resources/list_changed", nil)
 	expect(hears, `notifications/resources/list_changed `)
-	second.Tell("notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
+	second.Tell(t.Context(), "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
 	expect(other, `notifications/resources/updated {"uri":"a:b"}`)
 	ask(t, one, "ping", `{}`)
 	ask(t, two, "ping", `{}`)
@@ -317,7 +317,7 @@ func TestOwnOfAStatelessClient(t *testing.T) {
 	}
 	<-made // the other agent's subscription began a process
 	for _, method := range []string{"notifications/resources/list_changed", "notifications/resources/updated"} {
-		m.agent.Tell(method, json.RawMessage(`{"uri":"a:b"}`))
+		m.agent.Tell(t.Context(), method, json.RawMessage(`{"uri":"a:b"}`))
 		got := <-heard
 		if got.Get("method").String() != method || !got.Get(`params._meta.io\.modelcontextprotocol/subscriptionId`).Exists() || strings.Contains(got.Raw, "only-for") {
 			t.Errorf("heard %s", got)

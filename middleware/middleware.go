@@ -9,6 +9,7 @@
 package middleware
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -96,6 +97,11 @@ type Server struct {
 
 	isolation *isolation
 
+	schemes map[string]string // of URIs, by server
+
+	// By server: what its clients are told, and what it is told for no client.
+	toClients, toServer map[string]*queue
+
 	came     chan struct{} // closed when the first client has said what it can do
 	cameOnce sync.Once
 
@@ -104,10 +110,12 @@ type Server struct {
 	serial     int
 	can        *mcp.ClientCapabilities // the first client's
 	running    map[*running]struct{}
-	begunCalls int                      // how many there ever were
-	watched    map[watched]int          // subscriptions by resource: how many clients
-	progress   map[askedToken]*Upstream // of requests that clients work on
-	held       map[string]*held         // by the state that their clients have
+	usage      map[string]usage     // by server
+	levels     map[string]toldLevel // of log messages, by server
+	begunCalls int                  // how many there ever were
+	watched    map[watched]int      // subscriptions by resource: how many clients
+	progress   map[string]asked     // of requests that clients work on, by our token as written
+	held       map[string]*held     // by the state that their clients have
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
@@ -139,20 +147,31 @@ func New(opts Options) (*Server, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		opts:   opts,
-		logger: opts.Logger,
-		names:  newNames(opts.Upstreams),
-		budget: wire.NewBudget(opts.WorkBytes, opts.Idle),
-		begun:  time.Now(),
+		opts:    opts,
+		logger:  opts.Logger,
+		names:   newNames(opts.Upstreams),
+		budget:  wire.NewBudget(opts.WorkBytes, opts.Idle),
+		begun:   time.Now(),
+		schemes: schemes(opts.Upstreams),
 
 		isolation: newIsolation(opts.AgentIdle, opts.Logger),
 
 		came:     make(chan struct{}),
 		clients:  map[*mcp.ServerSession]*client{},
 		running:  map[*running]struct{}{},
+		usage:    map[string]usage{},
+		levels:   map[string]toldLevel{},
 		watched:  map[watched]int{},
-		progress: map[askedToken]*Upstream{},
+		progress: map[string]asked{},
 		held:     map[string]*held{},
+
+		toClients: map[string]*queue{},
+		toServer:  map[string]*queue{},
+	}
+	for i := range opts.Upstreams {
+		name := opts.Upstreams[i].Name
+		s.toClients[name] = newQueue(s.logger.With("from", name))
+		s.toServer[name] = newQueue(s.logger.With("to", name))
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
 		Instructions: Instructions,
@@ -164,14 +183,21 @@ func New(opts Options) (*Server, error) {
 		},
 		SubscribeHandler:   s.subscribe,
 		UnsubscribeHandler: s.unsubscribe,
-		//lint:ignore SA1019 clients of the older revisions still have roots
-		RootsListChangedHandler:     s.rootsChanged,
-		ProgressNotificationHandler: s.clientProgress,
 	})
 	s.mcp.AddReceivingMiddleware(s.receive)
 	s.mcp.AddSendingMiddleware(s.sends)
 	err := mcp.AddReceivingCustomMethod(s.mcp, wire.ForwardMethod, s.forwarded)
 	return s, err
+}
+
+// Close ends the connections of single agents, and returns when nothing of them
+// is left and nothing runs that no client has asked for. Clients are to end before.
+func (s *Server) Close() {
+	s.isolation.close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	closeQueues(ctx, s.toServer)
+	closeQueues(ctx, s.toClients)
 }
 
 func setDefault[T comparable](v *T, d T) {

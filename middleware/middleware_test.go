@@ -46,7 +46,10 @@ func (f *fake) Settled(context.Context)        {}
 func (f *fake) Prompts() []upstream.Tool       { return f.prompts }
 func (f *fake) Info() *mcp.InitializeResult    { return f.info }
 
-func (f *fake) Notify(_ context.Context, method string, _ json.RawMessage) error {
+func (f *fake) Notify(_ context.Context, method string, params json.RawMessage) error {
+	if method == "notifications/progress" {
+		method += string(params)
+	}
 	f.told <- method
 	return nil
 }

@@ -63,6 +63,7 @@ type Policy struct {
 	// whole result stays in the cache.
 	Fields, Exclude []string
 	JQ              string
+	within          limit // of a part, if set; the rest of the reply has the rest
 	// Hide are fields that no agent gets to see, see [pipeline.Hide]. Those of
 	// the server and of every glob that matches add up.
 	Hide []string
@@ -76,6 +77,15 @@ func (u *Upstream) hidesAll() Policy {
 		p.Hide = append(p.Hide, u.Tools[glob].Hide...)
 	}
 	return p
+}
+
+// hides reports whether anything is hidden of any tool.
+func (u *Upstream) hides() bool {
+	hides := len(u.Policy.Hide) > 0
+	for _, p := range u.Tools {
+		hides = hides || len(p.Hide) > 0
+	}
+	return hides
 }
 
 func (u *Upstream) offers(tool string) bool {

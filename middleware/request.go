@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,7 +18,8 @@ type request struct {
 	method string
 	params json.RawMessage // nil: none
 
-	token json.RawMessage // of its progress, or nil
+	token  json.RawMessage // of its progress, or nil
+	origin string          // see [Origin]
 
 	// Of revision 2026-07-28, whose requests say themselves what others say once:
 	stateless bool
@@ -126,9 +126,10 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 	if err != nil {
 		return nil, err
 	}
+	r.origin = p.Origin
 	if r.stateless {
 		s.mu.Lock()
-		c.level = cmp.Or(r.level, noLevel)
+		c.level = noLevel
 		s.mu.Unlock()
 	}
 	raw, err := s.safely(ctx, r)

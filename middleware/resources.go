@@ -37,7 +37,7 @@ func (s *Server) placesOf(uri string) []place {
 	}
 	if name, rest, ok := strings.Cut(uri, "+"); ok {
 		for i := range s.opts.Upstreams {
-			if up := &s.opts.Upstreams[i]; scheme(up) == name {
+			if up := &s.opts.Upstreams[i]; strings.EqualFold(s.scheme(up), name) {
 				return []place{{up, rest}}
 			}
 		}
@@ -56,18 +56,37 @@ func (u *Upstream) hasResources() bool {
 	return info != nil && info.Capabilities != nil && info.Capabilities.Resources != nil
 }
 
-// scheme is what stands before the "+": letters, digits, "-" and ".", as RFC 3986
-// has it.
-func scheme(up *Upstream) string {
-	return "s-" + strings.ReplaceAll(clean(up.Name), "_", ".")
+// schemes names servers for URIs: letters, digits, "-" and ".", as RFC 3986 has
+// it, in lower case, as clients may write them so. Names that come out alike get a
+// hash of the server's own, which does not depend on their order.
+func schemes(ups []Upstream) map[string]string {
+	plain := func(up *Upstream) string {
+		return "s-" + strings.ToLower(strings.ReplaceAll(clean(up.Name), "_", "."))
+	}
+	alike := map[string]int{}
+	for i := range ups {
+		alike[plain(&ups[i])]++
+	}
+	given := map[string]string{}
+	for i := range ups {
+		up := &ups[i]
+		given[up.Name] = plain(up)
+		if alike[plain(up)] > 1 {
+			given[up.Name] += "-" + hashed(up.Name)
+		}
+	}
+	return given
 }
+
+// scheme is what stands before the "+".
+func (s *Server) scheme(up *Upstream) string { return s.schemes[up.Name] }
 
 // exposedURI is the URI that clients know.
 func (s *Server) exposedURI(up *Upstream, uri string) string {
 	if len(s.opts.Upstreams) == 1 {
 		return uri
 	}
-	return scheme(up) + "+" + uri
+	return s.scheme(up) + "+" + uri
 }
 
 // listResources answers resources/list and resources/templates/list, what being
@@ -194,12 +213,17 @@ func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage,
 		return s.readBlock(ctx, r.client.agent, uri)
 	}
 	failed := notFound(uri)
-	for _, p := range s.placesOf(uri) {
+	all := s.placesOf(uri)
+	places, params, err := s.owned(r, all)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range places {
 		quoted, err := quote(p.uri)
 		if err != nil {
 			return nil, err
 		}
-		params, err := wire.Rewrite(r.params, func(key string, value json.RawMessage) json.RawMessage {
+		params, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
 			if key == "uri" {
 				return quoted
 			}
@@ -209,6 +233,9 @@ func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage,
 			return nil, err
 		}
 		raw, err := s.pass(ctx, p.up, r, params)
+		if err == nil && len(all) > 1 {
+			raw, err = s.marked(raw, p.up)
+		}
 		var rpc *jsonrpc.Error
 		switch {
 		case err == nil:
@@ -232,6 +259,7 @@ func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	c := s.clientOf(r.Session)
 	for _, p := range s.placesOf(r.Params.URI) {
 		w := watched{p, ownerOf(p.up, c)}
+		s.use(p.up, c)
 		if failed = s.watchFor(ctx, w, c); failed != nil {
 			continue
 		}
@@ -278,7 +306,7 @@ func (s *Server) unwatch(ctx context.Context, w watched) error {
 	if !last || conn == nil {
 		return nil
 	}
-	return s.watch(ctx, conn, w.uri, "resources/unsubscribe")
+	return s.watch(ctx, conn, w.place, "resources/unsubscribe")
 }
 
 // watchFor subscribes where requests of c go.
@@ -288,21 +316,21 @@ func (s *Server) watchFor(ctx context.Context, w watched, c *client) error {
 		return protocolError(err)
 	}
 	defer release()
-	return s.watch(ctx, conn, w.uri, "resources/subscribe")
+	return s.watch(ctx, conn, w.place, "resources/subscribe")
 }
 
-func (s *Server) watch(ctx context.Context, conn conn, uri, method string) error {
-	params, err := json.Marshal(map[string]string{"uri": uri})
+func (s *Server) watch(ctx context.Context, conn conn, p place, method string) error {
+	params, err := json.Marshal(map[string]string{"uri": p.uri})
 	if err != nil {
 		return err
 	}
 	_, err = s.bounded(ctx, conn, method, params)
-	return err
+	return s.hideInError(ctx, err, p.up.hidesAll())
 }
 
 // watchAgain subscribes once more after up has connected again, for one agent or,
 // if that is "", for all.
-func (s *Server) watchAgain(up *Upstream, agent string) {
+func (s *Server) watchAgain(ctx context.Context, up *Upstream, agent string) {
 	s.mu.Lock()
 	var again []watched
 	for w := range s.watched {
@@ -316,7 +344,7 @@ func (s *Server) watchAgain(up *Upstream, agent string) {
 		if conn == nil {
 			return
 		}
-		if err := s.watch(context.Background(), conn, w.uri, "resources/subscribe"); err != nil {
+		if err := s.watch(ctx, conn, w.place, "resources/subscribe"); err != nil {
 			s.logger.Warn("resources/subscribe", "server", up.Name, "uri", w.uri, "error", err)
 		}
 	}
@@ -324,8 +352,7 @@ func (s *Server) watchAgain(up *Upstream, agent string) {
 
 // updated tells those who subscribed, by either URI, that a resource has changed:
 // those of one agent or, if that is "", all.
-func (s *Server) updated(up *Upstream, agent string, params json.RawMessage) {
-	uri := gjson.GetBytes(params, "uri").String()
+func (s *Server) updated(up *Upstream, agent, uri string) {
 	var mark mcp.Meta
 	if agent != "" {
 		mark = mcp.Meta{onlyFor: agent}

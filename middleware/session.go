@@ -6,12 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline/show"
@@ -150,57 +148,9 @@ func (s *Server) instructions() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// setLevel tells every server that logs what the client wants to hear.
-func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingLevelParams]) {
-	c := s.clientOf(r.Session)
-	s.mu.Lock()
-	c.level = string(r.Params.Level)
-	s.mu.Unlock()
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
-		s.sendLevel(ctx, up, ownerOf(up, c), string(r.Params.Level))
-	}
-}
-
-// sendLevel sends a level to a server that logs, if it runs; agent is whose
-// connection it is, "" if all have one.
-func (s *Server) sendLevel(ctx context.Context, up *Upstream, agent, level string) {
-	info, conn := up.Conn.Info(), s.connOf(up, agent)
-	if conn == nil || info == nil || info.Capabilities == nil || info.Capabilities.Logging == nil {
-		return
-	}
-	params, err := json.Marshal(map[string]string{"level": level})
-	if err != nil {
-		return
-	}
-	if _, err := s.bounded(ctx, conn, "logging/setLevel", params); err != nil {
-		s.logger.Warn("logging/setLevel", "server", up.Name, "error", err)
-	}
-}
-
 // bounded sends a request of no call's within the usual time.
 func (s *Server) bounded(ctx context.Context, conn conn, method string, params json.RawMessage) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
 	defer cancel()
 	return conn.Call(ctx, upstream.Request{Method: method, Params: params})
-}
-
-// levels are those of log messages, the least severe first (RFC 5424).
-var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
-// noLevel is that of a client that wants no log messages.
-const noLevel = "none"
-
-// wants reports whether a log message is as severe as the client asked for.
-// Several clients share a server, which has one level.
-func (s *Server) wants(c *client, params json.RawMessage) bool {
-	s.mu.Lock()
-	asked := c.level
-	s.mu.Unlock()
-	if asked == noLevel {
-		return false
-	}
-	least := slices.Index(levels, asked)
-	level := slices.Index(levels, gjson.GetBytes(params, "level").String())
-	return level < 0 || level >= least
 }

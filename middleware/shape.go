@@ -22,6 +22,8 @@ type limit struct {
 
 func (s *Server) limit(p Policy) limit {
 	switch {
+	case p.within != limit{}:
+		return p.within
 	case p.MaxTokens > 0:
 		return limit{tokens: p.MaxTokens}
 	case s.opts.MaxChars > 0:
@@ -37,6 +39,41 @@ func (l limit) fits(text []byte) bool {
 		return len(text) <= l.chars || utf8.RuneCount(text) <= l.chars
 	}
 	return tokens.AtMost(text, l.tokens)
+}
+
+// size is how much of the limit text takes.
+func (l limit) size(text []byte) int {
+	if l.chars > 0 {
+		return utf8.RuneCount(text)
+	}
+	n, _ := tokens.Count(text)
+	return n
+}
+
+// admits reports whether texts of this size together are within the limit.
+func (l limit) admits(size int) bool {
+	if l.chars > 0 {
+		return size <= l.chars
+	}
+	return size <= l.tokens
+}
+
+func (l limit) half() limit { return l.share(2) }
+
+// less is what n leaves of the limit.
+func (l limit) less(n int) limit {
+	if l.chars > 0 {
+		return limit{tokens: max(l.tokens-n/2, 1), chars: max(l.chars-n, 1)}
+	}
+	return limit{tokens: max(l.tokens-n, 1)}
+}
+
+// share is the limit of each of n.
+func (l limit) share(n int) limit {
+	if l.chars > 0 {
+		return limit{tokens: max(l.tokens/n, 1), chars: max(l.chars/n, 1)}
+	}
+	return limit{tokens: max(l.tokens/n, 1)}
 }
 
 // small reports without looking that a result of n bytes is within the limit: a

@@ -166,9 +166,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			}
 			return nil, errors.New("the proxy did not start")
 		}
-		shared.Notify = func(method string, params json.RawMessage) {
+		shared.Notify = func(ctx context.Context, method string, params json.RawMessage) {
 			if s := proxy(); s != nil {
-				s.Tell(sc.Name, method, params)
+				s.Tell(ctx, sc.Name, method, params)
 			}
 		}
 		shared.Changed = func() {

@@ -142,7 +142,7 @@ func (in *inbound) message(data []byte, id string) (raw json.RawMessage, done bo
 		in.link.asks.cancelled(m.Params)
 	case m.Method == "notifications/subscriptions/acknowledged":
 	case m.Method != "" && m.ID == nil:
-		in.link.hooks.notified(m.Method, m.Params)
+		in.link.hooks.notified(in.ctx, m.Method, m.Params)
 	case m.Method != "":
 		in.link.asks.begin(in.ctx, &in.wg, m)
 	case string(m.ID) == id, id != "" && m.Error != nil && (m.ID == nil || string(m.ID) == "null"):

@@ -49,7 +49,7 @@ func FuzzInbound(f *testing.F) {
 			logger:      slog.New(slog.DiscardHandler),
 			progress:    func(json.RawMessage) {},
 			listChanged: func() {},
-			notify:      func(string, json.RawMessage) {},
+			notify:      func(context.Context, string, json.RawMessage) {},
 		}}
 		l.asks = asks{
 			request: func(_ context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {

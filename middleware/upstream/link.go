@@ -49,14 +49,14 @@ type hooks struct {
 	listChanged  func()                       // the server's tools or prompts changed
 	progress     func(params json.RawMessage) // notifications/progress
 	// notify gets every other notification that is not the SDK's.
-	notify func(method string, params json.RawMessage)
+	notify func(ctx context.Context, method string, params json.RawMessage)
 	// request answers what the server asks of its client; see [Options.Request].
 	request func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
 // notified deals with a notification of the server and reports whether it was
 // not for the SDK.
-func (h hooks) notified(method string, params json.RawMessage) bool {
+func (h hooks) notified(ctx context.Context, method string, params json.RawMessage) bool {
 	switch method {
 	case "notifications/progress":
 		h.progress(params)
@@ -66,7 +66,7 @@ func (h hooks) notified(method string, params json.RawMessage) bool {
 		if method == "notifications/tools/list_changed" || method == "notifications/prompts/list_changed" {
 			h.listChanged()
 		}
-		h.notify(method, params)
+		h.notify(ctx, method, params)
 	}
 	return true
 }
@@ -163,7 +163,7 @@ func shake(ctx context.Context, h hooks, open opener, version string) (*streamLi
 			h.logger.Warn("line on stdout is no message", "line", string(line), "error", err)
 		},
 		Handle: h.request,
-		Notify: h.notified,
+		Notify: func(method string, params json.RawMessage) bool { return h.notified(h.life, method, params) },
 	})
 	// A server that ends during the handshake, or hangs, is torn down at once:
 	// the SDK waits for an answer that cannot come.

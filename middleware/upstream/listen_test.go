@@ -44,7 +44,7 @@ func TestHTTPListens(t *testing.T) {
 	told := make(chan string, 10)
 	u := s.connect(Options{
 		MaxLineBytes: 64 << 10,
-		Notify:       func(method string, params json.RawMessage) { told <- method + " " + string(params) },
+		Notify:       func(_ context.Context, method string, params json.RawMessage) { told <- method + " " + string(params) },
 		Request: func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 			if method == "o/o" {
 				return nil, errors.New("no")
@@ -137,7 +137,7 @@ func TestHTTPResumes(t *testing.T) {
 		}
 	}
 	told := make(chan string, 10)
-	u := s.connect(Options{Notify: func(method string, params json.RawMessage) { told <- method + string(params) }})
+	u := s.connect(Options{Notify: func(_ context.Context, method string, params json.RawMessage) { told <- method + string(params) }})
 	if got, err := call(t, u, "polled", "{}"); err != nil || got != `{"n":1.0}` {
 		t.Errorf("%s, %v", got, err)
 	}

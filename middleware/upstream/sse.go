@@ -110,7 +110,7 @@ func (l *sseLink) requested(m *jsonrpc.Request) bool {
 		l.asks.cancelled(m.Params)
 		return true
 	case !m.IsCall():
-		return l.hooks.notified(m.Method, m.Params)
+		return l.hooks.notified(l.hooks.life, m.Method, m.Params)
 	case m.Method == "ping":
 		return false
 	}

@@ -46,8 +46,9 @@ type Options struct {
 	// them apart. Nil refuses.
 	Request func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	// Notify receives the server's notifications but those of progress and
-	// cancellation. It must not block. Nil drops them.
-	Notify func(method string, params json.RawMessage)
+	// cancellation, with a ctx like that of Request. It must not block. Nil drops
+	// them.
+	Notify func(ctx context.Context, method string, params json.RawMessage)
 	// Changed is called, never concurrently, when the lists of tools or prompts
 	// may have changed. Nil is not called.
 	Changed func()
@@ -126,7 +127,7 @@ func New(opts Options) *Upstream {
 		opts.MinBackoff = time.Second
 	}
 	if opts.Notify == nil {
-		opts.Notify = func(string, json.RawMessage) {}
+		opts.Notify = func(context.Context, string, json.RawMessage) {}
 	}
 	if opts.Request == nil {
 		opts.Request = func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {

@@ -558,7 +558,7 @@ func TestAsk(t *testing.T) {
 	var s *site
 	answers := make(chan string, 2)
 	s = serve(t, withT(func(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
-		s.server.Tell("s", "notifications/message", json.RawMessage(`{"level":"info","data":1.0,"future":1}`))
+		s.server.Tell(context.Background(), "s", "notifications/message", json.RawMessage(`{"level":"info","data":1.0,"future":1}`))
 		// As from a pipe, which does not tell by ctx.
 		raw, err := s.server.Ask(context.Background(), "s", "elicitation/create", json.RawMessage(`{"message":"?","future":9007199254740993}`))
 		answers <- fmt.Sprint(string(raw), err)

@@ -41,6 +41,9 @@ type Options struct {
 	// Junk receives lines that are no message, such as banners, cut to 200
 	// bytes. Nil discards them. It is called from the reading goroutine.
 	Junk func(line []byte, err error)
+	// Fault receives panics of Handle and Notify, which cost the one message. It
+	// may be called concurrently. Nil discards them.
+	Fault func(err error)
 	// Refuse makes the connection answer junk with a JSON-RPC error, as a
 	// server must; without it, junk is only reported.
 	Refuse bool
@@ -77,12 +80,13 @@ type Conn struct {
 
 	mu       sync.Mutex // guards the fields below
 	seq      int64
-	pending  map[string]call               // ours by id, as written
-	handling map[string]context.CancelFunc // requests of the peer by id, as written
-	open     int                           // requests of the peer that are not answered
-	long     map[jsonrpc.ID]int64          // those over longBytes, with their bytes
-	held     int64                         // sum of long
-	err      error                         // why reading ended
+	pending  map[string]call      // ours by id, as written
+	handling map[string]*handling // requests of the peer by id, as written
+	handlers int                  // that run, those of cancelled requests too
+	open     int                  // requests of the peer that are not answered
+	long     map[jsonrpc.ID]int64 // those over longBytes, with their bytes
+	held     int64                // sum of long
+	err      error                // why reading ended
 	closed   bool
 }
 
@@ -119,7 +123,7 @@ func NewConn(r io.ReadCloser, w io.WriteCloser, opts Options) *Conn {
 		outgoing: make(chan outgoing, 64),
 		readEnd:  make(chan struct{}),
 		pending:  map[string]call{},
-		handling: map[string]context.CancelFunc{},
+		handling: map[string]*handling{},
 	}
 	c.life, c.die = context.WithCancel(context.Background())
 	c.done = c.life.Done()
@@ -186,7 +190,7 @@ func (c *Conn) message(line []byte) error {
 		if m.Method == "notifications/cancelled" && c.cancelled(m.Params) {
 			return nil
 		}
-		if c.opts.Notify != nil && c.opts.Notify(m.Method, m.Params) {
+		if c.opts.Notify != nil && c.notified(m) {
 			return nil
 		}
 	case c.opts.Handle != nil && m.Method != "ping":

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -85,16 +86,21 @@ func forwarded(m Message) (*jsonrpc.Request, error) {
 	return &jsonrpc.Request{ID: id, Method: ForwardMethod, Params: params}, nil
 }
 
+// A handling is a request of the peer that opts.Handle works on.
+type handling struct{ cancel context.CancelFunc }
+
 // handle answers a request of the peer by opts.Handle, in a goroutine that ends
 // with the connection.
 func (c *Conn) handle(m Message) error {
 	id := string(m.ID)
 	ctx, cancel := context.WithCancel(c.life)
+	h := &handling{cancel}
 	c.mu.Lock()
-	_, twice := c.handling[id]
-	full := len(c.handling) >= maxOpen
+	twice := c.handling[id] != nil
+	full := c.handlers >= maxOpen
 	if !twice && !full {
-		c.handling[id] = cancel
+		c.handling[id] = h
+		c.handlers++
 	}
 	c.mu.Unlock()
 	switch {
@@ -108,15 +114,49 @@ func (c *Conn) handle(m Message) error {
 	method, params := m.Method, append(json.RawMessage(nil), m.Params...)
 	go func() {
 		defer cancel()
-		result, err := c.opts.Handle(ctx, method, params)
+		result, err := c.handled(ctx, method, params)
 		c.mu.Lock()
-		delete(c.handling, id)
+		if c.handling[id] == h { // not one that came after a cancelled one
+			delete(c.handling, id)
+		}
 		c.mu.Unlock()
 		if ctx.Err() == nil {
 			_ = c.reply(ctx, id, result, err) // fails only if the connection has ended
 		}
+		c.mu.Lock()
+		c.handlers--
+		c.mu.Unlock()
 	}()
 	return nil
+}
+
+// handled is opts.Handle, whose fault costs the one request.
+func (c *Conn) handled(ctx context.Context, method string, params json.RawMessage) (result json.RawMessage, err error) {
+	defer c.survive(&err)
+	return c.opts.Handle(ctx, method, params)
+}
+
+// notified is opts.Notify, whose fault costs the one notification.
+func (c *Conn) notified(m Message) bool {
+	done, err := true, error(nil)
+	func() {
+		defer c.survive(&err)
+		done = c.opts.Notify(m.Method, m.Params)
+	}()
+	return done
+}
+
+// survive turns a fault in what we call back into an error that says nothing of
+// it to the peer.
+func (c *Conn) survive(err *error) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	*err = errors.New("internal error")
+	if c.opts.Fault != nil {
+		c.opts.Fault(fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+	}
 }
 
 // reply sends the answer to a request of the peer.
@@ -147,9 +187,9 @@ func (c *Conn) cancelled(params json.RawMessage) bool {
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cancel, ok := c.handling[id]
+	h, ok := c.handling[id]
 	if ok {
-		cancel()
+		h.cancel()
 		delete(c.handling, id)
 	}
 	return ok

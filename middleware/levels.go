@@ -1,0 +1,128 @@
+//lint:file-ignore SA1019 clients and servers of the older revisions still use logging
+
+package middleware
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/tidwall/gjson"
+)
+
+// Clients share a server, which has one level: the most verbose that one of them
+// asked for. Each gets what it asked for of that.
+
+// levels are those of log messages, the least severe first (RFC 5424).
+var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// noLevel is that of a client that wants no log messages, or says so with each
+// request.
+const noLevel = "none"
+
+// setLevel notes what a client wants to hear, and returns when the servers that
+// log know of it.
+func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingLevelParams]) {
+	c := s.clientOf(r.Session)
+	s.mu.Lock()
+	c.level = string(r.Params.Level)
+	s.mu.Unlock()
+	var all []<-chan struct{}
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		all = append(all, s.tellLevel(up, ownerOf(up, c)))
+	}
+	for _, told := range all {
+		select {
+		case <-told:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// A toldLevel is what a server was last told, in which of its lives.
+type toldLevel struct {
+	life  *mcp.InitializeResult
+	level string
+}
+
+// tellLevel has a server told the level that its clients want together, unless it
+// knows. The channel is closed when it has been. Where each agent has a connection
+// of its own, agent says whose; one that is not there is not told.
+func (s *Server) tellLevel(up *Upstream, agent string) <-chan struct{} {
+	q := s.toServer[up.Name]
+	if agent != "" {
+		own, ok := s.connOf(up, agent).(agentConn)
+		if !ok {
+			return ended()
+		}
+		q = own.agent.toServer
+	}
+	told := q.add("level", 0, func(ctx context.Context) {
+		info, conn := up.Conn.Info(), s.connOf(up, agent)
+		if conn == nil || info == nil || info.Capabilities == nil || info.Capabilities.Logging == nil {
+			return
+		}
+		s.mu.Lock()
+		now := toldLevel{info, s.mostVerbose(agent)}
+		known := agent == "" && s.levels[up.Name] == now
+		s.mu.Unlock()
+		if now.level == "" || known {
+			return
+		}
+		if _, err := s.bounded(ctx, conn, "logging/setLevel", []byte(`{"level":"`+now.level+`"}`)); err != nil {
+			s.logger.Debug("logging/setLevel", "server", up.Name, "error", err)
+			return
+		}
+		if agent == "" {
+			s.mu.Lock()
+			s.levels[up.Name] = now
+			s.mu.Unlock()
+		}
+	})
+	if told == nil { // the proxy ends
+		return ended()
+	}
+	return told
+}
+
+func ended() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+// mostVerbose is the least severe level that a client, of agent if that is not "",
+// has asked for, or "". s.mu must be held.
+func (s *Server) mostVerbose(agent string) string {
+	least := len(levels)
+	for _, c := range s.clients {
+		if i := slices.Index(levels, c.level); i >= 0 && (agent == "" || c.agent == agent) {
+			least = min(least, i)
+		}
+	}
+	if least == len(levels) {
+		return ""
+	}
+	return levels[least]
+}
+
+// wants reports whether a log message is as severe as the client asked for, or
+// the request that it is about. Several clients share a server, which has one
+// level.
+func (s *Server) wants(to recipient, params json.RawMessage) bool {
+	s.mu.Lock()
+	asked := to.client.level
+	s.mu.Unlock()
+	if to.request != nil {
+		asked = cmp.Or(to.request.level, noLevel)
+	}
+	if asked == noLevel {
+		return false
+	}
+	least := slices.Index(levels, asked)
+	level := slices.Index(levels, gjson.GetBytes(params, "level").String())
+	return level < 0 || level >= least
+}

@@ -1,0 +1,74 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/tidwall/gjson"
+
+	"rlmproxy/middleware/upstream"
+	"rlmproxy/middleware/wire"
+)
+
+// TestLevelsOfSeveralClients: the server has the most verbose level that a client
+// wants, while that client is there, and hears of it again after a restart.
+func TestLevelsOfSeveralClients(t *testing.T) {
+	f := offering(nil)
+	told := make(chan string, 10)
+	f.answer = func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
+		if r.Method == "logging/setLevel" {
+			told <- gjson.GetBytes(r.Params, "level").String()
+		}
+		return json.RawMessage(`{}`), nil
+	}
+	mute := offering(nil)
+	mute.info.Capabilities.Logging = nil
+	s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: f}, {Name: "mute", Prefix: "mute", Conn: mute}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	hears := func(want string) {
+		t.Helper()
+		select {
+		case got := <-told:
+			if got != want {
+				t.Errorf("the server is told %q, want %q", got, want)
+			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("the server is not told %q", want)
+		}
+	}
+	r1, w1 := io.Pipe()
+	r2, w2 := io.Pipe()
+	served := make(chan error)
+	go func() { served <- s.Serve(context.Background(), r1, w2) }()
+	conn := wire.NewConn(r2, w1, wire.Options{})
+	if _, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
+		Connect(t.Context(), conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}); err != nil {
+		t.Fatal(err)
+	}
+	quiet := clientOf(t, s, nil, wire.Options{})
+	ask(t, conn, "logging/setLevel", `{"level":"debug"}`)
+	hears("debug")
+	if got := ask(t, quiet, "logging/setLevel", `{"level":"error"}`); got != `{}` {
+		t.Error(got)
+	}
+	s.ListsChanged("s") // nothing new
+	<-s.tellLevel(&s.opts.Upstreams[0], "")
+	f.info = &mcp.InitializeResult{Capabilities: f.info.Capabilities}
+	s.ListsChanged("s") // started again
+	hears("debug")
+	conn.Close()
+	<-served
+	hears("error")
+	ask(t, quiet, "logging/setLevel", `{"level":"warning"}`)
+	hears("warning")
+	if len(told) > 0 {
+		t.Errorf("the server is told %q", <-told)
+	}
+}

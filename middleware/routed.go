@@ -1,0 +1,91 @@
+package middleware
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"rlmproxy/middleware/wire"
+)
+
+// A resource's own URI does not say whose it is, so several servers may be tried.
+// One that requires input first gives its client a state, which goes back to it
+// alone: the client gets it as "rlmproxy-at:" and the server's scheme, with "=" and
+// the state if there was one.
+const atPrefix = "rlmproxy-at:"
+
+// owned narrows places to the server that r goes on with, and returns the params
+// that are for it. A request that begins has none to go on with and keeps both.
+func (s *Server) owned(r *request, places []place) ([]place, json.RawMessage, error) {
+	state, answers := gjson.GetBytes(r.params, "requestState"), gjson.GetBytes(r.params, "inputResponses")
+	if len(places) < 2 || !state.Exists() && !answers.Exists() {
+		return places, r.params, nil
+	}
+	unknown := invalidParams("requestState is of no server that was asked for this resource")
+	if strings.HasPrefix(state.String(), statePrefix) {
+		s.mu.Lock()
+		h := s.held[state.String()]
+		s.mu.Unlock()
+		for _, p := range places {
+			if h != nil && h.agent == r.client.agent && h.up.Name == p.up.Name {
+				return []place{p}, r.params, nil
+			}
+		}
+		return nil, nil, unknown
+	}
+	name, own, has := strings.Cut(strings.TrimPrefix(state.String(), atPrefix), "=")
+	for _, p := range places {
+		if !strings.HasPrefix(state.String(), atPrefix) || s.scheme(p.up) != name {
+			continue
+		}
+		var value json.RawMessage // nil: it gave none
+		if has {
+			quoted, err := quote(own)
+			if err != nil {
+				return nil, nil, err
+			}
+			value = quoted
+		}
+		params, err := withState(r.params, value)
+		return []place{p}, params, err
+	}
+	return nil, nil, unknown
+}
+
+// marked notes in a result that requires input whose it is. Others, and those of
+// held requests, stay as they are.
+func (s *Server) marked(raw json.RawMessage, up *Upstream) (json.RawMessage, error) {
+	if gjson.GetBytes(raw, "resultType").String() != "input_required" {
+		return raw, nil
+	}
+	mark := atPrefix + s.scheme(up)
+	if state := gjson.GetBytes(raw, "requestState"); state.Exists() {
+		s.mu.Lock()
+		ours := s.held[state.String()] != nil
+		s.mu.Unlock()
+		if ours {
+			return raw, nil
+		}
+		mark += "=" + state.String()
+	}
+	quoted, err := quote(mark)
+	if err != nil {
+		return nil, err
+	}
+	return withState(raw, quoted)
+}
+
+// withState is an object with another requestState, nil being none.
+func withState(object, state json.RawMessage) (json.RawMessage, error) {
+	out, err := wire.Rewrite(object, func(key string, value json.RawMessage) json.RawMessage {
+		if key == "requestState" {
+			return nil
+		}
+		return value
+	})
+	if err != nil || state == nil {
+		return out, err
+	}
+	return append(wire.AppendMember(out[:len(out)-1], "requestState", state), '}'), nil
+}

@@ -1,0 +1,103 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestReusedID: an id that comes again after its cancellation is the new
+// request's, whenever the old handler returns, and can be cancelled again.
+func TestReusedID(t *testing.T) {
+	begun, ended, leave := make(chan string, 3), make(chan string, 3), make(chan bool)
+	c, p := connect(t, Options{Handle: func(ctx context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+		begun <- method
+		<-ctx.Done()
+		if method == "first" {
+			<-leave
+		}
+		ended <- method
+		return nil, ctx.Err()
+	}})
+	p.say(t, `{"id":1,"method":"first"}`)
+	<-begun
+	p.say(t, `{"method":"notifications/cancelled","params":{"requestId":1}}`)
+	p.say(t, `{"id":1,"method":"second"}`)
+	<-begun
+	close(leave)
+	<-ended
+	for range 1000 {
+		c.mu.Lock()
+		n := c.handlers
+		c.mu.Unlock()
+		if n == 1 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	p.say(t, `{"method":"notifications/cancelled","params":{"requestId":1}}`)
+	select {
+	case got := <-ended:
+		if got != "second" {
+			t.Errorf("%s ended", got)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("the second request of the id cannot be cancelled")
+	}
+}
+
+// TestCancelledHandlersCount: a peer that cancels at once does not start more
+// than others.
+func TestCancelledHandlersCount(t *testing.T) {
+	leave := make(chan bool)
+	refused := make(chan error, 10)
+	c, p := connect(t, Options{
+		Junk:   func(_ []byte, err error) { refused <- err },
+		Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) { <-leave; return nil, nil },
+	})
+	for range maxOpen + 1 {
+		p.say(t, `{"id":1,"method":"m"}`)
+		p.say(t, `{"method":"notifications/cancelled","params":{"requestId":1}}`)
+	}
+	if err := <-refused; !strings.Contains(err.Error(), "more than 1024 requests") {
+		t.Error(err)
+	}
+	c.mu.Lock()
+	if c.handlers != maxOpen {
+		t.Errorf("%d run", c.handlers)
+	}
+	c.mu.Unlock()
+	close(leave)
+}
+
+// TestFaultsInCallbacks: a panic costs one message.
+func TestFaultsInCallbacks(t *testing.T) {
+	faults := make(chan error, 2)
+	_, p := connect(t, Options{
+		Fault:  func(err error) { faults <- err },
+		Notify: func(string, json.RawMessage) bool { panic("in Notify") },
+		Handle: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+			if method == "bad" {
+				panic("in Handle")
+			}
+			return json.RawMessage(`{}`), nil
+		},
+	})
+	p.say(t, `{"method":"x"}`)
+	if err := <-faults; !strings.Contains(err.Error(), "in Notify") {
+		t.Error(err)
+	}
+	p.say(t, `{"id":1,"method":"bad"}`)
+	if got := p.hear(t); !strings.Contains(got, `"id":1,"error"`) || strings.Contains(got, "in Handle") {
+		t.Error(got)
+	}
+	if err := <-faults; !strings.Contains(err.Error(), "in Handle") {
+		t.Error(err)
+	}
+	p.say(t, `{"id":2,"method":"good"}`)
+	if got := p.hear(t); !strings.Contains(got, `"id":2,"result":{}`) {
+		t.Error(got)
+	}
+}
