@@ -39,6 +39,12 @@ type Server struct {
 	URL     string
 	Headers map[string]string
 
+	// Isolation is "agent" if each agent has a process of its own, or a session
+	// where there is a URL. "" and "shared" are the same: all have one.
+	Isolation string
+	// MaxProcesses bounds these at one time. Zero means the default, 100.
+	MaxProcesses int
+
 	Timeout  time.Duration // for one call; never zero
 	Disabled bool
 	// Prefix begins the names of its tools. Nil means Name; "" means none.

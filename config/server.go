@@ -21,7 +21,7 @@ const example = `write for example:
 // serverKeys are the keys of ours in a server's entry.
 var serverKeys = []string{
 	"command", "args", "env", "cwd", "url", "headers", "type", "timeout", "disabled", "prefix", "shape",
-	"maxResponseTokens", "allow", "deny", "freshCalls", "hide", "tools",
+	"maxResponseTokens", "allow", "deny", "freshCalls", "hide", "tools", "isolation", "maxProcesses",
 }
 
 // otherSpellings are keys of other hosts that mean one of ours.
@@ -42,6 +42,9 @@ var serverTypes = map[string]string{
 	"stdio": "stdio", "local": "stdio", "sse": "sse", "remote": "", "http": "http", "streamable-http": "http",
 	"streamable_http": "http", "streamableHttp": "http", "streamableHTTP": "http",
 }
+
+// isolations are whom a process of a server is for: all agents, or one.
+var isolations = []string{"shared", "agent"}
 
 // servers reads mcpServers.
 func (r *reader) servers(n node, vars variables) []Server {
@@ -97,6 +100,9 @@ func (r *reader) server(entry member, s *Server, vars variables) {
 		at[key] = m.value
 		r.field(key, m, s)
 	}
+	if n, ok := at["maxProcesses"]; ok && s.Isolation != "agent" {
+		r.warn(n.value.StartOffset, n.path, `no effect without "isolation": "agent"`, "")
+	}
 	r.kind(entry, s, at, slip)
 	r.expandServer(s, at, vars)
 }
@@ -129,6 +135,11 @@ func (r *reader) field(key string, m member, s *Server) {
 		if text := r.text(v); text != "" {
 			r.serverType(v, text, s)
 		}
+	case "isolation":
+		s.Isolation = r.oneOf(v, isolations)
+	case "maxProcesses":
+		n, _ := r.parsed(v, whole(1, 1<<31-1), false).(int64)
+		s.MaxProcesses = int(n)
 	case "timeout":
 		r.timeout(v, &s.Timeout)
 	case "disabled":
@@ -162,11 +173,23 @@ func (r *reader) field(key string, m member, s *Server) {
 func (r *reader) serverType(v node, text string, s *Server) {
 	kind, ok := serverTypes[text]
 	if !ok {
-		known := []string{"stdio", "http", "sse"}
-		r.mistake(v, fmt.Sprintf("expected one of %s, found %s", strings.Join(known, ", "), v.found()), didYouMean(text, known))
+		r.unknown(v, text, []string{"stdio", "http", "sse"})
 		return
 	}
 	s.Type = kind
+}
+
+// oneOf is the string n, or "" with a mistake noted if it is none of known.
+func (r *reader) oneOf(n node, known []string) string {
+	if n.literal().Kind() == '"' && slices.Contains(known, n.literal().String()) {
+		return n.literal().String()
+	}
+	r.unknown(n, n.literal().String(), known)
+	return ""
+}
+
+func (r *reader) unknown(n node, text string, known []string) {
+	r.mistake(n, fmt.Sprintf("expected one of %s, found %s", strings.Join(known, ", "), n.found()), didYouMean(text, known))
 }
 
 // kind checks that the entry says in exactly one way how to reach s.

@@ -46,7 +46,15 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 	if up == nil {
 		return nil, fmt.Errorf("no server %q", server)
 	}
-	to := s.askedBy(ctx, up)
+	if up.PerAgent != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "there is no client here: each agent has a connection of its own"}
+	}
+	return s.ask(ctx, up, "", method, params)
+}
+
+// ask is Ask by the connection of one agent or, if that is "", of all.
+func (s *Server) ask(ctx context.Context, up *Upstream, agent, method string, params json.RawMessage) (json.RawMessage, error) {
+	to := s.askedBy(ctx, up, agent)
 	c, waiting := to.client, to.waiting
 	if c == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
@@ -55,7 +63,7 @@ func (s *Server) Ask(ctx context.Context, server, method string, params json.Raw
 	if to.request != nil && !to.request.able(method) || to.request == nil && !c.can(method) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", clipped(method))}
 	}
-	params, err = s.hide(ctx, params, up.hidesAll())
+	params, err := s.hide(ctx, params, up.hidesAll())
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +142,7 @@ func (c *client) ask(ctx context.Context, method string, params json.RawMessage)
 func (s *Server) Tell(ctx context.Context, server, method string, params json.RawMessage) {
 	defer s.survive(nil)
 	up := s.upstream(server)
-	if up == nil {
+	if up == nil || up.PerAgent != nil { // no request was made there
 		return
 	}
 	switch method {
@@ -144,28 +152,39 @@ func (s *Server) Tell(ctx context.Context, server, method string, params json.Ra
 		s.toClients[up.Name].add("resources", 0, func(context.Context) { s.changed(resourcesChanged) })
 		return
 	case "notifications/resources/updated":
-		uri := gjson.GetBytes(params, "uri").String()
-		s.mu.Lock()
-		watches := s.watched[watched{up, uri}] > 0
-		s.mu.Unlock()
-		if watches {
-			s.toClients[up.Name].add("updated "+uri, len(uri), func(context.Context) { s.updated(up, uri) })
-		}
+		s.tellUpdated(up, "", s.toClients[up.Name], params)
 		return
 	}
-	to := s.toldBy(ctx, up)
+	s.tell(ctx, up, "", s.toClients[up.Name], method, params)
+}
+
+// tellUpdated passes on that a resource has changed, by the connection of one
+// agent or, if that is "", of all. It does not keep params.
+func (s *Server) tellUpdated(up *Upstream, agent string, q *queue, params json.RawMessage) {
+	uri := gjson.GetBytes(params, "uri").String()
+	s.mu.Lock()
+	watches := s.watched[watched{place{up, uri}, agent}] > 0
+	s.mu.Unlock()
+	if watches {
+		q.add("updated "+uri, len(uri), func(context.Context) { s.updated(up, agent, uri) })
+	}
+}
+
+// tell passes on what is about requests that run, likewise.
+func (s *Server) tell(ctx context.Context, up *Upstream, agent string, q *queue, method string, params json.RawMessage) {
+	to := s.toldBy(ctx, up, agent)
 	switch {
 	case to.client == nil:
-		s.logger.Debug("a notification that could be for several clients", "server", server, "method", method)
+		s.logger.Debug("a notification that could be for several clients", "server", up.Name, "method", method)
 	case to.client.link == nil || method == "notifications/message" && !s.wants(to, params):
 	case !up.hides():
 		to.client.link.TryNotify(to.about(context.Background()), method, params)
 	default:
 		params = append(json.RawMessage(nil), params...)
-		s.toClients[up.Name].add("", len(params), func(ctx context.Context) {
+		q.add("", len(params), func(ctx context.Context) {
 			kept, err := s.hideTold(ctx, params, up.hidesAll())
 			if err != nil {
-				s.logger.Debug("notification not sent", "server", server, "method", method, "error", err)
+				s.logger.Debug("notification not sent", "server", up.Name, "method", method, "error", err)
 				return
 			}
 			to.client.link.TryNotify(to.about(context.Background()), method, kept)

@@ -172,12 +172,16 @@ func (s *Server) run(ctx context.Context, up *Upstream, c *client, method string
 			}
 		}
 	}
+	conn, release, err := s.connTo(ctx, up, c)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	var raw json.RawMessage
-	var err error
 	if req.Newest {
-		raw, err = up.Conn.Call(ctx, req)
+		raw, err = conn.Call(ctx, req)
 	} else {
-		raw, err = s.rounds(ctx, up, req)
+		raw, err = s.rounds(ctx, up, conn, req)
 	}
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)

@@ -49,8 +49,11 @@ func (s *Server) ListsChanged(server string) {
 	}
 	s.changed(promptsChanged)
 	s.changed(resourcesChanged)
-	s.toServer[up.Name].add("watch", 0, func(ctx context.Context) { s.watchAgain(ctx, up) })
-	s.tellLevel(up)
+	if up.PerAgent != nil {
+		return // nothing is asked of what has been connected
+	}
+	s.toServer[up.Name].add("watch", 0, func(ctx context.Context) { s.watchAgain(ctx, up, "") })
+	s.tellLevel(up, "")
 }
 
 // notification passes on what a client tells its server, and reports whether it
@@ -97,9 +100,13 @@ func (s *Server) tellServer(c *client, up *Upstream, key, method string, params 
 		return
 	}
 	q.add(key, len(params), func(ctx context.Context) {
+		conn := s.connOf(up, ownerOf(up, c))
+		if conn == nil {
+			return
+		}
 		ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
 		defer cancel()
-		if err := up.Conn.Notify(ctx, method, params); err != nil {
+		if err := conn.Notify(ctx, method, params); err != nil {
 			s.logger.Debug("notification not sent", "server", up.Name, "method", method, "error", err)
 		}
 	})

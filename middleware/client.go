@@ -53,6 +53,9 @@ type client struct {
 	queues   map[string]*queue // of what it tells, by server
 	gone     bool              // it tells no more
 	level    string            // of the log messages that it wants, or ""
+	listens  json.RawMessage   // id of the stream on which it hears of resources, or nil
+
+	here bool // guarded by isolation.mu: it may send requests
 }
 
 // A Session is a client that a transport serves.
@@ -76,6 +79,7 @@ func (s *Server) Attach(ctx context.Context, link Link, who Identity) (*Session,
 	c.agent, c.ends = s.agentOf(who, s.serial)
 	c.party, _ = partyOf(who, s.serial)
 	s.clients[session] = c
+	s.isolation.arrive(c)
 	return &Session{s, c}, nil
 }
 
@@ -162,6 +166,7 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 const drainTime = 2 * time.Second
 
 func (s *Server) forget(c *client) {
+	s.isolation.leave(c)
 	s.mu.Lock()
 	delete(s.clients, c.session)
 	watching, queues := c.watching, c.queues
@@ -178,7 +183,8 @@ func (s *Server) forget(c *client) {
 	}
 	if quieter {
 		for i := range s.opts.Upstreams {
-			s.tellLevel(&s.opts.Upstreams[i])
+			up := &s.opts.Upstreams[i]
+			s.tellLevel(up, ownerOf(up, c))
 		}
 	}
 	if !c.ends {

@@ -59,7 +59,10 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 	case errors.As(err, &down):
 		e.Code, e.Text = codeUnavailable, down.Error()
 		e.Hint = "it is restarted by itself; try again"
-		if down.Lost {
+		switch {
+		case errors.Is(err, errCrowded):
+			e.Hint = `try again in a minute, or have the operator raise the server's "maxProcesses"`
+		case down.Lost:
 			e.Hint = "it is being restarted; check what the call did before you repeat it"
 		}
 	case errors.Is(err, context.DeadlineExceeded):

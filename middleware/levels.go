@@ -31,7 +31,8 @@ func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLogg
 	s.mu.Unlock()
 	var all []<-chan struct{}
 	for i := range s.opts.Upstreams {
-		all = append(all, s.tellLevel(&s.opts.Upstreams[i]))
+		up := &s.opts.Upstreams[i]
+		all = append(all, s.tellLevel(up, ownerOf(up, c)))
 	}
 	for _, told := range all {
 		select {
@@ -48,42 +49,57 @@ type toldLevel struct {
 }
 
 // tellLevel has a server told the level that its clients want together, unless it
-// knows. The channel is closed when it has been.
-func (s *Server) tellLevel(up *Upstream) <-chan struct{} {
-	told := s.toServer[up.Name].add("level", 0, func(ctx context.Context) {
-		info := up.Conn.Info()
-		if info == nil || info.Capabilities == nil || info.Capabilities.Logging == nil {
+// knows. The channel is closed when it has been. Where each agent has a connection
+// of its own, agent says whose; one that is not there is not told.
+func (s *Server) tellLevel(up *Upstream, agent string) <-chan struct{} {
+	q := s.toServer[up.Name]
+	if agent != "" {
+		own, ok := s.connOf(up, agent).(agentConn)
+		if !ok {
+			return ended()
+		}
+		q = own.agent.toServer
+	}
+	told := q.add("level", 0, func(ctx context.Context) {
+		info, conn := up.Conn.Info(), s.connOf(up, agent)
+		if conn == nil || info == nil || info.Capabilities == nil || info.Capabilities.Logging == nil {
 			return
 		}
 		s.mu.Lock()
-		now := toldLevel{info, s.mostVerbose()}
-		known := s.levels[up.Name] == now
+		now := toldLevel{info, s.mostVerbose(agent)}
+		known := agent == "" && s.levels[up.Name] == now
 		s.mu.Unlock()
 		if now.level == "" || known {
 			return
 		}
-		if _, err := s.bounded(ctx, up, "logging/setLevel", []byte(`{"level":"`+now.level+`"}`)); err != nil {
+		if _, err := s.bounded(ctx, conn, "logging/setLevel", []byte(`{"level":"`+now.level+`"}`)); err != nil {
 			s.logger.Debug("logging/setLevel", "server", up.Name, "error", err)
 			return
 		}
-		s.mu.Lock()
-		s.levels[up.Name] = now
-		s.mu.Unlock()
+		if agent == "" {
+			s.mu.Lock()
+			s.levels[up.Name] = now
+			s.mu.Unlock()
+		}
 	})
 	if told == nil { // the proxy ends
-		ended := make(chan struct{})
-		close(ended)
-		return ended
+		return ended()
 	}
 	return told
 }
 
-// mostVerbose is the least severe level that a client has asked for, or "". s.mu
-// must be held.
-func (s *Server) mostVerbose() string {
+func ended() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+// mostVerbose is the least severe level that a client, of agent if that is not "",
+// has asked for, or "". s.mu must be held.
+func (s *Server) mostVerbose(agent string) string {
 	least := len(levels)
 	for _, c := range s.clients {
-		if i := slices.Index(levels, c.level); i >= 0 {
+		if i := slices.Index(levels, c.level); i >= 0 && (agent == "" || c.agent == agent) {
 			least = min(least, i)
 		}
 	}

@@ -61,7 +61,7 @@ func TestLevelsOfSeveralClients(t *testing.T) {
 		t.Error(got)
 	}
 	s.ListsChanged("s") // nothing new
-	<-s.tellLevel(&s.opts.Upstreams[0])
+	<-s.tellLevel(&s.opts.Upstreams[0], "")
 	f.info = &mcp.InitializeResult{Capabilities: f.info.Capabilities}
 	s.ListsChanged("s") // started again
 	hears("debug")

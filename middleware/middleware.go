@@ -67,6 +67,10 @@ type Options struct {
 	// ListWait is how long the first tools/list waits for upstreams that are
 	// still connecting, when at least one is ready. Zero means 3 seconds.
 	ListWait time.Duration
+	// AgentIdle is after how long without a client of its agent here a connection
+	// of [Upstream.PerAgent] ends, if the agent may come back. Zero means 30
+	// minutes.
+	AgentIdle time.Duration
 	// MaxLineBytes caps one message of the client. Zero means the default of
 	// package wire.
 	MaxLineBytes int64
@@ -91,6 +95,8 @@ type Server struct {
 	budget *wire.Budget
 	begun  time.Time
 
+	isolation *isolation
+
 	schemes map[string]string // of URIs, by server
 
 	// By server: what its clients are told, and what it is told for no client.
@@ -113,7 +119,8 @@ type Server struct {
 	held       map[string]*held     // by the state that their clients have
 }
 
-// New returns a server for opts.Upstreams, which stay the caller's to close.
+// New returns a server for opts.Upstreams, which stay the caller's to close; what
+// it begins for single agents is ended by Close.
 func New(opts Options) (*Server, error) {
 	if opts.Store == nil {
 		return nil, errors.New("middleware: no store")
@@ -126,6 +133,7 @@ func New(opts Options) (*Server, error) {
 	setDefault(&opts.FreshCalls, FreshReadOnly)
 	setDefault(&opts.Version, "dev")
 	setDefault(&opts.WorkBytes, 64<<20)
+	setDefault(&opts.AgentIdle, ownIdle)
 	switch opts.FreshCalls {
 	case FreshReadOnly, FreshAll, FreshNone:
 	default:
@@ -140,12 +148,15 @@ func New(opts Options) (*Server, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		opts:     opts,
-		logger:   opts.Logger,
-		names:    newNames(opts.Upstreams),
-		budget:   wire.NewBudget(opts.WorkBytes, opts.Idle),
-		begun:    time.Now(),
-		schemes:  schemes(opts.Upstreams),
+		opts:    opts,
+		logger:  opts.Logger,
+		names:   newNames(opts.Upstreams),
+		budget:  wire.NewBudget(opts.WorkBytes, opts.Idle),
+		begun:   time.Now(),
+		schemes: schemes(opts.Upstreams),
+
+		isolation: newIsolation(opts.AgentIdle, opts.Logger),
+
 		came:     make(chan struct{}),
 		clients:  map[*mcp.ServerSession]*client{},
 		running:  map[*running]struct{}{},
@@ -167,6 +178,7 @@ func New(opts Options) (*Server, error) {
 		Instructions: Instructions,
 		// What clients may listen to; what they are told of is in Server.capabilities.
 		Capabilities: &mcp.ServerCapabilities{
+			// What the SDK goes by when it tells; clients read [Server.capabilities].
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
 			Prompts:   &mcp.PromptCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
@@ -175,13 +187,15 @@ func New(opts Options) (*Server, error) {
 		UnsubscribeHandler: s.unsubscribe,
 	})
 	s.mcp.AddReceivingMiddleware(s.receive)
+	s.mcp.AddSendingMiddleware(s.sends)
 	err := mcp.AddReceivingCustomMethod(s.mcp, wire.ForwardMethod, s.forwarded)
 	return s, err
 }
 
-// Close returns when nothing runs that no client has asked for. Clients and
-// servers are to end before.
+// Close ends the connections of single agents, and returns when nothing of them
+// is left and nothing runs that no client has asked for. Clients are to end before.
 func (s *Server) Close() {
+	s.isolation.close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	closeQueues(ctx, s.toServer)

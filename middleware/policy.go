@@ -37,7 +37,13 @@ type Upstream struct {
 	// Prefix of its exposed names. Empty: names as they are.
 	Prefix string
 	Conn   Caller
-	Policy Policy
+	// PerAgent, if set, begins a connection for one agent, whose requests then go
+	// there and not to Conn. It must not block. Where there is one client only, it
+	// is best left nil.
+	PerAgent func(a *Agent) Own
+	// MaxAgents bounds these connections at one time. Zero means 100.
+	MaxAgents int
+	Policy    Policy
 	// Tools refines Policy for tools by name or glob; the first match in order
 	// of length, longest first, counts.
 	Tools map[string]Policy

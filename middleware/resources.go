@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -249,21 +250,22 @@ func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage,
 
 // watched is a resource that clients want to hear of.
 type watched struct {
-	up  *Upstream
-	uri string
+	place
+	agent string // whose connection to the server it is, "" if all have one
 }
 
 func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	failed := notFound(r.Params.URI)
 	c := s.clientOf(r.Session)
 	for _, p := range s.placesOf(r.Params.URI) {
+		w := watched{p, ownerOf(p.up, c)}
 		s.use(p.up, c)
-		if failed = s.watch(ctx, p, "resources/subscribe"); failed != nil {
+		if failed = s.watchFor(ctx, w, c); failed != nil {
 			continue
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if w := watched(p); !c.watching[w] {
+		if !c.watching[w] {
 			if c.watching == nil {
 				c.watching = map[watched]bool{}
 			}
@@ -278,7 +280,7 @@ func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 func (s *Server) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
 	c := s.clientOf(r.Session)
 	for _, p := range s.placesOf(r.Params.URI) {
-		w := watched(p)
+		w := watched{p, ownerOf(p.up, c)}
 		s.mu.Lock()
 		ok := c.watching[w]
 		delete(c.watching, w)
@@ -300,42 +302,63 @@ func (s *Server) unwatch(ctx context.Context, w watched) error {
 		delete(s.watched, w)
 	}
 	s.mu.Unlock()
-	if !last {
+	conn := s.connOf(w.up, w.agent)
+	if !last || conn == nil {
 		return nil
 	}
-	return s.watch(ctx, place(w), "resources/unsubscribe")
+	return s.watch(ctx, conn, w.place, "resources/unsubscribe")
 }
 
-func (s *Server) watch(ctx context.Context, p place, method string) error {
+// watchFor subscribes where requests of c go.
+func (s *Server) watchFor(ctx context.Context, w watched, c *client) error {
+	conn, release, err := s.connTo(ctx, w.up, c)
+	if err != nil {
+		return protocolError(err)
+	}
+	defer release()
+	return s.watch(ctx, conn, w.place, "resources/subscribe")
+}
+
+func (s *Server) watch(ctx context.Context, conn conn, p place, method string) error {
 	params, err := json.Marshal(map[string]string{"uri": p.uri})
 	if err != nil {
 		return err
 	}
-	_, err = s.bounded(ctx, p.up, method, params)
+	_, err = s.bounded(ctx, conn, method, params)
 	return s.hideInError(ctx, err, p.up.hidesAll())
 }
 
-// watchAgain subscribes once more after up has connected again.
-func (s *Server) watchAgain(ctx context.Context, up *Upstream) {
+// watchAgain subscribes once more after up has connected again, for one agent or,
+// if that is "", for all.
+func (s *Server) watchAgain(ctx context.Context, up *Upstream, agent string) {
 	s.mu.Lock()
-	var places []place
+	var again []watched
 	for w := range s.watched {
-		if w.up == up {
-			places = append(places, place(w))
+		if w.up == up && w.agent == agent {
+			again = append(again, w)
 		}
 	}
 	s.mu.Unlock()
-	for _, p := range places {
-		if err := s.watch(ctx, p, "resources/subscribe"); err != nil {
-			s.logger.Warn("resources/subscribe", "server", up.Name, "uri", p.uri, "error", err)
+	for _, w := range again {
+		conn := s.connOf(up, agent)
+		if conn == nil {
+			return
+		}
+		if err := s.watch(ctx, conn, w.place, "resources/subscribe"); err != nil {
+			s.logger.Warn("resources/subscribe", "server", up.Name, "uri", w.uri, "error", err)
 		}
 	}
 }
 
-// updated tells those who subscribed, by either URI, that a resource has changed.
-func (s *Server) updated(up *Upstream, uri string) {
+// updated tells those who subscribed, by either URI, that a resource has changed:
+// those of one agent or, if that is "", all.
+func (s *Server) updated(up *Upstream, agent, uri string) {
+	var mark mcp.Meta
+	if agent != "" {
+		mark = mcp.Meta{onlyFor: agent}
+	}
 	for _, known := range []string{uri, s.exposedURI(up, uri)} {
-		if err := s.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: known}); err != nil {
+		if err := s.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: known, Meta: maps.Clone(mark)}); err != nil {
 			s.logger.Debug("notification not sent", "uri", known, "error", err)
 		}
 		if known == s.exposedURI(up, uri) {

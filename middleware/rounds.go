@@ -46,14 +46,14 @@ func (s *Server) says(c *client) (can *mcp.ClientCapabilities, level string) {
 
 // rounds calls until the answer is one that clients of older revisions know. What
 // the server wants to know it asks the client of ctx, which [Server.begin] made.
-func (s *Server) rounds(ctx context.Context, up *Upstream, r upstream.Request) (json.RawMessage, error) {
-	if info := up.Conn.Info(); info == nil || info.ProtocolVersion < upstream.NewestVersion {
-		return up.Conn.Call(ctx, r)
+func (s *Server) rounds(ctx context.Context, up *Upstream, conn conn, r upstream.Request) (json.RawMessage, error) {
+	if info := conn.Info(); info == nil || info.ProtocolVersion < upstream.NewestVersion {
+		return conn.Call(ctx, r)
 	}
 	params := r.Params
 	idle := 0
 	for range maxRounds {
-		raw, err := up.Conn.Call(ctx, r)
+		raw, err := conn.Call(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func (s *Server) answers(ctx context.Context, up *Upstream, asked []input) ([]by
 		if one.method == "" {
 			return nil, badRound("server %q asks for an input that is no request", up.Name)
 		}
-		answer, err := s.Ask(ctx, up.Name, one.method, one.params)
+		answer, err := s.ask(ctx, up, "", one.method, one.params)
 		if err != nil {
 			return nil, fmt.Errorf("the server asks for %s: %w", clipped(one.method), err)
 		}

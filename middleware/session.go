@@ -157,8 +157,8 @@ func (s *Server) instructions() string {
 }
 
 // bounded sends a request of no call's within the usual time.
-func (s *Server) bounded(ctx context.Context, up *Upstream, method string, params json.RawMessage) (json.RawMessage, error) {
+func (s *Server) bounded(ctx context.Context, conn conn, method string, params json.RawMessage) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
 	defer cancel()
-	return up.Conn.Call(ctx, upstream.Request{Method: method, Params: params})
+	return conn.Call(ctx, upstream.Request{Method: method, Params: params})
 }

@@ -22,6 +22,9 @@ import (
 //     nobody as soon as there were two: log lines also tell of what has ended.
 //   - What it asks while nothing runs there, such as for roots, likewise.
 //   - Before anybody has used it, all is for the only client there is.
+//
+// Where each agent has a connection of its own, the functions below get the agent
+// of the one that a message came by, else "".
 
 // running is a request of a client that a server works on.
 type running struct {
@@ -112,15 +115,15 @@ func (r *request) about(ctx context.Context) context.Context {
 }
 
 // askedBy finds whom a server asks.
-func (s *Server) askedBy(ctx context.Context, up *Upstream) recipient {
+func (s *Server) askedBy(ctx context.Context, up *Upstream, agent string) recipient {
 	if r, ok := ctx.Value(runningKey{}).(*running); ok {
 		return at([]*running{r})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waiting := s.runningAt(up)
+	waiting := s.runningAt(up, agent)
 	if len(waiting) == 0 {
-		return recipient{client: s.only(up)}
+		return recipient{client: s.only(up, agent)}
 	}
 	// Each request of a stateless client comes by a connection of its own. Of
 	// those of one party, the newest is the likeliest to have made the server ask.
@@ -133,19 +136,19 @@ func (s *Server) askedBy(ctx context.Context, up *Upstream) recipient {
 }
 
 // toldBy finds whom a server tells.
-func (s *Server) toldBy(ctx context.Context, up *Upstream) recipient {
+func (s *Server) toldBy(ctx context.Context, up *Upstream, agent string) recipient {
 	if r, ok := ctx.Value(runningKey{}).(*running); ok {
 		return at([]*running{r})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waiting := s.runningAt(up)
+	waiting := s.runningAt(up, agent)
 	if len(waiting) == 0 {
-		return recipient{client: s.only(up)}
+		return recipient{client: s.only(up, agent)}
 	}
 	u := s.usage[up.Name]
 	for _, r := range waiting {
-		if u.several || r.client.party != u.party {
+		if agent == "" && (u.several || r.client.party != u.party) {
 			return recipient{}
 		}
 	}
@@ -154,10 +157,10 @@ func (s *Server) toldBy(ctx context.Context, up *Upstream) recipient {
 
 // runningAt are the requests that up works on, the newest first. s.mu must be
 // held.
-func (s *Server) runningAt(up *Upstream) []*running {
+func (s *Server) runningAt(up *Upstream, agent string) []*running {
 	var all []*running
 	for r := range s.running {
-		if r.up.Name == up.Name {
+		if r.up.Name == up.Name && (agent == "" || r.client.agent == agent) {
 			all = append(all, r)
 		}
 	}
@@ -165,13 +168,13 @@ func (s *Server) runningAt(up *Upstream) []*running {
 	return all
 }
 
-// only is the only client there is, unless another party has used up. s.mu must be
-// held.
-func (s *Server) only(up *Upstream) *client {
+// only is the only client there is, unless another party has used up; or the only
+// one of agent. s.mu must be held.
+func (s *Server) only(up *Upstream, agent string) *client {
 	u, used := s.usage[up.Name]
 	var found *client
 	for _, c := range s.clients {
-		if used && (u.several || c.party != u.party) {
+		if agent == "" && used && (u.several || c.party != u.party) || agent != "" && c.agent != agent {
 			continue
 		}
 		if found != nil {

@@ -143,44 +143,55 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			logger.Info("server is disabled", "server", sc.Name)
 			continue
 		}
-		up := upstream.New(upstream.Options{
+		common := upstream.Options{
 			Name:         sc.Name,
 			Dial:         dialer(sc, extra[sc.Name]),
 			Impl:         &mcp.Implementation{Name: "rlmproxy", Version: version()},
 			MaxLineBytes: int64(p.MaxLineBytes),
-			Capabilities: func(ctx context.Context) *mcp.ClientCapabilities {
-				switch s := proxy(); {
-				case s != nil && who == oneClient:
-					return s.ClientCapabilities(ctx)
-				case who == manyClients:
-					return anyClient()
-				}
-				return &mcp.ClientCapabilities{}
-			},
-			Newest: func() bool {
-				s := proxy()
-				return s != nil && who == oneClient && s.ClientIsNewest()
-			},
-			Request: func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-				if s := proxy(); s != nil {
-					return s.Ask(ctx, sc.Name, method, params)
-				}
-				return nil, errors.New("the proxy did not start")
-			},
-			Notify: func(ctx context.Context, method string, params json.RawMessage) {
-				if s := proxy(); s != nil {
-					s.Tell(ctx, sc.Name, method, params)
-				}
-			},
-			Changed: func() {
-				if s := proxy(); s != nil {
-					s.ListsChanged(sc.Name)
-				}
-			},
-			Logger: logger,
-		})
+			Logger:       logger,
+		}
+		shared := common
+		shared.Capabilities = func(ctx context.Context) *mcp.ClientCapabilities {
+			switch s := proxy(); {
+			case s != nil && who == oneClient:
+				return s.ClientCapabilities(ctx)
+			case who == manyClients:
+				return anyClient()
+			}
+			return &mcp.ClientCapabilities{}
+		}
+		shared.Newest = func() bool {
+			s := proxy()
+			return s != nil && who == oneClient && s.ClientIsNewest()
+		}
+		shared.Request = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			if s := proxy(); s != nil {
+				return s.Ask(ctx, sc.Name, method, params)
+			}
+			return nil, errors.New("the proxy did not start")
+		}
+		shared.Notify = func(ctx context.Context, method string, params json.RawMessage) {
+			if s := proxy(); s != nil {
+				s.Tell(ctx, sc.Name, method, params)
+			}
+		}
+		shared.Changed = func() {
+			if s := proxy(); s != nil {
+				s.ListsChanged(sc.Name)
+			}
+		}
+		up := upstream.New(shared)
 		s.ups, s.names = append(s.ups, up), append(s.names, sc.Name)
-		opts.Upstreams = append(opts.Upstreams, served(sc, up))
+		m := served(sc, up)
+		switch {
+		case sc.Isolation != "agent" || who != manyClients:
+		case !p.EnableAgentIsolation:
+			logger.Warn(`"isolation": "agent" has no effect: enableAgentIsolation is false, so all clients are one agent`, "server", sc.Name)
+		default:
+			m.MaxAgents = sc.MaxProcesses
+			m.PerAgent = func(a *middleware.Agent) middleware.Own { return upstream.New(ofAgent(common, a)) }
+		}
+		opts.Upstreams = append(opts.Upstreams, m)
 	}
 	server, err = middleware.New(opts)
 	close(made)
@@ -190,6 +201,13 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	}
 	s.server = server
 	return s, nil
+}
+
+// ofAgent completes the options of a process, or session, that is one agent's.
+func ofAgent(opts upstream.Options, a *middleware.Agent) upstream.Options {
+	opts.Logger = opts.Logger.With("connection", a.Number)
+	opts.Capabilities, opts.Request, opts.Notify, opts.Changed = a.Capabilities, a.Ask, a.Tell, a.Connected
+	return opts
 }
 
 func dialer(sc config.Server, inProcess *mcp.Server) upstream.Dialer {
@@ -237,11 +255,11 @@ func (s *stack) close() {
 	for _, up := range s.ups {
 		wg.Go(up.Close)
 	}
+	if s.server != nil {
+		wg.Go(s.server.Close)
+	}
 	wg.Go(s.jq.Close)
 	wg.Wait()
-	if s.server != nil {
-		s.server.Close()
-	}
 	s.store.Close()
 }
 

@@ -1,0 +1,345 @@
+//lint:file-ignore SA1019 clients and servers of the older revisions still use roots, sampling and logging
+
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/tidwall/gjson"
+
+	"rlmproxy/middleware/upstream"
+	"rlmproxy/middleware/wire"
+)
+
+// A mind is a process of one agent that counts what it is asked.
+type mind struct {
+	*fake
+	agent  *Agent
+	closed chan struct{}
+
+	mu    sync.Mutex // guards the fields below
+	count int
+	asked []string // methods and params of what is no tool
+}
+
+func (m *mind) Close() { close(m.closed) }
+
+func (m *mind) requests() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.asked)
+}
+
+// minds is a server with a mind for each agent, which are sent on made. Its own
+// connection is asked nothing.
+func minds(t *testing.T, made chan<- *mind) Upstream {
+	base := offering(nil)
+	base.prompts = []upstream.Tool{{Name: "p", Raw: json.RawMessage(`{"name":"p"}`)}}
+	base.call = func(context.Context, toolCall) (json.RawMessage, error) {
+		t.Error("a call reached the connection of nobody")
+		return textResult(""), nil
+	}
+	base.answer = func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
+		t.Errorf("%s reached the connection of nobody", r.Method)
+		return json.RawMessage(`{}`), nil
+	}
+	base.tools = server(nil, "next", "wait").tools
+	return Upstream{Name: "s", Conn: base, PerAgent: func(a *Agent) Own {
+		m := &mind{fake: offering(nil), agent: a, closed: make(chan struct{})}
+		m.call = func(ctx context.Context, c toolCall) (json.RawMessage, error) {
+			if c.Name == "wait" {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.count++
+			return textResult(fmt.Sprintf("%d", m.count)), nil
+		}
+		m.answer = func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.asked = append(m.asked, r.Method+" "+string(r.Params))
+			return json.RawMessage(`{"messages":[],"resources":[],"contents":[],"completion":{}}`), nil
+		}
+		made <- m
+		return m
+	}}
+}
+
+func isolated(t *testing.T) (*Server, chan *mind) {
+	t.Helper()
+	made := make(chan *mind, 10)
+	s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{minds(t, made)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s, made
+}
+
+// TestEachAgentHasItsOwn: what agents do in a server that keeps state, by call or
+// by proxy_*, stays with them, and ends with them.
+func TestEachAgentHasItsOwn(t *testing.T) {
+	s, made := isolated(t)
+	one := connect(t, s)
+	ask(t, one, "tools/list", `{}`)
+	ask(t, one, "prompts/list", `{}`)
+	if len(made) > 0 {
+		t.Error("a list began a process")
+	}
+	var got []string
+	got = append(got, text(t, one, "next", `{}`), text(t, one, "next", `{}`))
+	two := connect(t, s)
+	got = append(got, text(t, two, "next", `{}`))
+	if read := text(t, one, "proxy_filter", `{"tool":"next","arguments":{},"jq":"."}`); !strings.HasSuffix(read, "\n\"3\"") {
+		t.Errorf("a fresh call: %s", read)
+	}
+	got = append(got, text(t, two, "next", `{}`))
+	if want := []string{"1", "2", "1", "2"}; !slices.Equal(got, want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+	first, second := <-made, <-made
+	if first.agent.Number == second.agent.Number || len(made) > 0 {
+		t.Errorf("numbers %d and %d, %d more", first.agent.Number, second.agent.Number, len(made))
+	}
+	for _, r := range [][2]string{
+		{"prompts/get", `{"name":"p"}`}, {"resources/list", `{}`}, {"resources/read", `{"uri":"a:b"}`},
+		{"completion/complete", `{"ref":{"type":"ref/prompt","name":"p"}}`}, {"future/method", `{}`},
+	} {
+		if answer := ask(t, one, r[0], r[1]); strings.HasPrefix(answer, "error") {
+			t.Errorf("%s: %s", r[0], answer)
+		}
+	}
+	if n, none := len(first.requests()), len(second.requests()); n != 5 || none != 0 {
+		t.Errorf("%d and %d requests", n, none)
+	}
+	for _, method := range []string{"notifications/roots/list_changed", "notifications/future"} {
+		if err := two.Notify(t.Context(), method, json.RawMessage(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		if heard := <-second.told; heard != method {
+			t.Errorf("heard %s", heard)
+		}
+	}
+	if len(first.told) > 0 {
+		t.Errorf("another agent's server heard %s", <-first.told)
+	}
+
+	one.Close()
+	<-first.closed
+	if again := text(t, two, "next", `{}`); again != "3" {
+		t.Errorf("after another agent has gone: %s", again)
+	}
+	s.Close()
+	<-second.closed
+	if refused := text(t, two, "next", `{}`); !strings.Contains(refused, "upstream_unavailable") {
+		t.Errorf("after Close: %s", refused)
+	}
+}
+
+func TestCrowdedSaysSo(t *testing.T) {
+	made := make(chan *mind, 10)
+	up := minds(t, made)
+	up.MaxAgents = 1
+	s, one := dial(t, Options{Upstreams: []Upstream{up}})
+	defer s.Close()
+	two := connect(t, s)
+	text(t, one, "next", `{}`)
+	d := decode(t, call(t, two, "next", `{}`))
+	if got := d.Content[0].Text; d.Meta.Error["code"] != "upstream_unavailable" || !strings.Contains(got, "it runs for 1 agents, the most that it may") || !strings.Contains(got, "maxProcesses") {
+		t.Errorf("%s", got)
+	}
+	if got := ask(t, two, "resources/list", `{}`); !strings.Contains(got, "upstream_unavailable") {
+		t.Errorf("resources/list: %s", got)
+	}
+}
+
+// TestOwnAsksItsAgent: what a process asks reaches its agent, though others have
+// requests running as well.
+func TestOwnAsksItsAgent(t *testing.T) {
+	s, made := isolated(t)
+	open := func(name string, can *mcp.ClientCapabilities) *wire.Conn {
+		return clientOf(t, s, can, wire.Options{Handle: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+			return fmt.Appendf(nil, `{"by":%q,"method":%q}`, name, method), nil
+		}})
+	}
+	samples := &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapabilities{}}
+	one, two, three := open("one", samples), open("two", samples), open("three", nil)
+	var processes []*mind
+	for _, conn := range []*wire.Conn{one, two, three} {
+		go conn.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"wait","arguments":{}}`))
+		processes = append(processes, <-made)
+	}
+	for n, name := range []string{"one", "two"} {
+		m := processes[n]
+		if m.agent.Capabilities(t.Context()).Sampling == nil {
+			t.Errorf("%s: not told what its client can do", name)
+		}
+		got, err := m.agent.Ask(t.Context(), "sampling/createMessage", json.RawMessage(`{}`))
+		if want := fmt.Sprintf(`{"by":%q,"method":"sampling/createMessage"}`, name); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	if can := processes[2].agent.Capabilities(t.Context()); can.Sampling != nil || can.Elicitation != nil {
+		t.Errorf("told that a client can do what it cannot: %+v", can)
+	}
+	if _, err := processes[2].agent.Ask(t.Context(), "sampling/createMessage", nil); err == nil || !strings.Contains(err.Error(), "does not support") {
+		t.Errorf("a client that cannot: %v", err)
+	}
+	if _, err := s.Ask(t.Context(), "s", "sampling/createMessage", nil); err == nil || !strings.Contains(err.Error(), "no client here") {
+		t.Errorf("nobody's connection: %v", err)
+	}
+}
+
+// TestOwnTellsItsAgent: so does what it tells, and nobody hears of a change that
+// he would not see.
+func TestOwnTellsItsAgent(t *testing.T) {
+	s, made := isolated(t)
+	type heard chan string
+	listen := func() (*wire.Conn, heard) {
+		h := make(heard, 100)
+		return clientOf(t, s, nil, wire.Options{Notify: func(method string, params json.RawMessage) bool {
+			h <- method + " " + string(params)
+			return true
+		}}), h
+	}
+	one, hears := listen()
+	two, other := listen()
+	// Both set a level before anything of theirs runs, and subscribe to one URI.
+	for _, conn := range []*wire.Conn{one, two} {
+		if got := ask(t, conn, "logging/setLevel", `{"level":"error"}`); got != "{}" {
+			t.Fatal(got)
+		}
+		if len(made) > 0 {
+			t.Fatal("a level began a process")
+		}
+	}
+	var processes []*mind
+	for _, conn := range []*wire.Conn{one, two} {
+		if got := ask(t, conn, "resources/subscribe", `{"uri":"a:b"}`); got != "{}" {
+			t.Fatal(got)
+		}
+		processes = append(processes, <-made)
+	}
+	first, second := processes[0].agent, processes[1].agent
+	for _, m := range processes {
+		if got := m.requests(); !slices.Equal(got, []string{`resources/subscribe {"uri":"a:b"}`}) {
+			t.Errorf("asked %q", got)
+		}
+	}
+	expect := func(h heard, want string) {
+		t.Helper()
+		select {
+		case got := <-h:
+			if got != want {
+				t.Errorf("heard %s, want %s", got, want)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("did not hear %s", want)
+		}
+	}
+	first.Tell(t.Context(), "notifications/tools/list_changed", nil)
+	first.Tell(t.Context(), "notifications/prompts/list_changed", nil)
+	s.Tell(t.Context(), "s", "notifications/message", json.RawMessage(`{"level":"error","data":"nobody's"}`))
+	s.Tell(t.Context(), "s", "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
+	first.Tell(t.Context(), "notifications/message", json.RawMessage(`{"level":"info"}`))
+	first.Tell(t.Context(), "notifications/message", json.RawMessage(`{"level":"error"}`))
+	expect(hears, `notifications/message {"level":"error"}`)
+	first.Tell(t.Context(), "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
+	expect(hears, `notifications/resources/updated {"uri":"a:b"}`)
+	first.Tell(t.Context(), "notifications/resources/list_changed", nil)
+	expect(hears, `notifications/resources/list_changed `)
+	second.Tell(t.Context(), "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
+	expect(other, `notifications/resources/updated {"uri":"a:b"}`)
+	ask(t, one, "ping", `{}`)
+	ask(t, two, "ping", `{}`)
+	if len(hears)+len(other) > 0 {
+		t.Errorf("%d and %d notifications too many", len(hears), len(other))
+	}
+
+	// A process that starts once more is told where it was.
+	first.Connected()
+	for until := time.Now().Add(10 * time.Second); len(processes[0].requests()) < 3 && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	if got, want := processes[0].requests()[1:], []string{`resources/subscribe {"uri":"a:b"}`, `logging/setLevel {"level":"error"}`}; !slices.Equal(got, want) {
+		t.Errorf("asked %q", got)
+	}
+	if got := ask(t, one, "resources/unsubscribe", `{"uri":"a:b"}`); got != "{}" {
+		t.Error(got)
+	}
+	if asked := processes[0].requests(); asked[len(asked)-1] != `resources/unsubscribe {"uri":"a:b"}` || len(processes[1].requests()) != 1 {
+		t.Errorf("asked %q and %q", asked, processes[1].requests())
+	}
+}
+
+// TestOwnOfAStatelessClient: a client of 2026-07-28 says with each request what it
+// can do, and hears of changes where it listens.
+func TestOwnOfAStatelessClient(t *testing.T) {
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}`
+	s, made := isolated(t)
+	heard := make(chan gjson.Result, 10)
+	open := func() *wire.Conn {
+		return rawClient(t, s, wire.Options{Notify: func(method string, params json.RawMessage) bool {
+			heard <- gjson.Parse(fmt.Sprintf(`{"method":%q,"params":%s}`, method, params))
+			return true
+		}})
+	}
+	conn, other := open(), open()
+	if got := ask(t, conn, "tools/call", `{"name":"next","arguments":{},`+meta+`}`); gjson.Get(got, "content.0.text").String() != "1" {
+		t.Fatal(got)
+	}
+	m := <-made
+	if can := m.agent.Capabilities(t.Context()); can.Elicitation == nil || can.Sampling != nil {
+		t.Errorf("told that its client can %+v", can)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	for _, c := range []*wire.Conn{conn, other} {
+		wg.Go(func() {
+			c.Call(ctx, "subscriptions/listen", json.RawMessage(`{"notifications":{"resourcesListChanged":true,"resourceSubscriptions":["a:b"]},`+meta+`}`))
+		})
+		if got := <-heard; got.Get("method").String() != "notifications/subscriptions/acknowledged" {
+			t.Fatal(got)
+		}
+	}
+	<-made // the other agent's subscription began a process
+	for _, method := range []string{"notifications/resources/list_changed", "notifications/resources/updated"} {
+		m.agent.Tell(t.Context(), method, json.RawMessage(`{"uri":"a:b"}`))
+		got := <-heard
+		if got.Get("method").String() != method || !got.Get(`params._meta.io\.modelcontextprotocol/subscriptionId`).Exists() || strings.Contains(got.Raw, "only-for") {
+			t.Errorf("heard %s", got)
+		}
+	}
+	time.Sleep(50 * time.Millisecond) // nothing is to come
+	if len(heard) > 0 {
+		t.Errorf("heard %s too", <-heard)
+	}
+}
+
+// rawClient speaks for itself: it does not shake hands.
+func rawClient(t *testing.T, s *Server, opts wire.Options) *wire.Conn {
+	t.Helper()
+	r1, w1 := io.Pipe()
+	r2, w2 := io.Pipe()
+	served := make(chan error)
+	go func() { served <- s.Serve(context.Background(), r1, w2) }()
+	conn := wire.NewConn(r2, w1, opts)
+	t.Cleanup(func() {
+		conn.Close()
+		<-served
+	})
+	return conn
+}
