@@ -194,16 +194,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage,
 	}
 	failed := notFound(uri)
 	for _, p := range s.placesOf(uri) {
-		quoted, err := quote(p.uri)
-		if err != nil {
-			return nil, err
-		}
-		params, err := wire.Rewrite(r.params, func(key string, value json.RawMessage) json.RawMessage {
-			if key == "uri" {
-				return quoted
-			}
-			return value
-		})
+		params, err := respelled(r.params, "uri", p.uri)
 		if err != nil {
 			return nil, err
 		}

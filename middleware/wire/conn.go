@@ -385,12 +385,18 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if isResponse {
 		defer c.answered(resp.ID)
 		resp.Error = Unshield(resp.Error)
-		if raw, ok := c.splices.Redeem(resp.Result); ok {
+		member := "result"
+		raw, ok := c.splices.Redeem(resp.Result)
+		if !ok {
+			member = "error"
+			raw, ok = c.splices.RedeemError(resp.Error)
+		}
+		if ok {
 			id, err := json.Marshal(resp.ID.Raw())
 			if err != nil {
 				return err
 			}
-			return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":`, id), oneLine(raw), []byte("}\n"))
+			return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"%s":`, id, member), oneLine(raw), []byte("}\n"))
 		}
 	}
 	b, err := jsonrpc.EncodeMessage(msg)
@@ -419,7 +425,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params json.RawMessage
 }
 
 // Call sends a request and returns the raw result. An error object comes back
-// as *[jsonrpc.Error]; ErrClosed means that no answer can come any more. When
+// as a [Failure]; ErrClosed means that no answer can come any more. When
 // ctx ends first, the peer is told by notifications/cancelled and the error
 // wraps ctx's cause.
 func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
@@ -456,7 +462,7 @@ func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) 
 	return nil, err
 }
 
-// Answer returns what an answer holds: its result, or its error as *[jsonrpc.Error].
+// Answer returns what an answer holds: its result, or its error as a [Failure].
 func Answer(m Message) (json.RawMessage, error) {
 	switch {
 	case m.Error != nil && m.Error[0] == '{':
@@ -464,7 +470,7 @@ func Answer(m Message) (json.RawMessage, error) {
 		if err := json.Unmarshal(m.Error, &e); err != nil {
 			return nil, fmt.Errorf("%w: its error object: %w", ErrBadAnswer, err)
 		}
-		return nil, &e
+		return nil, &Failure{m.Error, &e}
 	case m.Result == nil:
 		return nil, fmt.Errorf("%w: neither result nor error", ErrBadAnswer)
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -71,6 +72,12 @@ func Split(line []byte) (Message, error) {
 // value's own bytes. Nothing but white space may follow the object. It stops at
 // the first error of f.
 func Members(b []byte, f func(key string, value json.RawMessage) error) error {
+	return members(b, func(key string, _, from, to int) error { return f(key, b[from:to:to]) })
+}
+
+// members is Members with where things are: the key begins at at, the value is
+// b[from:to].
+func members(b []byte, f func(key string, at, from, to int) error) error {
 	i := space(b, 0)
 	if i >= len(b) || b[i] != '{' {
 		return &SyntaxError{i, "an object"}
@@ -97,7 +104,7 @@ func Members(b []byte, f func(key string, value json.RawMessage) error) error {
 		if err != nil {
 			return err
 		}
-		if err := f(key, b[i:end:end]); err != nil {
+		if err := f(key, start, i, end); err != nil {
 			return err
 		}
 		if i = space(b, end); i >= len(b) {
@@ -116,7 +123,11 @@ func Members(b []byte, f func(key string, value json.RawMessage) error) error {
 
 // AppendMember appends a member to dst, an object that is still open.
 func AppendMember(dst []byte, key string, value []byte) []byte {
-	if dst[len(dst)-1] != '{' {
+	last := len(dst) - 1
+	for space(dst[last:], 0) > 0 {
+		last--
+	}
+	if dst[last] != '{' {
 		dst = append(dst, ',')
 	}
 	name, _ := json.Marshal(key) // any string encodes
@@ -124,16 +135,33 @@ func AppendMember(dst []byte, key string, value []byte) []byte {
 }
 
 // Rewrite returns the object in b with the value of each member as f returns it;
-// nil leaves the member out. What f does not touch keeps its bytes.
+// nil leaves the member out. All else keeps its bytes: keys as they are spelled,
+// and white space between the brackets.
 func Rewrite(b []byte, f func(key string, value json.RawMessage) json.RawMessage) (json.RawMessage, error) {
 	out := append(make([]byte, 0, len(b)+64), '{')
-	err := Members(b, func(key string, value json.RawMessage) error {
-		if value = f(key, value); value != nil {
-			out = AppendMember(out, key, value)
+	done := space(b, 0) + 1 // what of b is in out, or left out of it
+	first := true
+	err := members(b, func(key string, at, from, to int) error {
+		value := f(key, b[from:to:to])
+		switch {
+		case value == nil:
+		case first:
+			// Of what stands before it, the comma belongs to a member left out.
+			if lead := b[done:at]; bytes.IndexByte(lead, ',') < 0 {
+				out = append(out, lead...)
+			}
+			out = append(append(out, b[at:from]...), value...)
+			first = false
+		default:
+			out = append(append(out, b[done:from]...), value...)
 		}
+		done = to
 		return nil
 	})
-	return append(out, '}'), err
+	if err != nil {
+		return nil, err
+	}
+	return append(out, bytes.TrimRight(b[done:], " \t\r\n")...), nil
 }
 
 // Elements calls f for each element of the JSON array in b, in order.
