@@ -10,6 +10,7 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -532,14 +533,15 @@ func (c *Conn) trySend(line []byte) {
 // writeLoop writes whole lines, so that a caller who gives up never leaves half
 // of one behind. A stream that cannot be written to ends the connection.
 func (c *Conn) writeLoop() {
+	w := bufio.NewWriterSize(c.w, writeBytes)
 	for {
 		select {
 		case <-c.done:
 			return
 		case out := <-c.outgoing:
 			err := out.ctx.Err()
-			for i := 0; i < len(out.parts) && err == nil; i++ {
-				if _, err = c.w.Write(out.parts[i]); err != nil {
+			if err == nil {
+				if err = writeParts(w, out.parts); err != nil {
 					err = fmt.Errorf("%w: %w", ErrClosed, err)
 					defer c.Close()
 				}
@@ -550,6 +552,20 @@ func (c *Conn) writeLoop() {
 			}
 		}
 	}
+}
+
+// writeBytes is up to where a line is written at once. Each write wakes the peer.
+const writeBytes = 32 << 10
+
+// writeParts writes the parts of one line. Of a long one only the ends are copied.
+func writeParts(w *bufio.Writer, parts [][]byte) error {
+	for _, b := range parts {
+		// The last bytes go together with what follows.
+		most := max(0, len(b)-writeBytes/2)
+		_, _ = w.Write(b[:most]) // Flush has the error
+		_, _ = w.Write(b[most:])
+	}
+	return w.Flush()
 }
 
 // Close closes both streams and fails the calls that wait. It may be called
