@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/middleware/wire"
 )
@@ -41,6 +44,24 @@ type caller struct {
 	bytes int
 	id    string // of the cached result
 	calls int
+}
+
+// A hostCaller makes the call of path direct or proxy with the SDK's client.
+type hostCaller struct {
+	session *mcp.ClientSession
+	bytes   int
+	calls   int
+}
+
+func (c *hostCaller) call() (*mcp.CallToolResult, error) {
+	c.calls++
+	r, err := c.session.CallTool(context.Background(), &mcp.CallToolParams{
+		Name: paths[0].tool, Arguments: json.RawMessage(fmt.Sprintf(paths[0].args, c.bytes, c.calls)),
+	})
+	if err == nil && r.IsError {
+		err = errors.New("the tool failed")
+	}
+	return r, err
 }
 
 // newCaller starts the processes of p.
@@ -137,14 +158,48 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestHostCaller: what the SDK's client decodes is what the server sends.
+func TestHostCaller(t *testing.T) {
+	for _, size := range sizes {
+		text, err := records(size.bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, role := range []string{roleUpstream, rolePass} {
+			c := &hostCaller{session: host(t, role), bytes: size.bytes}
+			r, err := c.call()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Content) != 1 || r.Content[0].(*mcp.TextContent).Text != text {
+				t.Errorf("%s, %s: %d blocks, not the text that was sent", role, size.name, len(r.Content))
+			}
+		}
+	}
+}
+
 // BenchmarkCall is one tools/call over pipes. x-direct is the ratio of its
-// median to that of the same result fetched from the server itself; for
-// path=direct, a second server, it is the noise of the measurement. Bytes are
-// those of the server's result; allocations those of the client.
+// median to that of the same result fetched from the server itself by the same
+// client; for path=direct, a second server, it is the noise of the measurement.
+// client=bare reads a line, checks it and decodes nothing; client=sdk is that of
+// the Go SDK. Bytes are those of the server's result; allocations those of the
+// client.
 func BenchmarkCall(b *testing.B) {
+	for _, p := range paths[:2] {
+		for _, size := range sizes {
+			b.Run("path="+p.name+"/client=sdk/size="+size.name, func(b *testing.B) {
+				base := &hostCaller{session: host(b, paths[0].role), bytes: size.bytes}
+				run := &hostCaller{session: host(b, p.role), bytes: size.bytes}
+				b.SetBytes(int64(size.bytes))
+				turns(b, "x-direct",
+					func() error { _, err := run.call(); return err },
+					func() error { _, err := base.call(); return err })
+			})
+		}
+	}
 	for _, p := range paths {
 		for _, size := range sizes {
-			b.Run("path="+p.name+"/size="+size.name, func(b *testing.B) {
+			b.Run("path="+p.name+"/client=bare/size="+size.name, func(b *testing.B) {
 				base := newCaller(b, paths[0], size.bytes)
 				run := newCaller(b, p, size.bytes)
 				b.SetBytes(int64(size.bytes))

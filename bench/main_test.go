@@ -161,14 +161,7 @@ func spawn(tb testing.TB, role string) *wire.Conn {
 // start is spawn that tells the process too.
 func start(tb testing.TB, role string) (*wire.Conn, *os.Process) {
 	tb.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	// The race detector's exit takes a second, if not told otherwise.
-	cmd.Env = append(os.Environ(), roleVar+"="+role, "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
-	cmd.Stderr = os.Stderr
+	cmd := command(tb, role)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		tb.Fatal(err)
@@ -190,6 +183,33 @@ func start(tb testing.TB, role string) (*wire.Conn, *os.Process) {
 		}
 	})
 	return shake(tb, stdout, stdin), cmd.Process
+}
+
+// command is a process of the test binary.
+func command(tb testing.TB, role string) *exec.Cmd {
+	tb.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	// The race detector's exit takes a second, if not told otherwise.
+	cmd.Env = append(os.Environ(), roleVar+"="+role, "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// host is spawn for a client as hosts have it: that of the Go SDK, which makes
+// the pipes and decodes results.
+func host(tb testing.TB, role string) *mcp.ClientSession {
+	tb.Helper()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).
+		Connect(context.Background(), &mcp.CommandTransport{Command: command(tb, role)}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { session.Close() })
+	return session
 }
 
 // shake makes a connection of a client that has done its handshake.

@@ -27,7 +27,12 @@ import (
 var binary string // the built program
 
 func TestMain(m *testing.M) {
-	if os.Getenv(fakeServer) != "" {
+	switch os.Getenv(fakeServer) {
+	case "":
+	case faithful:
+		serveFaithful()
+		return
+	default:
 		fake()
 		return
 	}

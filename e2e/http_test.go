@@ -47,20 +47,26 @@ func openHTTP(t *testing.T, env []string, args ...string) *site {
 	}
 	s := &site{t: t, cmd: exec.Command(binary, append(append([]string{"wrap"}, args...), "--prefix", "s", "--", exe)...)}
 	s.cmd.Env = append(append(os.Environ(), fakeServer+"=s"), env...)
+	s.start()
+	return s
+}
+
+// start starts the command and waits until it serves.
+func (s *site) start() {
+	s.t.Helper()
 	s.cmd.Stderr = s
 	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
+	s.t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
 	for range 600 {
 		if m := listening.FindStringSubmatch(s.log()); m != nil {
 			s.url = m[1]
-			return s
+			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatalf("it does not listen\n%s", s.log())
-	return nil
+	s.t.Fatalf("it does not listen\n%s", s.log())
 }
 
 // call is a call of a request that stands for itself.

@@ -41,7 +41,7 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 	e := &pipeline.Error{Err: err}
 	switch {
 	case errors.As(err, &rpc):
-		return nil, rpc
+		return nil, err
 	case errors.As(err, &repairable):
 		e = repairable
 	case errors.As(err, &gone):

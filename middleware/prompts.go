@@ -65,15 +65,22 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (json.RawMessage, 
 
 // renamed is a definition under another name. All else keeps its bytes.
 func renamed(raw json.RawMessage, name string) (json.RawMessage, error) {
-	quoted, err := quote(name)
+	return respelled(raw, "name", name)
+}
+
+// respelled is an object with another string as one of its members. All else
+// keeps its bytes, and so does the member if it is that string, spelled otherwise.
+func respelled(raw json.RawMessage, member, s string) (json.RawMessage, error) {
+	quoted, err := quote(s)
 	if err != nil {
 		return nil, err
 	}
 	return wire.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
-		if key == "name" {
-			return quoted
+		var own string
+		if key != member || value[0] == '"' && json.Unmarshal(value, &own) == nil && own == s {
+			return value
 		}
-		return value
+		return quoted
 	})
 }
 
@@ -116,20 +123,11 @@ func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, err
 	default:
 		return nil, invalidParams("ref is of no known type")
 	}
-	quoted, err := quote(own)
-	if err != nil {
-		return nil, err
-	}
 	params, err := wire.Rewrite(r.params, func(k string, value json.RawMessage) json.RawMessage {
 		if k != "ref" || value[0] != '{' {
 			return value
 		}
-		value, err := wire.Rewrite(value, func(k string, value json.RawMessage) json.RawMessage {
-			if k == key {
-				return quoted
-			}
-			return value
-		})
+		value, err := respelled(value, key, own)
 		if err != nil {
 			return json.RawMessage("null")
 		}

@@ -134,14 +134,14 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 		s.mu.Unlock()
 	}
 	raw, err := s.safely(ctx, r)
-	if err != nil {
-		return nil, wire.Shield(err)
-	}
-	out := &wire.RawResult{Bytes: raw}
+	var splices *wire.Splices
 	if c.link != nil {
-		out.Splice = c.link.Splices()
+		splices = c.link.Splices()
 	}
-	return out, nil
+	if err != nil {
+		return nil, wire.Shield(err, splices)
+	}
+	return &wire.RawResult{Bytes: raw, Splice: splices}, nil
 }
 
 // safely is answerTo for requests that meet a fault of ours: it costs that one

@@ -219,16 +219,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage,
 		return nil, err
 	}
 	for _, p := range places {
-		quoted, err := quote(p.uri)
-		if err != nil {
-			return nil, err
-		}
-		params, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
-			if key == "uri" {
-				return quoted
-			}
-			return value
-		})
+		params, err := respelled(params, "uri", p.uri)
 		if err != nil {
 			return nil, err
 		}

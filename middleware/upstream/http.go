@@ -265,10 +265,11 @@ func (l *httpLink) reply(answer []byte) {
 func (l *httpLink) refused(resp *http.Response, id string) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusalBytes))
 	var rpc *jsonrpc.Error
+	var said error
 	m, err := wire.Split(body)
 	if err == nil && m.Error != nil && (m.ID == nil || string(m.ID) == "null" || string(m.ID) == id) {
-		_, err := wire.Answer(m)
-		errors.As(err, &rpc)
+		_, said = wire.Answer(m)
+		errors.As(said, &rpc)
 	}
 	// Many servers answer 400 instead of 404 when they miss a session.
 	missed := resp.StatusCode == http.StatusBadRequest && string(m.ID) != id && rpc != nil && strings.Contains(strings.ToLower(rpc.Message), "session")
@@ -277,7 +278,7 @@ func (l *httpLink) refused(resp *http.Response, id string) error {
 		l.die(errForgotten)
 		return &notTakenError{errForgotten}
 	case rpc != nil:
-		return rpc
+		return said
 	}
 	return &statusError{resp.StatusCode, resp.Status}
 }

@@ -215,39 +215,48 @@ func withMeta(params json.RawMessage, hop map[string]json.RawMessage, token stri
 	if len(params) == 0 || params[0] != '{' {
 		params = json.RawMessage("{}")
 	}
-	out := append(make([]byte, 0, len(params)+128), '{')
-	meta := []byte{'{'}
-	has := map[string]bool{}
-	err := wire.Members(params, func(key string, value json.RawMessage) error {
-		if key != "_meta" || value[0] != '{' {
-			out = wire.AppendMember(out, key, value)
-			return nil
-		}
-		return wire.Members(value, func(key string, value json.RawMessage) error {
+	own := func(meta json.RawMessage) (json.RawMessage, error) {
+		has := map[string]bool{}
+		meta, err := wire.Rewrite(meta, func(key string, value json.RawMessage) json.RawMessage {
 			// What the client said of itself goes on to a server that asks for it.
 			if perHop[key] && (hop == nil || key == "progressToken" || key == mcp.MetaKeyProtocolVersion) {
 				return nil
 			}
 			has[key] = true
-			meta = wire.AppendMember(meta, key, value)
-			return nil
+			return value
 		})
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range slices.Sorted(maps.Keys(hop)) {
-		if !has[key] {
-			meta = wire.AppendMember(meta, key, hop[key])
+		if err != nil {
+			return nil, err
 		}
+		meta = meta[:len(meta)-1]
+		for _, key := range slices.Sorted(maps.Keys(hop)) {
+			if !has[key] {
+				meta = wire.AppendMember(meta, key, hop[key])
+			}
+		}
+		if token != "" {
+			meta = wire.AppendMember(meta, "progressToken", []byte(strconv.Quote(token)))
+		}
+		return append(meta, '}'), nil
 	}
-	if token != "" {
-		meta = wire.AppendMember(meta, "progressToken", []byte(strconv.Quote(token)))
+	merged := false
+	var failed error
+	out, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
+		if key != "_meta" || value[0] != '{' {
+			return value
+		}
+		merged = true
+		meta, err := own(value)
+		if failed = errors.Join(failed, err); len(meta) == len("{}") && len(value) > len(meta) {
+			return nil
+		}
+		return meta
+	})
+	if err = errors.Join(err, failed); err != nil || merged || len(hop) == 0 && token == "" {
+		return out, err
 	}
-	if len(meta) > 1 {
-		out = wire.AppendMember(out, "_meta", append(meta, '}'))
-	}
-	return append(out, '}'), nil
+	meta, err := own(json.RawMessage("{}"))
+	return append(wire.AppendMember(out[:len(out)-1], "_meta", meta), '}'), err
 }
 
 // progressBacklog is how many notifications may wait for a slow client; more

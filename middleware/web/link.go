@@ -181,7 +181,12 @@ func (l *link) Write(_ context.Context, msg jsonrpc.Message) error {
 	delete(l.owed, resp.ID)
 	l.mu.Unlock()
 	resp.Error = wire.Unshield(resp.Error)
+	member := "result"
 	raw, spliced := l.splices.Redeem(resp.Result)
+	if !spliced {
+		member = "error"
+		raw, spliced = l.splices.RedeemError(resp.Error)
+	}
 	if s == nil {
 		return nil
 	}
@@ -191,7 +196,7 @@ func (l *link) Write(_ context.Context, msg jsonrpc.Message) error {
 		if err != nil {
 			return err
 		}
-		e.head, e.body, e.tail = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":`, id), raw, []byte{'}'}
+		e.head, e.body, e.tail = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"%s":`, id, member), raw, []byte{'}'}
 		s.push(e)
 		return nil
 	}

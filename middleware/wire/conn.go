@@ -10,6 +10,7 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -389,12 +390,18 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if isResponse {
 		defer c.answered(resp.ID)
 		resp.Error = Unshield(resp.Error)
-		if raw, ok := c.splices.Redeem(resp.Result); ok {
+		member := "result"
+		raw, ok := c.splices.Redeem(resp.Result)
+		if !ok {
+			member = "error"
+			raw, ok = c.splices.RedeemError(resp.Error)
+		}
+		if ok {
 			id, err := json.Marshal(resp.ID.Raw())
 			if err != nil {
 				return err
 			}
-			return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":`, id), oneLine(raw), []byte("}\n"))
+			return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"%s":`, id, member), oneLine(raw), []byte("}\n"))
 		}
 	}
 	b, err := jsonrpc.EncodeMessage(msg)
@@ -423,7 +430,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params json.RawMessage
 }
 
 // Call sends a request and returns the raw result. An error object comes back
-// as *[jsonrpc.Error]; ErrClosed means that no answer can come any more. When
+// as a [Failure]; ErrClosed means that no answer can come any more. When
 // ctx ends first, the peer is told by notifications/cancelled and the error
 // wraps ctx's cause.
 func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
@@ -460,7 +467,7 @@ func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) 
 	return nil, err
 }
 
-// Answer returns what an answer holds: its result, or its error as *[jsonrpc.Error].
+// Answer returns what an answer holds: its result, or its error as a [Failure].
 func Answer(m Message) (json.RawMessage, error) {
 	switch {
 	case m.Error != nil && m.Error[0] == '{':
@@ -468,7 +475,7 @@ func Answer(m Message) (json.RawMessage, error) {
 		if err := json.Unmarshal(m.Error, &e); err != nil {
 			return nil, fmt.Errorf("%w: its error object: %w", ErrBadAnswer, err)
 		}
-		return nil, &e
+		return nil, &Failure{m.Error, &e}
 	case m.Result == nil:
 		return nil, fmt.Errorf("%w: neither result nor error", ErrBadAnswer)
 	}
@@ -530,14 +537,15 @@ func (c *Conn) trySend(line []byte) {
 // writeLoop writes whole lines, so that a caller who gives up never leaves half
 // of one behind. A stream that cannot be written to ends the connection.
 func (c *Conn) writeLoop() {
+	w := bufio.NewWriterSize(c.w, writeBytes)
 	for {
 		select {
 		case <-c.done:
 			return
 		case out := <-c.outgoing:
 			err := out.ctx.Err()
-			for i := 0; i < len(out.parts) && err == nil; i++ {
-				if _, err = c.w.Write(out.parts[i]); err != nil {
+			if err == nil {
+				if err = writeParts(w, out.parts); err != nil {
 					err = fmt.Errorf("%w: %w", ErrClosed, err)
 					defer c.Close()
 				}
@@ -548,6 +556,20 @@ func (c *Conn) writeLoop() {
 			}
 		}
 	}
+}
+
+// writeBytes is up to where a line is written at once. Each write wakes the peer.
+const writeBytes = 32 << 10
+
+// writeParts writes the parts of one line. Of a long one only the ends are copied.
+func writeParts(w *bufio.Writer, parts [][]byte) error {
+	for _, b := range parts {
+		// The last bytes go together with what follows.
+		most := max(0, len(b)-writeBytes/2)
+		_, _ = w.Write(b[:most]) // Flush has the error
+		_, _ = w.Write(b[most:])
+	}
+	return w.Flush()
 }
 
 // Close closes both streams and fails the calls that wait. It may be called

@@ -164,11 +164,16 @@ func (c *Conn) reply(ctx context.Context, id string, result json.RawMessage, err
 	if err == nil {
 		return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":`, id), oneLine(result), []byte("}\n"))
 	}
+	failed := err
+	var f *Failure
 	var e *jsonrpc.Error
 	if !errors.As(err, &e) {
 		e = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	}
 	body, err := json.Marshal(e)
+	if errors.As(failed, &f) {
+		body, err = oneLine(f.Raw), nil
+	}
 	if err != nil {
 		return err
 	}

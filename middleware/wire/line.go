@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/bits"
 	"regexp"
 	"slices"
+	"sync"
 )
 
 // endBytes is how much of an oversized line is kept from each end: enough to
@@ -92,7 +94,15 @@ func (l *lineReader) line() ([]byte, error) {
 		switch {
 		case end >= 0 || l.err != nil && n+len(l.buf) > 0:
 			line := slices.Concat(append(blocks, l.buf[:rest])...)
-			l.buf = l.buf[rest:]
+			for _, b := range blocks {
+				l.free(b)
+			}
+			if last := l.buf; rest == len(last) {
+				l.buf = l.base[:0]
+				l.free(last)
+			} else {
+				l.buf = last[rest:]
+			}
 			return line, nil
 		case l.err != nil:
 			return nil, l.err
@@ -102,11 +112,31 @@ func (l *lineReader) line() ([]byte, error) {
 		if len(l.buf) >= readBytes {
 			blocks = append(blocks, l.buf)
 			n += len(l.buf)
-			l.buf = make([]byte, 0, min(n, maxBlock))
+			l.buf = newBlock(min(n, maxBlock))
 		} else if blocks == nil && cap(l.buf)-len(l.buf) < readBytes/2 {
 			l.buf = append(l.base[:0], l.buf...)
 		}
 		l.fill()
+	}
+}
+
+// spare are blocks by the power of two that they hold. They wait for the next long
+// line, of whichever reader, or for the collector.
+var spare [32]sync.Pool
+
+// newBlock returns a block with room for n bytes or somewhat more.
+func newBlock(n int) []byte {
+	class := bits.Len(uint(n - 1))
+	if b, ok := spare[class].Get().(*[]byte); ok {
+		return (*b)[:0]
+	}
+	return make([]byte, 0, 1<<class)
+}
+
+// free gives a block back that nothing points into any more.
+func (l *lineReader) free(b []byte) {
+	if n := cap(b); n > readBytes/2 && n&(n-1) == 0 && &b[:1][0] != &l.base[:1][0] {
+		spare[bits.Len(uint(n-1))].Put(&b)
 	}
 }
 

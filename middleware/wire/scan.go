@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -71,6 +72,12 @@ func Split(line []byte) (Message, error) {
 // value's own bytes. Nothing but white space may follow the object. It stops at
 // the first error of f.
 func Members(b []byte, f func(key string, value json.RawMessage) error) error {
+	return members(b, func(key string, _, from, to int) error { return f(key, b[from:to:to]) })
+}
+
+// members is Members with where things are: the key begins at at, the value is
+// b[from:to].
+func members(b []byte, f func(key string, at, from, to int) error) error {
 	i := space(b, 0)
 	if i >= len(b) || b[i] != '{' {
 		return &SyntaxError{i, "an object"}
@@ -97,7 +104,7 @@ func Members(b []byte, f func(key string, value json.RawMessage) error) error {
 		if err != nil {
 			return err
 		}
-		if err := f(key, b[i:end:end]); err != nil {
+		if err := f(key, start, i, end); err != nil {
 			return err
 		}
 		if i = space(b, end); i >= len(b) {
@@ -116,7 +123,11 @@ func Members(b []byte, f func(key string, value json.RawMessage) error) error {
 
 // AppendMember appends a member to dst, an object that is still open.
 func AppendMember(dst []byte, key string, value []byte) []byte {
-	if dst[len(dst)-1] != '{' {
+	last := len(dst) - 1
+	for space(dst[last:], 0) > 0 {
+		last--
+	}
+	if dst[last] != '{' {
 		dst = append(dst, ',')
 	}
 	name, _ := json.Marshal(key) // any string encodes
@@ -124,16 +135,33 @@ func AppendMember(dst []byte, key string, value []byte) []byte {
 }
 
 // Rewrite returns the object in b with the value of each member as f returns it;
-// nil leaves the member out. What f does not touch keeps its bytes.
+// nil leaves the member out. All else keeps its bytes: keys as they are spelled,
+// and white space between the brackets.
 func Rewrite(b []byte, f func(key string, value json.RawMessage) json.RawMessage) (json.RawMessage, error) {
 	out := append(make([]byte, 0, len(b)+64), '{')
-	err := Members(b, func(key string, value json.RawMessage) error {
-		if value = f(key, value); value != nil {
-			out = AppendMember(out, key, value)
+	done := space(b, 0) + 1 // what of b is in out, or left out of it
+	first := true
+	err := members(b, func(key string, at, from, to int) error {
+		value := f(key, b[from:to:to])
+		switch {
+		case value == nil:
+		case first:
+			// Of what stands before it, the comma belongs to a member left out.
+			if lead := b[done:at]; bytes.IndexByte(lead, ',') < 0 {
+				out = append(out, lead...)
+			}
+			out = append(append(out, b[at:from]...), value...)
+			first = false
+		default:
+			out = append(append(out, b[done:from]...), value...)
 		}
+		done = to
 		return nil
 	})
-	return append(out, '}'), err
+	if err != nil {
+		return nil, err
+	}
+	return append(out, bytes.TrimRight(b[done:], " \t\r\n")...), nil
 }
 
 // Elements calls f for each element of the JSON array in b, in order.
@@ -290,67 +318,99 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// plain returns the offset of the first byte at or after i that ends a run of
-// plain characters in a string, or len(b). It looks at eight bytes at once: of
-// each the high bit is set where one is under 0x20, a quote or a backslash, and
-// the lowest that is set is right (Warren, Hacker's Delight, 6-1).
-func plain(b []byte, i int) int {
-	const low, high = 0x0101010101010101, 0x8080808080808080
-	for ; i+8 <= len(b); i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		quote, back := w^(low*'"'), w^(low*'\\')
-		if m := ((w-low*0x20)&^w | (quote-low)&^quote | (back-low)&^back) & high; m != 0 {
-			return i + bits.TrailingZeros64(m)/8
-		}
-	}
-	for i < len(b) && !special[b[i]] {
-		i++
-	}
-	return i
-}
-
-// special marks the bytes that end a run of plain characters in a string.
-var special = func() (t [256]bool) {
-	for c := range 0x20 {
-		t[c] = true
-	}
-	t['"'], t['\\'] = true, true
-	return t
-}()
-
-// str returns the offset after the string literal at b[i], or -1.
+// str returns the offset after the string literal at b[i], or -1. It looks for long
+// runs of plain bytes, then at some words one by one, and again.
 func str(b []byte, i int) int {
 	if i >= len(b) || b[i] != '"' {
 		return -1
 	}
-	for i++; i < len(b); i++ {
-		if i = plain(b, i); i == len(b) {
-			return -1
+	i++
+	for {
+		for ; i+24 <= len(b); i += 24 {
+			at := b[i : i+24]
+			if marked(binary.LittleEndian.Uint64(at))|marked(binary.LittleEndian.Uint64(at[8:]))|marked(binary.LittleEndian.Uint64(at[16:])) != 0 {
+				break
+			}
 		}
-		switch b[i] {
-		case '"':
-			return i + 1
-		case '\\':
-			i++
-			if i >= len(b) {
-				return -1
-			}
-			switch b[i] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-			case 'u':
-				if i+4 >= len(b) || !hex(b[i+1]) || !hex(b[i+2]) || !hex(b[i+3]) || !hex(b[i+4]) {
-					return -1
-				}
-				i += 4
-			default:
-				return -1
-			}
-		default:
-			return -1
+		var end bool
+		if i, end = words(b, i); end {
+			return i
+		}
+		if i, end = escape(b, i); end {
+			return i
 		}
 	}
-	return -1
 }
+
+// words goes on in a string at b[i], eight bytes at a time, to its end, or to where
+// they need a closer look, or for a while. Each byte has its high bit set in a mask
+// for what it is (Warren, Hacker's Delight, 6-1). JSON that holds JSON has an escape
+// every few bytes: those of quotes and line ends cost no branch, which nobody could
+// foretell.
+func words(b []byte, i int) (at int, end bool) {
+	const low, high = 0x0101010101010101, 0x8080808080808080
+	var open uint64 // the last byte's mark, if it begins an escape
+	for n := 0; n < 64 && i+8 <= len(b); n++ {
+		w := binary.LittleEndian.Uint64(b[i:])
+		quotes, slashes := zeros(w^low*'"'), zeros(w^low*'\\')
+		// Above a byte under 0x20 another may be marked that is none.
+		controls := (w - low*0x20) &^ w & high
+		escaped := slashes<<8 | open
+		switch end := quotes &^ escaped; {
+		case controls|slashes&escaped|escaped&^(quotes|zeros(w^low*'n')) != 0:
+			if open != 0 {
+				return i - 1, false
+			}
+			return i + bits.TrailingZeros64(quotes|slashes|controls)/8, false
+		case end != 0:
+			return i + bits.TrailingZeros64(end)/8 + 1, true
+		}
+		open = slashes >> 63 << 7
+		i += 8
+	}
+	return i - int(open>>7), false
+}
+
+// escape goes on in a string at b[i] by one character; -1 is the end of what is no
+// string.
+func escape(b []byte, i int) (at int, end bool) {
+	switch {
+	case i >= len(b) || b[i] < 0x20:
+		return -1, true
+	case b[i] == '"':
+		return i + 1, true
+	case b[i] != '\\':
+		return i + 1, false
+	case i+1 >= len(b):
+		return -1, true
+	}
+	switch escapes[b[i+1]] {
+	case 1:
+		return i + 2, false
+	case 2:
+		if i+5 < len(b) && hex(b[i+2]) && hex(b[i+3]) && hex(b[i+4]) && hex(b[i+5]) {
+			return i + 6, false
+		}
+	}
+	return -1, true
+}
+
+// marked is not 0 if w has a quote, a backslash or a byte under 0x20.
+func marked(w uint64) uint64 {
+	const low, high = 0x0101010101010101, 0x8080808080808080
+	quote, back := w^low*'"', w^low*'\\'
+	return ((w-low*0x20)&^w | (quote-low)&^quote | (back-low)&^back) & high
+}
+
+// zeros marks the bytes of w that are 0, no others.
+func zeros(w uint64) uint64 {
+	const rest = 0x7f7f7f7f7f7f7f7f
+	return ^(w&rest + rest | w | rest)
+}
+
+// escapes says what may follow a backslash: 1 stands for itself, 2 is before four
+// digits.
+var escapes = [256]uint8{'"': 1, '\\': 1, '/': 1, 'b': 1, 'f': 1, 'n': 1, 'r': 1, 't': 1, 'u': 2}
 
 func hex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'

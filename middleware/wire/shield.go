@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -11,8 +12,35 @@ import (
 // place of the server's. It is outside of what JSON-RPC and servers use.
 const shielded = -3_260_132_601
 
-// Shield prepares an error for the way through the SDK, until Unshield.
-func Shield(err error) error { return recoded(err, jsonrpc.CodeMethodNotFound, shielded) }
+// A Failure is an error object as the peer sent it. It wraps what it says, a
+// *[jsonrpc.Error].
+type Failure struct {
+	Raw json.RawMessage
+	err *jsonrpc.Error
+}
+
+func (f *Failure) Error() string { return f.err.Error() }
+func (f *Failure) Unwrap() error { return f.err }
+
+// Shield prepares an error for the way through the SDK, until Unshield. The bytes
+// of a [Failure] wait in s, if that is not nil, until RedeemError.
+func Shield(err error, s *Splices) error {
+	var f *Failure
+	if s != nil && errors.As(err, &f) {
+		err = &jsonrpc.Error{Code: f.err.Code, Message: f.err.Message, Data: s.ticket(f.Raw)}
+	}
+	return recoded(err, jsonrpc.CodeMethodNotFound, shielded)
+}
+
+// RedeemError returns the error object that the error of a response stands for,
+// and forgets it, or false if it stands for itself.
+func (s *Splices) RedeemError(err error) ([]byte, bool) {
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) {
+		return nil, false
+	}
+	return s.Redeem(e.Data)
+}
 
 // Unshield returns the error of a response as Shield was given it.
 func Unshield(err error) error { return recoded(err, shielded, jsonrpc.CodeMethodNotFound) }

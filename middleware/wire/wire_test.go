@@ -441,17 +441,33 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestPlain: eight bytes at once or one by one, a run ends at the same byte.
-func TestPlain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		b := rapid.SliceOf(rapid.OneOf(rapid.SampledFrom([]byte("a\"\\\x00\x1f \x7f\x80\xff!]#[")), rapid.Byte())).Draw(t, "bytes")
-		i := rapid.IntRange(0, len(b)).Draw(t, "from")
-		want := i
-		for want < len(b) && !special[b[want]] {
-			want++
+// oneByOne is what str does, without looking at several bytes at once.
+func oneByOne(b []byte) int {
+	if len(b) == 0 || b[0] != '"' {
+		return -1
+	}
+	for i := 1; i < len(b); i++ {
+		switch {
+		case b[i] == '"':
+			if !json.Valid(b[:i+1]) {
+				return -1
+			}
+			return i + 1
+		case b[i] == '\\':
+			i++
 		}
-		if got := plain(b, i); got != want {
-			t.Fatalf("%q from %d: %d, want %d", b, i, got, want)
+	}
+	return -1
+}
+
+func TestStr(t *testing.T) {
+	part := rapid.SampledFrom([]string{`\"`, `\n`, `\\`, `\/`, `\u00e9`, `\uD800`, `\u12`, `\x`, `\`, `"`, "n", "u", "a", "abcdefgh", "\x1f", "\x00", " ", "!", "#", "[", "]", "\x7f", "\x80", "\xff", "\xdc", "\xa2", "é"})
+	rapid.Check(t, func(t *rapid.T) {
+		b := []byte(rapid.SampledFrom([]string{`"`, `"`, `"`, ""}).Draw(t, "begin") +
+			strings.Join(rapid.SliceOfN(part, 0, 40).Draw(t, "parts"), "") +
+			rapid.SampledFrom([]string{`"`, `"`, ``, `",1,"a\`}).Draw(t, "end"))
+		if got, want := str(b, 0), oneByOne(b); got != want {
+			t.Fatalf("%q: %d, want %d", b, got, want)
 		}
 	})
 }
