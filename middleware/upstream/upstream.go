@@ -106,6 +106,12 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string {
+	if status := refusal(e.Err); status != nil && !errors.Is(e.Err, wire.ErrClosed) {
+		if status.code/100 == 5 {
+			return fmt.Sprintf("server %q answered %v", e.Server, status)
+		}
+		return fmt.Sprintf("server %q refused us: %v", e.Server, status)
+	}
 	if errors.Is(e.Err, wire.ErrBadAnswer) {
 		return fmt.Sprintf("server %q sent a %v", e.Server, e.Err)
 	}
@@ -377,6 +383,9 @@ func (u *Upstream) call(ctx context.Context, l link, method string, params json.
 	}
 	if err == nil && (len(result) == 0 || result[0] != '{') {
 		err = fmt.Errorf("%w: its result is no object", wire.ErrBadAnswer)
+	}
+	if status := refusal(err); status != nil && !errors.Is(err, wire.ErrClosed) {
+		return nil, &UnavailableError{Server: u.opts.Name, Lost: status.code/100 == 5, Err: err}
 	}
 	if errors.Is(err, wire.ErrBadAnswer) {
 		return nil, &UnavailableError{Server: u.opts.Name, Lost: true, Err: err}
