@@ -119,6 +119,15 @@ func (e *eventReader) line() (line []byte, owned bool, err error) {
 		if _, err := e.r.Peek(1); err != nil {
 			return nil, false, err
 		}
+		if !e.begun {
+			e.begun = true
+			if b, _ := e.r.Peek(1); b[0] == 0xef { // a byte order mark may come in pieces
+				if b, _ = e.r.Peek(3); string(b) == "\xef\xbb\xbf" {
+					e.r.Discard(3)
+					continue
+				}
+			}
+		}
 		part, _ := e.r.Peek(e.r.Buffered())
 		if e.skipLF {
 			e.skipLF = false
@@ -155,10 +164,6 @@ func (e *eventReader) line() (line []byte, owned bool, err error) {
 			if err := e.large(); err != nil {
 				return nil, false, err
 			}
-		}
-		if !e.begun {
-			e.begun = true
-			part = bytes.TrimPrefix(part, []byte("\xef\xbb\xbf"))
 		}
 		if end >= 0 && n == len(part) {
 			return part, false, nil
