@@ -32,8 +32,8 @@ type Options struct {
 	// first start of an npx server downloads it.
 	ConnectTimeout time.Duration
 	// MinBackoff is the first pause between attempts to connect; it doubles up
-	// to a minute. A server that ran for less counts as a failed attempt. Zero
-	// means one second.
+	// to a minute. A server that ran for less counts as a failed attempt, unless
+	// it has only forgotten our session. Zero means one second.
 	MinBackoff time.Duration
 	// MaxLineBytes caps one message. Zero means [wire.DefaultMaxLineBytes].
 	MaxLineBytes int64
@@ -225,6 +225,7 @@ func (u *Upstream) supervise(ctx context.Context) {
 	defer close(u.ended)
 	defer u.set(Closed, nil, errors.New("the proxy is closing"))
 	backoff := u.opts.MinBackoff
+	var forgets allowance
 	for ctx.Err() == nil {
 		l, err := u.connect(ctx)
 		if err == nil {
@@ -237,7 +238,7 @@ func (u *Upstream) supervise(ctx context.Context) {
 				return
 			}
 			u.logger.Warn("server ended, restarting", "error", err)
-			if time.Since(begun) > u.opts.MinBackoff {
+			if time.Since(begun) > u.opts.MinBackoff || forgotten(l) && forgets.spend(time.Now()) {
 				continue // it had worked: calls wait for the restart
 			}
 		}
