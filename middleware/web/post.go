@@ -203,7 +203,7 @@ func (h *Handler) one(w http.ResponseWriter, r *http.Request, m wire.Message) {
 		fail(w, http.StatusBadRequest, m.ID, no.code, no.text)
 		return
 	}
-	l := newLink("", h.replay)
+	l := h.newLink("")
 	client, err := h.opts.Server.Attach(context.WithoutCancel(r.Context()), l, identity(r, metaOf(m.Params)))
 	if err != nil {
 		h.log.Error("request not begun", "error", err)

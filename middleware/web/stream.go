@@ -148,10 +148,6 @@ func (s *stream) forget(n int) bool {
 // over reports whether nothing more will come. s.mu must be held.
 func (s *stream) over() bool { return s != s.link.standalone && s.open <= 0 }
 
-// resumeTime is how long the requests of a stream go on when the client was cut
-// off and could come back for their answers.
-const resumeTime = 10 * time.Second
-
 // detach ends the reading. What nobody can read any more is cancelled.
 func (s *stream) detach(r *reader, over bool) {
 	s.mu.Lock()
@@ -161,7 +157,7 @@ func (s *stream) detach(r *reader, over bool) {
 	}
 	numbered := s.numbered
 	if mine && numbered && !over && !s.listens {
-		s.gone = time.AfterFunc(resumeTime, s.abandon)
+		s.gone = time.AfterFunc(s.link.resumeTime, s.abandon)
 	}
 	s.mu.Unlock()
 	switch {
