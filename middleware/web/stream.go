@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/middleware/auth"
 )
 
 // An event is a message to the client.
@@ -211,8 +213,16 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 	beat := time.NewTicker(beatTime)
 	defer beat.Stop()
 	var drain <-chan struct{}
+	var expired <-chan time.Time
 	if s.listens {
 		drain = h.drain
+		// A call that was begun in time may end; what is told later is for who still
+		// has a token.
+		if at, ok := auth.Expiry(ctx); ok {
+			timer := time.NewTimer(time.Until(at))
+			defer timer.Stop()
+			expired = timer.C
+		}
 	}
 	for {
 		var e *event
@@ -244,6 +254,8 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 		case <-r.out:
 			return
 		case <-drain:
+			return
+		case <-expired:
 			return
 		case <-h.life.Done():
 			p.lost(http.StatusServiceUnavailable, "shutting down")
