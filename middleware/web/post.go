@@ -320,7 +320,9 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, l *link, calls []
 		}
 		l.push(req)
 	}
-	h.deliver(r.Context(), newReply(w), s, l.session != "" && version >= resumable)
+	p := newReply(w)
+	p.streams = prefersStreams(r)
+	h.deliver(r.Context(), p, s, l.session != "" && version >= resumable)
 }
 
 func clone(b json.RawMessage) json.RawMessage {

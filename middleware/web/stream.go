@@ -190,6 +190,10 @@ const (
 	// its stream is told the stream's id: most answers are quicker and need none.
 	primeTime = 100 * time.Millisecond
 
+	// retryTime is what a client that was cut off is asked to wait before it
+	// resumes. It is as long as the SDKs' clients wait unasked.
+	retryTime = time.Second
+
 	// beginTime is how long a client waits for the headers of a reply.
 	beginTime = 10 * time.Second
 
@@ -207,6 +211,13 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 	wait := beginTime
 	if resumable {
 		wait = primeTime
+	}
+	prime := func() error {
+		s.number()
+		return p.prime(s.id, min(retryTime, s.link.resumeTime/4))
+	}
+	if resumable && p.streams && prime() != nil {
+		return
 	}
 	begin := time.NewTimer(wait)
 	defer begin.Stop()
@@ -244,8 +255,7 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 				break
 			}
 			if err = p.begin(); err == nil && resumable {
-				s.number()
-				err = p.event(s.id, 0, nil)
+				err = prime()
 			}
 		case <-beat.C:
 			if p.begun {
@@ -272,9 +282,11 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 	}
 }
 
-// send sends one event: as the whole reply, if it is.
+// send sends one event: as the whole reply, if it is, and the client would not
+// rather have events, in which HTTP has no status for an error.
 func (h *Handler) send(p *reply, s *stream, e *event, n int) bool {
-	if !p.begun && e.answer && n == 1 && len(s.owed) == 1 && !s.batch {
+	events := p.streams && (s.link.session != "" || e.status == http.StatusOK)
+	if !p.begun && !events && e.answer && n == 1 && len(s.owed) == 1 && !s.batch {
 		err := p.whole(e, s.link.session == "")
 		s.forget(n)
 		return err == nil
