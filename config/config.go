@@ -128,4 +128,7 @@ type Proxy struct {
 	HTTPPublicURL      string   `koanf:"httpPublicURL"`
 	HTTPAllowedHosts   []string `koanf:"httpAllowedHosts"`
 	HTTPAllowedOrigins []string `koanf:"httpAllowedOrigins"`
+
+	SessionIdle   time.Duration `koanf:"sessionIdleSeconds"`
+	SessionResume time.Duration `koanf:"sessionResumeSeconds"`
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -33,6 +34,10 @@ func httpSettings() []Setting {
 		{"httpPublicURL", "", unitURL, "where clients reach the endpoint, as in https://mcp.example.com/mcp", address},
 		{"httpAllowedHosts", "", unitList, "names that clients may call this server by, besides loopback names and that of httpPublicURL", list(isHost, `a name such as "mcp.example.com" or "mcp.example.com:8080"`)},
 		{"httpAllowedOrigins", "", unitList, "origins of browser pages that may use it, besides its own", list(isOrigin, `an origin such as "https://inspector.example.com"`)},
+		// Agents that wait for a person come back within half an hour, mostly.
+		{"sessionIdleSeconds", "1800", "seconds", "how long a session over HTTP lasts without a request or an open stream", durationIn(time.Second, 30*24*time.Hour)},
+		// A client that was cut off comes back after a second or so, and a few times.
+		{"sessionResumeSeconds", "10", "seconds", "how long calls over HTTP go on for a client that was cut off and may resume their stream", durationIn(time.Second, 10*time.Minute)},
 	}
 }
 

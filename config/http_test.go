@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -29,6 +30,7 @@ func TestHTTPSettings(t *testing.T) {
 		{"path of a flag", ``, "", "--http-tokens-file=../y", proxy(func(p *Proxy) { p.HTTPTokensFile = "/y" })},
 		{"path in the home folder", `"httpTokensFile": "~/y"`, "", "", proxy(func(p *Proxy) { p.HTTPTokensFile = "/home/ann/y" })},
 		{"list of a flag over one of the file", `"httpAllowedHosts": ["a", "b"]`, "", "--http-allowed-hosts=c,d", proxy(func(p *Proxy) { p.HTTPAllowedHosts = []string{"c", "d"} })},
+		{"session times", `"sessionIdleSeconds": "2h"`, "RLMPROXY_SESSION_RESUME_SECONDS=1", "", proxy(func(p *Proxy) { p.SessionIdle, p.SessionResume = 2*time.Hour, time.Second })},
 		{"empty list", `"httpAllowedHosts": []`, "", "", proxy(func(p *Proxy) { p.HTTPAllowedHosts = []string{} })},
 		{"issuer of one layer, audience of another", `"httpJWTIssuer": "https://a"`, "RLMPROXY_HTTP_JWT_AUDIENCE=x", "", proxy(func(p *Proxy) { p.HTTPJWTIssuer, p.HTTPJWTAudience = "https://a", "x" })},
 	}
@@ -56,6 +58,8 @@ func TestHTTPSettings(t *testing.T) {
 func TestHTTPMistakes(t *testing.T) {
 	tests := []struct{ file, env, want string }{
 		{`"httpTokens": "a: hunter2"`, "", "mcp.json:1:20: proxySettings.httpTokens: secrets have no place in this file; set RLMPROXY_HTTP_TOKENS, or name a file of tokens in httpTokensFile"},
+		{`"sessionIdleSeconds": 0.5`, "", `mcp.json:1:42: proxySettings.sessionIdleSeconds: expected seconds from 1 to 2592000, such as 90 or "1m30s", found 0.5`},
+		{``, "RLMPROXY_SESSION_RESUME_SECONDS=11m", `RLMPROXY_SESSION_RESUME_SECONDS: expected seconds from 1 to 600, such as 90 or "1m30s", found "11m"`},
 		{`"httpTokens": ["a: hunter2"]`, "", "mcp.json:1:20: proxySettings.httpTokens: secrets have no place in this file; set RLMPROXY_HTTP_TOKENS, or name a file of tokens in httpTokensFile"},
 		{`"httpToken": "a: hunter2"`, "", `mcp.json:1:20: proxySettings.httpToken: unknown key; did you mean "httpTokens"?`},
 		{`"httpJwtIssuer": "https://a"`, "", `mcp.json:1:20: proxySettings.httpJwtIssuer: unknown key; did you mean "httpJWTIssuer"?`},

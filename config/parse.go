@@ -91,6 +91,18 @@ func duration(text string) (any, string) {
 	return d, ""
 }
 
+// durationIn is duration from least to most.
+func durationIn(least, most time.Duration) parser {
+	want := fmt.Sprintf(`seconds from %.0f to %.0f, such as 90 or "1m30s"`, least.Seconds(), most.Seconds())
+	return func(text string) (any, string) {
+		d, wrong := duration(text)
+		if wrong != "" || d.(time.Duration) < least || d.(time.Duration) > most {
+			return nil, want
+		}
+		return d, ""
+	}
+}
+
 func truth(text string) (any, string) {
 	switch strings.ToLower(text) {
 	case "true", "1", "yes", "on":

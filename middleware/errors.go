@@ -65,6 +65,9 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 		case down.Lost:
 			e.Hint = "it is being restarted; check what the call did before you repeat it"
 		}
+		if hint := down.Hint(); hint != "" {
+			e.Hint = hint
+		}
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Code, e.Text = pipeline.LimitTime, "the time limit passed before the call was done"
 		e.Hint = "narrow first, with fields, jq or offset and limit"

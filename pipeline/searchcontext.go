@@ -40,9 +40,9 @@ func textRecords(ctx context.Context, in Value, w *view) ([]search.Span, error) 
 	return memoised(in, "text-records", func() ([]search.Span, int64, error) {
 		var spans []search.Span
 		if sep := rowSeparator(in, w.text); sep != 0 {
-			spans = rowSpans(w.text, sep)
+			spans = rowSpans(w.text, sep, spanList{})
 		} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
-			spans = entrySpans(ctx, w.text, starts, len(w.text))
+			spans = entrySpans(ctx, w.text, starts, len(w.text), spanList{})
 		}
 		return spans, 16 * int64(cap(spans)), ctx.Err()
 	})

@@ -90,6 +90,9 @@ func (p *rankPrinter) print(n int, score float64) error {
 		fmt.Fprintf(&p.b, "%s, %s of %s bytes (score %.2f):\n%s\n", u.path(n), show.Count(len(part)), show.Count(len(of)-2), score, show.Printable(part))
 	case unitGroup:
 		fmt.Fprintf(&p.b, "%s (score %.2f): %s\n", where(u.path(n)), score, show.Printable(u.group(one)))
+	case unitRange:
+		first := int(one.index)
+		fmt.Fprintf(&p.b, "%s[%d:%d] (score %.2f): %s\n", u.path(n), first, first+len(u.elements(one)), score, show.Printable(u.group(one)))
 	case unitValue:
 		value := raw
 		if u.nodes[one.node].object {

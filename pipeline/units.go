@@ -41,6 +41,7 @@ const (
 	unitLines unitKind = iota // of text
 	unitValue                 // one member or element
 	unitGroup                 // several
+	unitRange                 // several elements, which are named by their indexes
 	unitPiece                 // of a string, which is decoded
 )
 
@@ -78,14 +79,19 @@ func unitsOf(ctx context.Context, v Value) (*units, error) {
 	u := &units{text: w.text, plain: w.text, of: "passages", lines: w.lines}
 	var spans []search.Span
 	if sep := rowSeparator(v, w.text); sep != 0 {
-		u.of, spans = "rows", rowSpans(w.text, sep)
+		u.of, spans = "rows", rowSpans(w.text, sep, spanList{bytes: len(w.text)})
 		if len(spans) > 1 && hasHeader(w.text, sep) {
-			u.head = "columns: " + string(bytes.TrimSpace(w.text[spans[0].Start:spans[0].End]))
-			spans = spans[1:]
+			head := search.Span{Start: spans[0].Start, End: rowEnd(w.text, spans[0].Start, sep)}
+			u.head = "columns: " + string(bytes.TrimSpace(w.text[head.Start:head.End]))
+			if head == spans[0] {
+				spans = spans[1:]
+			} else {
+				spans[0].Start = head.End
+			}
 		}
 	} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
 		u.of = "entries"
-		spans = entrySpans(ctx, w.text, starts, maxEntry)
+		spans = entrySpans(ctx, w.text, starts, maxEntry, spanList{bytes: len(w.text)})
 	} else {
 		spans = search.Passages(w.text)
 	}
@@ -120,16 +126,15 @@ func hasHeader(text []byte, sep byte) bool {
 }
 
 // rowSpans are the rows of CSV. Quotes that are not closed end with their line.
-func rowSpans(text []byte, sep byte) []search.Span {
-	var spans []search.Span
+func rowSpans(text []byte, sep byte, spans spanList) []search.Span {
 	for at := 0; at < len(text); {
 		end := rowEnd(text, at, sep)
 		if len(bytes.TrimSpace(text[at:end])) > 0 {
-			spans = append(spans, search.Span{Start: at, End: end})
+			spans.add(search.Span{Start: at, End: end})
 		}
 		at = end
 	}
-	return spans
+	return spans.list
 }
 
 // rowEnd is the offset behind the newline that ends the row at.
@@ -165,8 +170,7 @@ func rowEnd(text []byte, at int, sep byte) int {
 
 // entrySpans are the entries of text; those over limit bytes are divided.
 // They end early with ctx.
-func entrySpans(ctx context.Context, text []byte, starts func(line []byte) bool, limit int) []search.Span {
-	var spans []search.Span
+func entrySpans(ctx context.Context, text []byte, starts func(line []byte) bool, limit int, spans spanList) []search.Span {
 	tick := ticker{ctx: ctx}
 	from, some := 0, false // some: of the entry, a line is not blank
 	cut := func(to int) {
@@ -174,10 +178,10 @@ func entrySpans(ctx context.Context, text []byte, starts func(line []byte) bool,
 		case !some:
 			return // goes with the next
 		case len(part) <= limit:
-			spans = append(spans, search.Span{Start: from, End: to})
+			spans.add(search.Span{Start: from, End: to})
 		default:
 			for _, s := range search.Passages(part) {
-				spans = append(spans, search.Span{Start: from + s.Start, End: from + s.End})
+				spans.add(search.Span{Start: from + s.Start, End: from + s.End})
 			}
 		}
 		from, some = to, false
@@ -196,7 +200,7 @@ func entrySpans(ctx context.Context, text []byte, starts func(line []byte) bool,
 		at = end
 	}
 	cut(len(text))
-	return spans
+	return spans.list
 }
 
 // spans are the units, of JSON with what stands before each, so that the keys of
@@ -226,7 +230,7 @@ func (u *units) at(pos int) int {
 func (u *units) path(n int) Path {
 	one := u.list[n]
 	if one.kind != unitValue {
-		return u.nodePath(one.node)
+		return u.nodePath(one.node) // a range is behind it
 	}
 	return u.nodePath(one.node).with(u.step(one.node, one.index, one.start))
 }
@@ -277,7 +281,7 @@ func (u *units) group(one unit) string {
 		if len(bytes.TrimSpace(u.text[one.end:])) > 0 {
 			shut = ",…]"
 		}
-		part = bytes.ReplaceAll(bytes.TrimSpace(part), []byte("\n"), []byte(","))
+		part = bytes.Join(u.elements(one), []byte(","))
 	}
 	return open + string(appendMinified(nil, part)) + shut
 }

@@ -274,7 +274,7 @@ func TestRowEnds(t *testing.T) {
 			at = end
 		}
 		last := search.Span{}
-		for _, s := range rowSpans(text, ',') {
+		for _, s := range rowSpans(text, ',', spanList{}) {
 			if s.Start < last.End {
 				t.Fatalf("%q: %v after %v", text, s, last)
 			}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"errors"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -23,10 +24,19 @@ func jsonUnits(ctx context.Context, v Value) (*units, error) {
 	if v.Kind == JSON {
 		divide = func() error { return d.container(v.Data, 0, maxUnitDepth) }
 	}
-	if err := divide(); err != nil {
+	err := divide()
+	if errors.Is(err, errTooManyUnits) {
+		d.coarse, d.open, d.records = true, false, 0
+		d.units.list, d.units.nodes = d.units.list[:0], d.units.nodes[:1]
+		err = divide()
+	}
+	if err != nil {
 		return nil, err
 	}
 	u := d.units
+	if cap(u.list)-len(u.list) > len(u.list)/8 {
+		u.list = append(make([]unit, 0, len(u.list)), u.list...)
+	}
 	if 2*d.records >= len(u.list) {
 		u.of = "records"
 	}
@@ -39,6 +49,7 @@ type jsonDivider struct {
 	data    []byte
 	plain   []byte // data, its strings decoded in place
 	units   *units
+	coarse  bool // small neighbours are one unit, records too
 	open    bool // the last unit is a group that may grow
 	records int  // objects of arrays that are units
 }
@@ -98,24 +109,32 @@ func (d *jsonDivider) part(one unit, value []byte, depth int) error {
 	case '{':
 		divide = size > maxRecord || size > maxMember && !inArray || size > maxGroup && wraps(value)
 	case '[':
-		divide = divide || isList(value)
+		divide = divide || (!d.coarse || size >= minMember) && isList(value)
 	}
+	record := inArray && value[0] == '{'
 	switch {
 	case isOpen(value) && divide && depth > 0:
 		if err := d.tick.errFor(size); err != nil {
 			return err
 		}
 		return d.container(value, d.node(one, value[0] == '{'), depth-1)
-	case isOpen(value) && (size >= minMember || inArray && value[0] == '{'):
+	case isOpen(value) && (size >= minMember || record && !d.coarse):
 		one.kind = unitValue
-		if inArray && value[0] == '{' {
+		if record {
 			d.records++
 		}
 		d.add(one)
 	case value[0] == '"' && size > maxGroup:
 		d.pieces(one, value)
 	default:
-		d.group(one)
+		if record {
+			d.group(one, unitRange, minMember)
+		} else {
+			d.group(one, unitGroup, maxGroup)
+		}
+	}
+	if !d.coarse && tooMany(len(d.units.list), len(d.units.nodes), len(d.data)) {
+		return errTooManyUnits
 	}
 	return d.tick.err()
 }
@@ -155,15 +174,21 @@ func (d *jsonDivider) add(one unit) {
 	d.open = false
 }
 
-// group adds a small value to those before it.
-func (d *jsonDivider) group(one unit) {
+// group adds a small value to those before it, up to most bytes.
+func (d *jsonDivider) group(one unit, kind unitKind, most int) {
 	if d.open {
-		if last := &d.units.list[len(d.units.list)-1]; one.end-last.start <= maxGroup {
-			last.end = one.end
+		last := &d.units.list[len(d.units.list)-1]
+		if last.kind == unitRange {
+			most = minMember
+		}
+		if int(one.end-last.start) <= most {
+			last.end, last.kind = one.end, max(last.kind, kind)
 			return
 		}
 	}
-	one.kind = unitGroup
+	if one.kind = kind; kind == unitRange {
+		d.records++
+	}
 	d.add(one)
 	d.open = true
 }

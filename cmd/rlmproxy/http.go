@@ -46,6 +46,8 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string) er
 		Ready:        s.ready,
 		MaxBodyBytes: int64(cfg.Proxy.MaxLineBytes),
 		MaxSessions:  cfg.Proxy.MaxTotalAgents,
+		SessionIdle:  cfg.Proxy.SessionIdle,
+		ResumeTime:   cfg.Proxy.SessionResume,
 		Logger:       logger,
 	})
 	logger.Info(fmt.Sprintf("listening on http://%s/mcp", l.Addr()), "authentication", guard.Authenticates())

@@ -83,6 +83,7 @@ func (nopCloser) Close() error { return nil }
 
 func (c *cli) wrapCommand() *cobra.Command {
 	var name, prefix, http, remote string
+	var headers []string
 	cmd := &cobra.Command{
 		Use:   "wrap [flags] {-- COMMAND [ARGUMENT...] | --url URL}",
 		Short: "Serve one server, without a file",
@@ -90,12 +91,12 @@ func (c *cli) wrapCommand() *cobra.Command {
 stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
 		Example: `  rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem .
   rlmproxy wrap --http 8080 -- npx -y @modelcontextprotocol/server-filesystem .
-  rlmproxy wrap --url https://mcp.example.com/mcp`,
+  rlmproxy wrap --url https://mcp.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); at > 0 {
 				return &usageError{fmt.Errorf("%q stands before --", args[0]), "put the server's command after --"}
 			}
-			cfg, err := c.wrapped(cmd, name, prefix, remote, args)
+			cfg, err := c.wrapped(cmd, name, prefix, remote, headers, args)
 			if err != nil {
 				return err
 			}
@@ -105,6 +106,7 @@ stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
 	cmd.Flags().StringVar(&name, "name", "server", "the server's `name` in logs and errors")
 	cmd.Flags().StringVar(&prefix, "prefix", "", "expose tools as `prefix`_tool")
 	cmd.Flags().StringVar(&remote, "url", "", "connect to the server at `URL` instead of starting one")
+	cmd.Flags().StringArrayVar(&headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR} stands for a variable; may be repeated")
 	httpFlag(cmd, &http)
 	config.RegisterFlags(cmd.Flags())
 	return cmd
@@ -119,8 +121,11 @@ func (c *cli) single(cmd *cobra.Command, name, prefix string, args []string) (*c
 }
 
 // wrapped is that of wrap: the server is a command or a URL.
-func (c *cli) wrapped(cmd *cobra.Command, name, prefix, remote string, args []string) (*config.Config, error) {
+func (c *cli) wrapped(cmd *cobra.Command, name, prefix, remote string, headers, args []string) (*config.Config, error) {
 	if !cmd.Flags().Changed("url") {
+		if len(headers) > 0 {
+			return nil, &usageError{errors.New("--header without --url"), "a server that is started gets variables of the environment, and no headers"}
+		}
 		return c.single(cmd, name, prefix, args)
 	}
 	u, err := url.Parse(remote)
@@ -130,7 +135,11 @@ func (c *cli) wrapped(cmd *cobra.Command, name, prefix, remote string, args []st
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, &usageError{fmt.Errorf("--url %q is not a URL of a server", remote), "rlmproxy wrap --url https://mcp.example.com/mcp"}
 	}
-	return configured(cmd, config.Server{Name: name, Prefix: &prefix, URL: remote})
+	sent, err := config.Headers(headers, os.Environ())
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("--header: %w", err), `write it as in --header 'Authorization: Bearer ${TOKEN}'`}
+	}
+	return configured(cmd, config.Server{Name: name, Prefix: &prefix, URL: remote, Headers: sent})
 }
 
 func configured(cmd *cobra.Command, server config.Server) (*config.Config, error) {

@@ -133,7 +133,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		SearchTimeout: p.SearchTimeout,
 		JQ:            s.jq,
 		MaxLineBytes:  int64(p.MaxLineBytes),
-		WorkBytes:     workBytes,
+		WorkBytes:     who.workBytes(),
 		Idle:          debug.FreeOSMemory,
 		Version:       version(),
 		Logger:        logger,

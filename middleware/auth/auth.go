@@ -102,13 +102,27 @@ func (g *Guard) Authenticates() bool { return len(g.tokens) > 0 || g.jwt != nil 
 
 type subjectKey struct{}
 
+// A subject is who was authenticated.
+type subject struct {
+	agent string
+	until time.Time // zero: for ever
+}
+
 // Subject is the authenticated agent of a request that a [Guard] admitted.
 // It is "token:" and the agent of a static token, or "jwt:", the issuer, a
 // space and the claim: no two sources can give the same subject. ok is false
 // where no token is asked for.
 func Subject(ctx context.Context) (agent string, ok bool) {
-	agent, ok = ctx.Value(subjectKey{}).(string)
-	return agent, ok
+	s, ok := ctx.Value(subjectKey{}).(subject)
+	return s.agent, ok
+}
+
+// Expiry is when the token of a request that a [Guard] admitted would be refused.
+// What is sent to its agent for as long as it listens must end then. ok is false
+// where no token is asked for, and for tokens that do not expire.
+func Expiry(ctx context.Context) (at time.Time, ok bool) {
+	s, _ := ctx.Value(subjectKey{}).(subject)
+	return s.until, !s.until.IsZero()
 }
 
 // Wrap guards next, which is everything that the server serves. It answers
@@ -136,28 +150,28 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			return
 		}
 		if g.Authenticates() {
-			agent, no := g.authenticate(r)
+			who, no := g.authenticate(r)
 			if no != nil {
 				g.refuse(w, r, no)
 				return
 			}
-			r = r.WithContext(context.WithValue(r.Context(), subjectKey{}, agent))
+			r = r.WithContext(context.WithValue(r.Context(), subjectKey{}, who))
 		}
 		admitted.ServeHTTP(w, r)
 	})
 }
 
 // authenticate finds the agent whose token r shows.
-func (g *Guard) authenticate(r *http.Request) (agent string, no *refusal) {
+func (g *Guard) authenticate(r *http.Request) (who subject, no *refusal) {
 	token, no := bearer(r.Header.Values("Authorization"))
 	if no != nil {
-		return "", no
+		return who, no
 	}
 	if agent, ok := match(g.tokens, token); ok {
-		return "token:" + agent, nil
+		return subject{agent: "token:" + agent}, nil
 	}
 	if g.jwt == nil {
-		return "", invalidToken("foreign token")
+		return who, invalidToken("foreign token")
 	}
 	return g.jwt.verify(r.Context(), token, time.Now())
 }

@@ -90,26 +90,27 @@ func checkIssuerURL(text string) error {
 	return errors.New("it is not https; http is for loopback addresses only")
 }
 
-// verify returns the agent of token, as [Subject] describes it. Nothing in the
+// verify returns the agent of token, as [Subject] describes it, and until when it
+// is admitted. Nothing in the
 // token is believed before its signature was checked.
-func (v *verifier) verify(ctx context.Context, token string, now time.Time) (agent string, no *refusal) {
+func (v *verifier) verify(ctx context.Context, token string, now time.Time) (who subject, no *refusal) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {
 		if _, ok := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); ok {
-			return "", invalidToken("algorithm")
+			return who, invalidToken("algorithm")
 		}
-		return "", invalidToken("foreign token")
+		return who, invalidToken("foreign token")
 	}
 	header := parsed.Headers[0]
 	if !isAccessToken(header) {
-		return "", invalidToken("type of token")
+		return who, invalidToken("type of token")
 	}
 	keys, err := v.keys.forHeader(ctx, header)
 	if err != nil {
-		return "", noKeys()
+		return who, noKeys()
 	}
 	if len(keys) == 0 {
-		return "", invalidToken("unknown key")
+		return who, invalidToken("unknown key")
 	}
 	var (
 		claims jwt.Claims
@@ -122,29 +123,29 @@ func (v *verifier) verify(ctx context.Context, token string, now time.Time) (age
 	}
 	switch {
 	case errors.Is(err, jose.ErrCryptoFailure):
-		return "", invalidToken("signature")
+		return who, invalidToken("signature")
 	case err != nil:
-		return "", invalidToken("malformed token")
+		return who, invalidToken("malformed token")
 	case claims.Expiry == nil:
-		return "", invalidToken("no expiry")
+		return who, invalidToken("no expiry")
 	}
 	err = claims.ValidateWithLeeway(jwt.Expected{Issuer: v.issuer, AnyAudience: jwt.Audience{v.audience}, Time: now}, leeway)
 	switch {
 	case err == nil:
 	case errors.Is(err, jwt.ErrInvalidIssuer):
-		return "", invalidToken("issuer")
+		return who, invalidToken("issuer")
 	case errors.Is(err, jwt.ErrInvalidAudience):
-		return "", invalidToken("audience")
+		return who, invalidToken("audience")
 	case errors.Is(err, jwt.ErrExpired):
-		return "", expired()
+		return who, expired()
 	default: // nbf or iat lies ahead
-		return "", invalidToken("not valid yet")
+		return who, invalidToken("not valid yet")
 	}
 	name, _ := others[v.claim].(string)
 	if !isClaim(name) {
-		return "", invalidToken("agent claim")
+		return who, invalidToken("agent claim")
 	}
-	return "jwt:" + v.issuer + " " + name, nil
+	return subject{"jwt:" + v.issuer + " " + name, claims.Expiry.Time().Add(leeway)}, nil
 }
 
 // isAccessToken reports whether the typ of a token, if it has one, is that of

@@ -30,7 +30,7 @@ type asks struct {
 }
 
 // begin answers a request of the server in a goroutine of wg. Its ctx ends with
-// ctx, and when the server cancels; then no answer is sent.
+// ctx, and when the server cancels; then no answer is sent, but to a ping.
 func (a *asks) begin(ctx context.Context, wg *sync.WaitGroup, m wire.Message) {
 	id := string(m.ID)
 	if len(id) > maxFieldBytes || strings.IndexByte(`"-0123456789`, id[0]) < 0 {
@@ -66,7 +66,7 @@ func (a *asks) begin(ctx context.Context, wg *sync.WaitGroup, m wire.Message) {
 		a.mu.Lock()
 		delete(a.running, id)
 		a.mu.Unlock()
-		if ctx.Err() == nil || m.Method == "ping" {
+		if ctx.Err() == nil || m.Method == "ping" { // whether the call goes on or not, we are there
 			a.reply(response(id, result, err))
 		}
 		a.mu.Lock()

@@ -124,9 +124,11 @@ func (e *eventReader) line() (line []byte, owned bool, err error) {
 		}
 		if !e.begun {
 			e.begun = true
-			if head, _ := e.r.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
-				e.r.Discard(len(byteOrderMark))
-				continue
+			if b, _ := e.r.Peek(1); b[0] == byteOrderMark[0] { // it may come in pieces
+				if b, _ = e.r.Peek(len(byteOrderMark)); string(b) == byteOrderMark {
+					e.r.Discard(len(b))
+					continue
+				}
 			}
 		}
 		part, _ := e.r.Peek(e.r.Buffered())

@@ -138,6 +138,13 @@ func checkEvents(t interface{ Fatalf(string, ...any) }, in string, r io.Reader) 
 	}
 }
 
+// TestEventsMarkInPieces: a byte order mark that came in pieces hid the first line.
+func TestEventsMarkInPieces(t *testing.T) {
+	const in = "\xef\xbb\xbfdata: 1\n\n"
+	checkEvents(t, in, strings.NewReader(in))
+	checkEvents(t, in, iotest.OneByteReader(strings.NewReader(in)))
+}
+
 func TestEventsBySlowReader(t *testing.T) {
 	parts := []string{"data: 1", "data:", "data", "data:  {}", ":", ": data: 3", "id: 1", "id", "id: \x00", "event: e", "retry: 1", "x", " data: 2", "\n", "\r", "\r\n", "\n\n", "\xef\xbb\xbf"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -129,9 +128,7 @@ func refusedHandshake(err error) bool {
 	case errors.As(err, &rpc):
 		return true
 	case errors.As(err, &status):
-		return status.code/100 == 4 && !slices.Contains([]int{
-			http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusTooManyRequests,
-		}, status.code)
+		return status.code/100 == 4 && !status.final()
 	}
 	return false
 }

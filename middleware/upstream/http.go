@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -61,15 +60,6 @@ type notTakenError struct{ err error }
 
 func (e *notTakenError) Error() string { return e.err.Error() }
 func (e *notTakenError) Unwrap() error { return e.err }
-
-// A statusError is a response that is no success and no JSON-RPC error.
-type statusError struct {
-	code   int
-	status string
-}
-
-func (e *statusError) Error() string { return "malformed answer: HTTP status " + e.status }
-func (e *statusError) Unwrap() error { return wire.ErrBadAnswer }
 
 var (
 	errForgotten = errors.New("the server no longer knows the session")
@@ -209,11 +199,7 @@ func (l *httpLink) do(req *http.Request) (*http.Response, error) {
 		req.Header.Set("Mcp-Session-Id", l.session)
 	}
 	resp, err := l.client.Do(req)
-	var inURL *url.Error
-	if errors.As(err, &inURL) {
-		err = inURL.Err
-	}
-	return resp, err
+	return resp, withoutURL(err)
 }
 
 // tell sends a message that has no answer.
@@ -271,14 +257,15 @@ func (l *httpLink) refused(resp *http.Response, id string) error {
 		_, said = wire.Answer(m)
 		errors.As(said, &rpc)
 	}
+	status := newStatusError(resp)
 	// Many servers answer 400 instead of 404 when they miss a session.
 	missed := resp.StatusCode == http.StatusBadRequest && string(m.ID) != id && rpc != nil && strings.Contains(strings.ToLower(rpc.Message), "session")
 	switch {
 	case l.session != "" && (missed || resp.StatusCode == http.StatusNotFound):
 		l.die(errForgotten)
 		return &notTakenError{errForgotten}
-	case rpc != nil:
+	case rpc != nil && (string(m.ID) == id || !status.final()) && resp.StatusCode != http.StatusUnauthorized:
 		return said
 	}
-	return &statusError{resp.StatusCode, resp.Status}
+	return status
 }

@@ -43,7 +43,7 @@ func TestHTTPAnswers(t *testing.T) {
 		{"number", "application/json", `{"id":ID,"result":5}`, "", "its result is no object"},
 		{"huge", "application/json", `{"id":ID,"result":{"a":"` + strings.Repeat("x", 70<<10) + `"}}`, "", "a message of more than 65536 bytes"},
 		{"huge event", "text/event-stream", `data: {"id":ID,"result":{"a":"` + strings.Repeat("x", 70<<10) + `"}}` + "\n\n", "", "a message of more than 65536 bytes"},
-		{"refused", "500", "oh", "", "HTTP status 500"},
+		{"refused", "500", "oh", "", "HTTP 500 Internal Server Error"},
 		{"refused by JSON-RPC", "400", `{"id":ID,"error":{"code":-32602,"message":"bad"}}`, "", "bad"},
 	} {
 		for _, chunk := range []int{1 << 20, 7} {
@@ -430,7 +430,7 @@ func TestHTTPNotify(t *testing.T) {
 	if err := u.Notify(t.Context(), "notifications/roots/list_changed", nil); err != nil || params.Load() != "s1" {
 		t.Errorf("%v, headers %v", err, params.Load())
 	}
-	if err := u.Notify(t.Context(), "notifications/roots/list_changed", nil); err == nil || !strings.Contains(err.Error(), "HTTP status 500") {
+	if err := u.Notify(t.Context(), "notifications/roots/list_changed", nil); err == nil || !strings.Contains(err.Error(), "HTTP 500") {
 		t.Errorf("a refused one: %v", err)
 	}
 	s.setSession("s2")

@@ -187,7 +187,7 @@ func (l *httpLink) resume(ctx context.Context, lastID string, pause time.Duratio
 			return nil, errors.New(l.refused(resp, "").Error())
 		default:
 			resp.Body.Close()
-			err = &statusError{resp.StatusCode, resp.Status}
+			err = newStatusError(resp)
 		}
 		if try == maxResumes || ctx.Err() != nil {
 			return nil, err

@@ -20,4 +20,6 @@ func signalGroup(cmd *exec.Cmd, kill bool) bool {
 	return syscall.Kill(-cmd.Process.Pid, sig) == nil
 }
 
-func groupAlive(cmd *exec.Cmd) bool { return syscall.Kill(-cmd.Process.Pid, 0) == nil }
+func groupAlive(cmd *exec.Cmd) bool {
+	return syscall.Kill(-cmd.Process.Pid, 0) == nil && !onlyZombies(cmd.Process.Pid)
+}

@@ -26,7 +26,7 @@ func Remote(address, transport string, headers map[string]string) Dialer {
 			return dialSSE(ctx, h, address, client)
 		}
 		l, err := dialHTTP(ctx, h, address, client)
-		if err == nil || transport == "http" || ctx.Err() != nil {
+		if status := refusal(err); err == nil || transport == "http" || ctx.Err() != nil || status != nil && status.final() {
 			return l, err
 		}
 		older, sseErr := dialSSE(ctx, h, address, client)

@@ -48,6 +48,7 @@ func dialSSE(ctx context.Context, h hooks, url string, client *http.Client) (lin
 	l := &sseLink{hooks: h, client: client, ended: make(chan struct{}), pending: map[jsonrpc.ID]chan *jsonrpc.Response{}}
 	l.asks = asks{request: h.request, reply: l.reply}
 	l.life, l.die = context.WithCancel(context.Background())
+	client.Transport = statusTripper{client.Transport}
 	maxEvent := int(h.maxLineBytes)
 	if maxEvent <= 0 {
 		maxEvent = wire.DefaultMaxLineBytes
@@ -57,7 +58,7 @@ func dialSSE(ctx context.Context, h hooks, url string, client *http.Client) (lin
 		l.die()
 		l.wg.Wait()
 		client.CloseIdleConnections()
-		return nil, err
+		return nil, withoutURL(err)
 	}
 	l.session = session
 	go func() {
@@ -190,6 +191,9 @@ func (h sseHandle) Call(ctx context.Context, method string, params json.RawMessa
 	delete(h.pending, id)
 	h.mu.Unlock()
 	if ctx.Err() == nil {
+		if err = withoutURL(err); refusal(err) != nil {
+			return nil, err
+		}
 		return nil, lost(err)
 	}
 	go h.cancelled(id)

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -24,6 +25,7 @@ type rawSSE struct {
 	answered chan rawMessage
 	told     chan rawMessage
 	endpoint string
+	refuse   atomic.Int64 // status of what answers POST; 0: it is taken
 }
 
 func newRawSSE(t *testing.T) *rawSSE {
@@ -48,6 +50,10 @@ func (s *rawSSE) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
+	}
+	if status := int(s.refuse.Load()); status != 0 {
+		w.WriteHeader(status)
+		return
 	}
 	var m rawMessage
 	body, err := io.ReadAll(r.Body)

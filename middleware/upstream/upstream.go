@@ -32,8 +32,8 @@ type Options struct {
 	// first start of an npx server downloads it.
 	ConnectTimeout time.Duration
 	// MinBackoff is the first pause between attempts to connect; it doubles up
-	// to a minute. A server that ran for less counts as a failed attempt. Zero
-	// means one second.
+	// to a minute. A server that ran for less counts as a failed attempt, unless
+	// it has only forgotten our session. Zero means one second.
 	MinBackoff time.Duration
 	// MaxLineBytes caps one message. Zero means [wire.DefaultMaxLineBytes].
 	MaxLineBytes int64
@@ -112,6 +112,12 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string {
+	if status := refusal(e.Err); status != nil && !errors.Is(e.Err, wire.ErrClosed) {
+		if status.code/100 == 5 {
+			return fmt.Sprintf("server %q answered %v", e.Server, status)
+		}
+		return fmt.Sprintf("server %q refused us: %v", e.Server, status)
+	}
 	if errors.Is(e.Err, wire.ErrBadAnswer) {
 		return fmt.Sprintf("server %q sent a %v", e.Server, e.Err)
 	}
@@ -225,12 +231,14 @@ func (u *Upstream) supervise(ctx context.Context) {
 	defer close(u.ended)
 	defer u.set(Closed, nil, errors.New("the proxy is closing"))
 	backoff := u.opts.MinBackoff
+	var forgets allowance
 	for ctx.Err() == nil {
 		l, err := u.connect(ctx)
 		if err == nil {
 			begun := time.Now()
-			for l != nil {
-				l, err = u.serve(ctx, l)
+			for next := l; next != nil; {
+				l = next
+				next, err = u.serve(ctx, l)
 			}
 			if time.Since(begun) > maxBackoff {
 				backoff = u.opts.MinBackoff
@@ -239,7 +247,7 @@ func (u *Upstream) supervise(ctx context.Context) {
 				return
 			}
 			u.logger.Warn("server ended, restarting", "error", err)
-			if time.Since(begun) > u.opts.MinBackoff {
+			if time.Since(begun) > u.opts.MinBackoff || forgotten(l) && forgets.spend(time.Now()) {
 				continue // it had worked: calls wait for the restart
 			}
 		}
@@ -444,6 +452,9 @@ func (u *Upstream) call(ctx context.Context, l link, method string, params json.
 	}
 	if err == nil && (len(result) == 0 || result[0] != '{') {
 		err = fmt.Errorf("%w: its result is no object", wire.ErrBadAnswer)
+	}
+	if status := refusal(err); status != nil && !errors.Is(err, wire.ErrClosed) {
+		return nil, &UnavailableError{Server: u.opts.Name, Lost: status.code/100 == 5, Err: err}
 	}
 	if errors.Is(err, wire.ErrBadAnswer) {
 		return nil, &UnavailableError{Server: u.opts.Name, Lost: true, Err: err}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -63,6 +64,30 @@ func accepts(r *http.Request) (jsons, streams bool) {
 		}
 	}
 	return jsons, streams
+}
+
+// prefersStreams reports whether a client would rather have a stream than one
+// message: it says so by a weight, or names that kind first. The SDKs' clients
+// name JSON first.
+func prefersStreams(r *http.Request) bool {
+	weights := map[string]float64{}
+	first := ""
+	for _, value := range r.Header.Values("Accept") {
+		for kind := range strings.SplitSeq(value, ",") {
+			kind, params, err := mime.ParseMediaType(kind)
+			if err != nil || kind != "application/json" && kind != "text/event-stream" {
+				continue
+			}
+			weight, err := strconv.ParseFloat(params["q"], 64)
+			if err != nil {
+				weight = 1
+			}
+			weights[kind] = max(weights[kind], weight)
+			first = cmp.Or(first, kind)
+		}
+	}
+	streams, jsons := weights["text/event-stream"], weights["application/json"]
+	return streams > jsons || streams == jsons && first == "text/event-stream"
 }
 
 func isJSON(contentType string) bool {

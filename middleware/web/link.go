@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -24,6 +25,7 @@ type link struct {
 	session    string // "": it is there for one request
 	standalone *stream
 	replay     *replay
+	resumeTime time.Duration // see [Options]
 	splices    wire.Splices
 	incoming   chan jsonrpc.Message // for the SDK
 	done       chan struct{}        // closed by Close
@@ -42,15 +44,16 @@ var (
 	_ mcp.ProtocolVersionSupporter = (*link)(nil)
 )
 
-func newLink(session string, replay *replay) *link {
+func (h *Handler) newLink(session string) *link {
 	l := &link{
-		session:  session,
-		replay:   replay,
-		incoming: make(chan jsonrpc.Message),
-		done:     make(chan struct{}),
-		streams:  map[string]*stream{},
-		owed:     map[jsonrpc.ID]*stream{},
-		asked:    map[string]chan wire.Message{},
+		session:    session,
+		replay:     h.replay,
+		resumeTime: h.opts.ResumeTime,
+		incoming:   make(chan jsonrpc.Message),
+		done:       make(chan struct{}),
+		streams:    map[string]*stream{},
+		owed:       map[jsonrpc.ID]*stream{},
+		asked:      map[string]chan wire.Message{},
 	}
 	l.standalone = newStream(l, "0")
 	l.standalone.listens = true

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -64,8 +65,14 @@ func metaOf(params json.RawMessage) (m meta) {
 	return m
 }
 
-// bodyTime is how long a message may take to arrive.
-const bodyTime = time.Minute
+const (
+	// bodyTime is how long a message may take to arrive.
+	bodyTime = time.Minute
+
+	// largeBody is from where it shares the bytes that all have. A hold counts
+	// from one byte more.
+	largeBody = 1<<20 + 1
+)
 
 // post takes the messages of a client and delivers what it is owed for them.
 func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
@@ -121,18 +128,28 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *wire.Hold) ([]byte, bool) {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // tests have connections without
-	max := h.opts.MaxBodyBytes
-	body, err := io.ReadAll(hold.Reader(r.Context(), http.MaxBytesReader(w, r.Body, max), max))
-	_ = rc.SetReadDeadline(time.Time{})
-	if err == nil && len(body) > 0 {
-		// It has turned out how long it is.
-		if len(body) > 1<<20 {
-			hold.Pause()
-			err = hold.Take(r.Context(), int64(len(body)))
+	length := h.opts.MaxBodyBytes
+	in := http.MaxBytesReader(w, r.Body, length)
+	if r.ContentLength >= 0 {
+		length = min(length, r.ContentLength)
+	}
+	var b bytes.Buffer
+	held := hold.Reader(r.Context(), in, length)
+	_, err := b.ReadFrom(io.LimitReader(held, largeBody))
+	if err == nil && b.Len() == largeBody {
+		if err = hold.Take(r.Context(), length); err == nil && r.ContentLength > largeBody {
+			b.Grow(int(length) - b.Len() + bytes.MinRead) // or it is copied as it grows
 		}
 		if err == nil {
-			return body, true
+			_, err = b.ReadFrom(held)
 		}
+	}
+	_ = rc.SetReadDeadline(time.Time{})
+	if body := b.Bytes(); err == nil && len(body) > 0 {
+		// It has turned out how long it is. Whoever gave all back and waited for
+		// another turn would stand behind all others, each with its body.
+		hold.Keep(int64(len(body)))
+		return body, true
 	}
 	var over *http.MaxBytesError
 	switch {
@@ -203,7 +220,7 @@ func (h *Handler) one(w http.ResponseWriter, r *http.Request, m wire.Message) {
 		fail(w, http.StatusBadRequest, m.ID, no.code, no.text)
 		return
 	}
-	l := newLink("", h.replay)
+	l := h.newLink("")
 	client, err := h.opts.Server.Attach(context.WithoutCancel(r.Context()), l, identity(r, metaOf(m.Params)))
 	if err != nil {
 		h.log.Error("request not begun", "error", err)
@@ -320,7 +337,9 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, l *link, calls []
 		}
 		l.push(req)
 	}
-	h.deliver(r.Context(), newReply(w), s, l.session != "" && version >= resumable)
+	p := newReply(w)
+	p.streams = prefersStreams(r)
+	h.deliver(r.Context(), p, s, l.session != "" && version >= resumable)
 }
 
 func clone(b json.RawMessage) json.RawMessage {

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -12,9 +13,10 @@ import (
 
 // A reply is what goes out on one HTTP request: one message, or events.
 type reply struct {
-	w     http.ResponseWriter
-	rc    *http.ResponseController
-	begun bool // as events
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	streams bool // the client would rather have events
+	begun   bool // as events
 }
 
 func newReply(w http.ResponseWriter) *reply {
@@ -38,8 +40,17 @@ func (p *reply) begin() error {
 // comment sends what clients skip.
 func (p *reply) comment() error { return p.write([]byte(": \n\n")) }
 
-// event sends one event, nil being one without data. An id says how many events
-// of the stream the client has; without a stream there is none.
+// prime sends the id by which a stream can be resumed, and how long to wait
+// before that if it breaks (SEP-1699).
+func (p *reply) prime(stream string, retry time.Duration) error {
+	if err := p.begin(); err != nil {
+		return err
+	}
+	return p.write(fmt.Appendf(nil, "id: %s_0\nretry: %d\ndata: \n\n", stream, retry.Milliseconds()))
+}
+
+// event sends one event. An id says how many events of the stream the client
+// has; without a stream there is none.
 func (p *reply) event(stream string, n int, e *event) error {
 	if err := p.begin(); err != nil {
 		return err
@@ -50,9 +61,6 @@ func (p *reply) event(stream string, n int, e *event) error {
 		head = append(strconv.AppendInt(head, int64(n), 10), '\n')
 	}
 	head = append(head, "data: "...)
-	if e == nil {
-		return p.write(append(head, '\n', '\n'))
-	}
 	return p.write(append(head, e.head...), oneLine(e.body), append(e.tail[:len(e.tail):len(e.tail)], '\n', '\n'))
 }
 

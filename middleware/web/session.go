@@ -34,7 +34,7 @@ func (h *Handler) open(r *http.Request) *session {
 	}
 	s := &session{id: rand.Text(), active: 1}
 	s.subject, _ = auth.Subject(r.Context())
-	s.link = newLink(s.id, h.replay)
+	s.link = h.newLink(s.id)
 	client, err := h.opts.Server.Attach(context.WithoutCancel(r.Context()), s.link, middleware.Identity{Subject: s.subject, Session: s.id})
 	if err != nil {
 		h.log.Error("session not begun", "error", err)

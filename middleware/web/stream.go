@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/middleware/auth"
 )
 
 // An event is a message to the client.
@@ -148,10 +150,6 @@ func (s *stream) forget(n int) bool {
 // over reports whether nothing more will come. s.mu must be held.
 func (s *stream) over() bool { return s != s.link.standalone && s.open <= 0 }
 
-// resumeTime is how long the requests of a stream go on when the client was cut
-// off and could come back for their answers.
-const resumeTime = 10 * time.Second
-
 // detach ends the reading. What nobody can read any more is cancelled.
 func (s *stream) detach(r *reader, over bool) {
 	s.mu.Lock()
@@ -161,7 +159,7 @@ func (s *stream) detach(r *reader, over bool) {
 	}
 	numbered := s.numbered
 	if mine && numbered && !over && !s.listens {
-		s.gone = time.AfterFunc(resumeTime, s.abandon)
+		s.gone = time.AfterFunc(s.link.resumeTime, s.abandon)
 	}
 	s.mu.Unlock()
 	switch {
@@ -192,6 +190,10 @@ const (
 	// its stream is told the stream's id: most answers are quicker and need none.
 	primeTime = 100 * time.Millisecond
 
+	// retryTime is what a client that was cut off is asked to wait before it
+	// resumes. It is as long as the SDKs' clients wait unasked.
+	retryTime = time.Second
+
 	// beginTime is how long a client waits for the headers of a reply.
 	beginTime = 10 * time.Second
 
@@ -210,13 +212,28 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 	if resumable {
 		wait = primeTime
 	}
+	prime := func() error {
+		s.number()
+		return p.prime(s.id, min(retryTime, s.link.resumeTime/4))
+	}
+	if resumable && p.streams && prime() != nil {
+		return
+	}
 	begin := time.NewTimer(wait)
 	defer begin.Stop()
 	beat := time.NewTicker(beatTime)
 	defer beat.Stop()
 	var drain <-chan struct{}
+	var expired <-chan time.Time
 	if s.listens {
 		drain = h.drain
+		// A call that was begun in time may end; what is told later is for who still
+		// has a token.
+		if at, ok := auth.Expiry(ctx); ok {
+			timer := time.NewTimer(time.Until(at))
+			defer timer.Stop()
+			expired = timer.C
+		}
 	}
 	for {
 		var e *event
@@ -238,8 +255,7 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 				break
 			}
 			if err = p.begin(); err == nil && resumable {
-				s.number()
-				err = p.event(s.id, 0, nil)
+				err = prime()
 			}
 		case <-beat.C:
 			if p.begun {
@@ -248,6 +264,8 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 		case <-r.out:
 			return
 		case <-drain:
+			return
+		case <-expired:
 			return
 		case <-h.life.Done():
 			p.lost(http.StatusServiceUnavailable, "shutting down")
@@ -264,9 +282,11 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 	}
 }
 
-// send sends one event: as the whole reply, if it is.
+// send sends one event: as the whole reply, if it is, and the client would not
+// rather have events, in which HTTP has no status for an error.
 func (h *Handler) send(p *reply, s *stream, e *event, n int) bool {
-	if !p.begun && e.answer && n == 1 && len(s.owed) == 1 && !s.batch {
+	events := p.streams && (s.link.session != "" || e.status == http.StatusOK)
+	if !p.begun && !events && e.answer && n == 1 && len(s.owed) == 1 && !s.batch {
 		err := p.whole(e, s.link.session == "")
 		s.forget(n)
 		return err == nil

@@ -38,6 +38,9 @@ type Options struct {
 	// SessionIdle is after how long without a request or an open stream a session
 	// ends. Zero means 30 minutes.
 	SessionIdle time.Duration
+	// ResumeTime is how long the requests of a stream go on when the client was
+	// cut off and could come back for their answers. Zero means 10 seconds.
+	ResumeTime time.Duration
 	// Logger receives sessions at debug level. Nil discards them.
 	Logger *slog.Logger
 }
@@ -66,6 +69,7 @@ func New(opts Options) *Handler {
 	opts.MaxBodyBytes = cmp.Or(opts.MaxBodyBytes, wire.DefaultMaxLineBytes)
 	opts.MaxSessions = cmp.Or(opts.MaxSessions, 1000)
 	opts.SessionIdle = cmp.Or(opts.SessionIdle, 30*time.Minute)
+	opts.ResumeTime = cmp.Or(opts.ResumeTime, 10*time.Second)
 	h := &Handler{
 		opts:     opts,
 		log:      opts.Logger,

@@ -428,13 +428,14 @@ func TestBatch(t *testing.T) {
 // TestGone: who goes away ends its calls: at once where it cannot come back, a
 // little later where it could.
 func TestGone(t *testing.T) {
+	const resume = 3 * time.Second
 	begun, ended := make(chan bool, 1), make(chan time.Time, 1)
 	s := serve(t, withT(func(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
 		begun <- true
 		<-ctx.Done()
 		ended <- time.Now()
 		return nil, ctx.Err()
-	}), Options{}, auth.Options{})
+	}), Options{ResumeTime: resume}, auth.Options{})
 	id := s.session()
 	for _, tt := range []struct {
 		name   string
@@ -444,7 +445,7 @@ func TestGone(t *testing.T) {
 	}{
 		{"stateless", alone(callT(1, "{}"), ""), aloneHeader, 0},
 		{"2025-06-18", callT(1, "{}"), []string{"Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-06-18"}, 0},
-		{"2025-11-25", callT(2, "{}"), []string{"Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-11-25"}, resumeTime},
+		{"2025-11-25", callT(2, "{}"), []string{"Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-11-25"}, resume},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, _ := http.NewRequestWithContext(ctx, "POST", s.url, strings.NewReader(tt.body))
@@ -686,7 +687,7 @@ func TestAddress(t *testing.T) {
 
 // TestWrite: what the SDK cannot encode does not end a session.
 func TestWrite(t *testing.T) {
-	l := newLink("s", newReplay(1000))
+	l := (&Handler{replay: newReplay(1000)}).newLink("s")
 	if err := l.Write(t.Context(), &jsonrpc.Response{}); err != nil {
 		t.Error(err)
 	}

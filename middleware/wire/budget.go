@@ -158,6 +158,19 @@ func (h *Hold) Pause() {
 	h.give()
 }
 
+// Keep gives back all but n bytes of what was taken. It does not wait.
+func (h *Hold) Keep(n int64) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lane != nil && n < h.n {
+		h.lane.give(h.n - n)
+		h.n = n
+	}
+}
+
 // Release gives back what was taken, for good.
 func (h *Hold) Release() {
 	if h == nil {

@@ -179,3 +179,36 @@ func TestLongRequestsAreCounted(t *testing.T) {
 		t.Errorf("the second: %v", err)
 	}
 }
+
+// TestBudgetKeep: what is given back is another's, and what is kept is not.
+func TestBudgetKeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(64*mb, nil)
+		h, other := b.Hold(), b.Hold()
+		if err := h.Take(t.Context(), 64*mb); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = other.Take(t.Context(), 40*mb) })
+		synctest.Wait()
+		h.Keep(64 * mb)
+		h.Keep(100 * mb)
+		h.Keep(30 * mb)
+		synctest.Wait()
+		if b.large.taken != 30*mb {
+			t.Errorf("%d bytes taken", b.large.taken)
+		}
+		h.Keep(20 * mb)
+		wg.Wait()
+		if b.large.taken != 60*mb {
+			t.Errorf("%d bytes taken", b.large.taken)
+		}
+		h.Release()
+		h.Keep(0)
+		other.Release()
+		if b.large.taken != 0 {
+			t.Errorf("%d bytes left", b.large.taken)
+		}
+		(*Hold)(nil).Keep(1)
+	})
+}

@@ -1,0 +1,57 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Headers reads the headers of a server that the command line gives, each as in
+// "Authorization: Bearer ${TOKEN}". Errors hold no value, which may be a secret,
+// and a variable that is not set is one: nobody would see a warning before the
+// server refuses us.
+func Headers(lines, environ []string) (map[string]string, error) {
+	vars := newVariables(environ, "")
+	headers := map[string]string{}
+	for i, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		name = strings.TrimSpace(name)
+		if !ok || !isHeaderName(name) {
+			of := ""
+			if len(lines) > 1 {
+				of = fmt.Sprintf(" (number %d of %d)", i+1, len(lines))
+			}
+			if !ok {
+				return nil, fmt.Errorf("there is no colon in it%s", of)
+			}
+			return nil, fmt.Errorf("what stands before the colon is no name of a header%s", of)
+		}
+		name = http.CanonicalHeaderKey(name)
+		value, missing := vars.expand(strings.TrimSpace(value))
+		value = strings.TrimSpace(value)
+		switch _, twice := headers[name]; {
+		case twice:
+			return nil, fmt.Errorf("%s stands twice", name)
+		case len(missing) > 0:
+			return nil, fmt.Errorf("%s: %s is not set", name, missing[0])
+		case value == "":
+			return nil, errors.New(name + ": the value is empty")
+		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+			return nil, errors.New(name + ": a line end or another control character is in the value")
+		}
+		headers[name] = value
+	}
+	return headers, nil
+}
+
+// isHeaderName reports whether s is a token (RFC 9110, section 5.6.2).
+func isHeaderName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
+			return false
+		}
+	}
+	return s != ""
+}

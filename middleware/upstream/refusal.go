@@ -1,0 +1,123 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"rlmproxy/middleware/wire"
+)
+
+// A statusError is a response that is no success and no JSON-RPC error. It
+// repeats nothing that the server wrote, which may hold what we sent it.
+type statusError struct {
+	code  int
+	retry time.Duration // what the server asks to wait; 0: it does not say
+}
+
+func newStatusError(resp *http.Response) *statusError {
+	return &statusError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"), time.Now())}
+}
+
+// retryAfter reads seconds or a date (RFC 9110, 10.2.3), rounded up to seconds.
+// What lies more than a day ahead, or is neither, is 0.
+func retryAfter(value string, now time.Time) time.Duration {
+	value = strings.TrimSpace(value)
+	wait := time.Duration(0)
+	if n, err := strconv.ParseUint(value, 10, 32); err == nil {
+		wait = time.Duration(n) * time.Second
+	} else if at, err := http.ParseTime(value); err == nil {
+		wait = (at.Sub(now) + time.Second - 1).Truncate(time.Second)
+	}
+	if wait < 0 || wait > 24*time.Hour {
+		return 0
+	}
+	return wait
+}
+
+// wantsCredentials reports whether the server asks who we are, or does not like
+// the answer.
+func (e *statusError) wantsCredentials() bool {
+	return e.code == http.StatusUnauthorized || e.code == http.StatusForbidden || e.code == http.StatusProxyAuthRequired
+}
+
+func (e *statusError) Error() string {
+	text := "HTTP " + strconv.Itoa(e.code)
+	if name := http.StatusText(e.code); name != "" {
+		text += " " + name
+	}
+	if e.wantsCredentials() {
+		text += `; "headers" in its configuration, or --header, set credentials`
+	}
+	if e.retry > 0 {
+		text += fmt.Sprintf("; it asks to wait %d s", int(e.retry.Seconds()))
+	}
+	return text
+}
+
+// final reports whether a response says all that can be said: no other transport
+// or revision would be answered otherwise.
+func (e *statusError) final() bool {
+	return e.wantsCredentials() || e.code == http.StatusTooManyRequests
+}
+
+// refusal is the status that err is all about, or nil.
+func refusal(err error) *statusError {
+	var e *statusError
+	if errors.As(err, &e) && (e.final() || error(e) == err) {
+		return e
+	}
+	return nil
+}
+
+// Hint is what to do about it where trying again at once would not help, or "".
+func (e *UnavailableError) Hint() string {
+	status := refusal(e.Err)
+	switch {
+	case status == nil || errors.Is(e.Err, wire.ErrClosed):
+		return ""
+	case status.wantsCredentials():
+		return "tell the operator: calls fail until its credentials are right"
+	}
+	hint := ""
+	if status.retry > 0 {
+		hint = fmt.Sprintf("wait %d s, then try again", int(status.retry.Seconds()))
+	} else if status.code == http.StatusTooManyRequests {
+		hint = "wait a while, then try again"
+	}
+	if e.Lost {
+		return strings.TrimPrefix(hint+"; check what the call did before you repeat it", "; ")
+	}
+	return hint
+}
+
+// withoutURL is err without the URL of its request, which may hold a secret.
+func withoutURL(err error) error {
+	var in *url.Error
+	if errors.As(err, &in) {
+		return in.Err
+	}
+	return err
+}
+
+// A statusTripper makes errors of responses that are no success, of which the
+// SDK would keep the text alone.
+type statusTripper struct{ http.RoundTripper }
+
+func (t statusTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTripper.RoundTrip(req)
+	if err == nil && resp.StatusCode >= 400 {
+		resp.Body.Close()
+		return nil, newStatusError(resp)
+	}
+	return resp, err
+}
+
+// CloseIdleConnections is what [http.Client.CloseIdleConnections] calls.
+func (t statusTripper) CloseIdleConnections() {
+	(&http.Client{Transport: t.RoundTripper}).CloseIdleConnections()
+}

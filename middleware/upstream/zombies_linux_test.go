@@ -1,0 +1,28 @@
+package upstream
+
+import (
+	"os/exec"
+	"testing"
+)
+
+// TestZombiesAreGone: who has ended need not be waited for by anybody. They used
+// to be told to terminate, and killed, for three seconds.
+func TestZombiesAreGone(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "read x")
+	ownGroup(cmd)
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	if !groupAlive(cmd) {
+		t.Error("a process that waits counts as gone")
+	}
+	stdin.Close()
+	eventually(t, "the end of a process that is not waited for", func() bool { return !groupAlive(cmd) })
+	if err := cmd.Wait(); err == nil || groupAlive(cmd) {
+		t.Errorf("%v", err)
+	}
+}
