@@ -134,6 +134,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		JQ:            s.jq,
 		MaxLineBytes:  int64(p.MaxLineBytes),
 		WorkBytes:     who.workBytes(),
+		AgentIdle:     p.SessionIdle,
 		Idle:          debug.FreeOSMemory,
 		Version:       version(),
 		Logger:        logger,
