@@ -21,8 +21,6 @@ import (
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/tokens"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the tests that run")
@@ -112,7 +110,7 @@ var _ middleware.Caller = tool(nil)
 func (t tool) State() (upstream.State, error) { return upstream.Ready, nil }
 func (t tool) Settled(context.Context)        {}
 func (t tool) Prompts() []upstream.Tool       { return nil }
-func (t tool) Info() *mcp.InitializeResult    { return &mcp.InitializeResult{} }
+func (t tool) Info() *upstream.Info           { return &upstream.Info{} }
 
 func (t tool) Notify(context.Context, string, json.RawMessage) error { return nil }
 

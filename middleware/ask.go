@@ -3,6 +3,7 @@
 package middleware
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,7 +61,7 @@ func (s *Server) ask(ctx context.Context, up *Upstream, agent, method string, pa
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
 			Message: "the proxy cannot tell which of its clients this is for: several have requests running, or had"}
 	}
-	if to.request != nil && !to.request.able(method) || to.request == nil && !c.can(method) {
+	if to.request != nil && !declares(to.request.can, method) || to.request == nil && !c.can(method) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", clipped(method))}
 	}
 	params, err := s.hide(ctx, params, up.hidesAll())
@@ -105,28 +106,58 @@ func progressToken(params json.RawMessage) (token json.RawMessage) {
 	return token
 }
 
-// can reports whether the client has declared that it answers requests of this
-// method.
-func (c *client) can(method string) bool {
-	params := c.session.InitializeParams()
-	if params == nil || params.Capabilities == nil {
-		return false
+// says is what the client has declared that it can do, an object.
+func (c *client) says() json.RawMessage {
+	if can := c.stated.Load(); can != nil {
+		return *can
 	}
-	switch method {
-	case "sampling/createMessage":
-		return params.Capabilities.Sampling != nil
-	case "elicitation/create":
-		return params.Capabilities.Elicitation != nil
-	case "roots/list":
-		return params.Capabilities.RootsV2 != nil || params.Capabilities.Roots.ListChanged
+	can := json.RawMessage("{}")
+	if c.link == nil || len(c.link.Handshake()) == 0 {
+		return can
 	}
-	return true // it may know what we do not
+	_ = wire.Members(c.link.Handshake(), func(key string, value json.RawMessage) error {
+		if key == "capabilities" && value[0] == '{' {
+			can = value
+		}
+		return nil
+	})
+	return can
 }
 
-// able is can for a client that says so with each request.
-func (r *request) able(method string) bool {
+// states takes note of what a client of the newest revision says in a request.
+func (c *client) states(can json.RawMessage) {
+	if len(can) == 0 || can[0] != '{' {
+		can = json.RawMessage("{}")
+	}
+	if last := c.stated.Load(); last == nil || !bytes.Equal(*last, can) {
+		can = bytes.Clone(can)
+		c.stated.Store(&can)
+	}
+}
+
+// can reports whether the client answers requests of this method. It may know some
+// that we do not.
+func (c *client) can(method string) bool {
+	switch method {
+	case "sampling/createMessage", "elicitation/create", "roots/list":
+		return declares(c.says(), method)
+	}
+	return true
+}
+
+// declares reports whether one who can do this answers requests of this method.
+func declares(can json.RawMessage, method string) bool {
 	capability, _, _ := strings.Cut(method, "/")
-	return gjson.GetBytes(r.can, capability).Exists()
+	found := false
+	if len(can) > 0 && can[0] == '{' {
+		_ = wire.Members(can, func(key string, value json.RawMessage) error {
+			if key == capability {
+				found = value[0] != 'n'
+			}
+			return nil
+		})
+	}
+	return found
 }
 
 // ask sends a request to the client, on the stream of the request that ctx is of.

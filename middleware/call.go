@@ -161,7 +161,7 @@ func (s *Server) run(ctx context.Context, up *Upstream, c *client, method string
 	defer done()
 	req := upstream.Request{Method: method, Params: params, Newest: now().stateless}
 	if !req.Newest {
-		req.Can, req.Level = s.says(c)
+		req.Can, req.Level = c.says(), s.levelOf(c)
 	}
 	if h != nil || now().token != nil { // who comes back for h may have one
 		req.Progress = func(params json.RawMessage) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,6 +28,9 @@ type Link interface {
 	// TryNotify is Notify that does not block, and loses what it would have to
 	// wait for. It does not keep params.
 	TryNotify(ctx context.Context, method string, params json.RawMessage)
+	// Handshake returns the params of the client's initialize as they came, nil
+	// before.
+	Handshake() json.RawMessage
 	// Splices is for the results that go out on it.
 	Splices() *wire.Splices
 }
@@ -47,6 +51,8 @@ type client struct {
 	party   string
 	session *mcp.ServerSession
 	link    Link // nil in tests
+	// stated is what a client of the newest revision said last that it can do.
+	stated atomic.Pointer[json.RawMessage]
 
 	// Guarded by Server.mu:
 	watching map[watched]bool

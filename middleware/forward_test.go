@@ -28,7 +28,7 @@ import (
 // offering is a server that offers everything; answers are by method.
 func offering(answers map[string]string) *fake {
 	f := server(nil, "x")
-	f.info = &mcp.InitializeResult{Instructions: "Be kind.", Capabilities: &mcp.ServerCapabilities{
+	f.info = &upstream.Info{Instructions: "Be kind.", Capabilities: &mcp.ServerCapabilities{
 		Resources: &mcp.ResourceCapabilities{Subscribe: true}, Prompts: &mcp.PromptCapabilities{},
 		Completions: &mcp.CompletionCapabilities{}, Logging: &mcp.LoggingCapabilities{},
 	}}

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"rlmproxy/middleware/upstream"
 )
 
@@ -27,7 +25,7 @@ import (
 type Own interface {
 	Call(ctx context.Context, r upstream.Request) (json.RawMessage, error)
 	Notify(ctx context.Context, method string, params json.RawMessage) error
-	Info() *mcp.InitializeResult
+	Info() *upstream.Info
 	// Close returns when nothing of it is left. What runs ends with an error.
 	Close()
 }

@@ -13,7 +13,7 @@ import (
 
 // A conn is what a request of a client goes to: a [Caller] or an [Own].
 type conn interface {
-	Info() *mcp.InitializeResult
+	Info() *upstream.Info
 	Call(ctx context.Context, r upstream.Request) (json.RawMessage, error)
 	Notify(ctx context.Context, method string, params json.RawMessage) error
 }
@@ -27,7 +27,8 @@ type Agent struct {
 	server *Server
 	up     *Upstream
 	name   string
-	can    *mcp.ClientCapabilities
+	can    json.RawMessage
+	newest bool
 
 	toClients, toServer *queue // what each is told
 }
@@ -52,13 +53,9 @@ func (s *Server) connTo(ctx context.Context, up *Upstream, c *client) (conn, fun
 	if up.PerAgent == nil {
 		return up.Conn, func() {}, nil
 	}
-	can := &mcp.ClientCapabilities{}
-	if params := c.session.InitializeParams(); params != nil && params.Capabilities != nil {
-		can = params.Capabilities
-	}
 	o, err := s.isolation.take(ctx, up, c, func(number int) Own {
 		log := s.logger.With("server", up.Name, "connection", number)
-		a := &Agent{Number: number, server: s, up: s.upstream(up.Name), name: c.agent, can: can, toClients: newQueue(log), toServer: newQueue(log)}
+		a := &Agent{Number: number, server: s, up: s.upstream(up.Name), name: c.agent, can: c.says(), newest: c.stated.Load() != nil, toClients: newQueue(log), toServer: newQueue(log)}
 		return agentConn{up.PerAgent(a), a}
 	})
 	if err != nil {
@@ -87,7 +84,10 @@ func ownerOf(up *Upstream, c *client) string {
 }
 
 // Capabilities is what the client can do whose request made the connection.
-func (a *Agent) Capabilities(context.Context) *mcp.ClientCapabilities { return a.can }
+func (a *Agent) Capabilities(context.Context) json.RawMessage { return a.can }
+
+// Newest reports whether that client speaks the newest revision.
+func (a *Agent) Newest() bool { return a.newest }
 
 // Ask passes on what the server asks of its client, as [Server.Ask] does.
 func (a *Agent) Ask(ctx context.Context, method string, params json.RawMessage) (answer json.RawMessage, err error) {

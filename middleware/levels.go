@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"rlmproxy/middleware/upstream"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -42,9 +43,19 @@ func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLogg
 	}
 }
 
+// levelOf is the least severe level that the client asked for, or "".
+func (s *Server) levelOf(c *client) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.level == noLevel {
+		return ""
+	}
+	return c.level
+}
+
 // A toldLevel is what a server was last told, in which of its lives.
 type toldLevel struct {
-	life  *mcp.InitializeResult
+	life  *upstream.Info
 	level string
 }
 

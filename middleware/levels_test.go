@@ -62,7 +62,7 @@ func TestLevelsOfSeveralClients(t *testing.T) {
 	}
 	s.ListsChanged("s") // nothing new
 	<-s.tellLevel(&s.opts.Upstreams[0], "")
-	f.info = &mcp.InitializeResult{Capabilities: f.info.Capabilities}
+	f.info = &upstream.Info{Capabilities: f.info.Capabilities}
 	s.ListsChanged("s") // started again
 	hears("debug")
 	conn.Close()

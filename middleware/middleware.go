@@ -10,6 +10,7 @@ package middleware
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -108,8 +109,8 @@ type Server struct {
 	mu         sync.Mutex // guards the fields below
 	clients    map[*mcp.ServerSession]*client
 	serial     int
-	can        *mcp.ClientCapabilities // the first client's
-	newest     bool                    // it is of the newest revision
+	can        json.RawMessage // what the first client can do
+	newest     bool            // it is of the newest revision
 	running    map[*running]struct{}
 	usage      map[string]usage     // by server
 	levels     map[string]toldLevel // of log messages, by server

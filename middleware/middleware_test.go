@@ -26,7 +26,7 @@ type fake struct {
 
 	// What is no tool:
 	prompts []upstream.Tool
-	info    *mcp.InitializeResult
+	info    *upstream.Info
 	answer  func(ctx context.Context, r upstream.Request) (json.RawMessage, error)
 	told    chan string                                                            // methods of notifications
 	raw     func(ctx context.Context, r upstream.Request) (json.RawMessage, error) // if set, of tools/call
@@ -44,7 +44,7 @@ func (f *fake) Tools() []upstream.Tool         { return f.tools }
 func (f *fake) State() (upstream.State, error) { return f.state, f.err }
 func (f *fake) Settled(context.Context)        {}
 func (f *fake) Prompts() []upstream.Tool       { return f.prompts }
-func (f *fake) Info() *mcp.InitializeResult    { return f.info }
+func (f *fake) Info() *upstream.Info           { return f.info }
 
 func (f *fake) Notify(_ context.Context, method string, params json.RawMessage) error {
 	if method == "notifications/progress" {

@@ -11,8 +11,6 @@ import (
 
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A Caller is a connected server. [upstream.Upstream] is one.
@@ -22,7 +20,7 @@ type Caller interface {
 	// Prompts likewise.
 	Prompts() []upstream.Tool
 	// Info is what the server last said of itself, nil if it never did.
-	Info() *mcp.InitializeResult
+	Info() *upstream.Info
 	// Call returns the raw result; its errors are those of package upstream.
 	Call(ctx context.Context, r upstream.Request) (json.RawMessage, error)
 	Notify(ctx context.Context, method string, params json.RawMessage) error

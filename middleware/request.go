@@ -128,7 +128,8 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 	}
 	r.origin = p.Origin
 	if r.stateless {
-		s.firstCame(nil, true)
+		c.states(r.can)
+		s.firstCame(c.says(), true)
 		s.mu.Lock()
 		c.level = noLevel
 		s.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/upstream"
@@ -27,22 +26,6 @@ const (
 	// idlePause is the first pause before another try; it doubles.
 	idlePause = 200 * time.Millisecond
 )
-
-// says is what a client of an older revision has said once, for a server that
-// wants to read it in each request.
-func (s *Server) says(c *client) (can *mcp.ClientCapabilities, level string) {
-	if c.session != nil { // as it is but in tests
-		if init := c.session.InitializeParams(); init != nil {
-			can = init.Capabilities
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.level != noLevel {
-		level = c.level
-	}
-	return can, level
-}
 
 // rounds calls until the answer is one that clients of older revisions know. What
 // the server wants to know it asks the client of ctx, which [Server.begin] made.

@@ -17,7 +17,7 @@ import (
 // rounder is a server of the newest revision that answers by what it is sent.
 func rounder(answer func(params gjson.Result) string) *fake {
 	f := server(nil, "x")
-	f.info = &mcp.InitializeResult{ProtocolVersion: upstream.NewestVersion, Capabilities: &mcp.ServerCapabilities{}}
+	f.info = &upstream.Info{ProtocolVersion: upstream.NewestVersion, Capabilities: &mcp.ServerCapabilities{}}
 	f.raw = func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
 		return json.RawMessage(answer(gjson.ParseBytes(r.Params))), nil
 	}
@@ -43,8 +43,8 @@ func TestRoundsForOlderClients(t *testing.T) {
 	})
 	call := f.raw
 	f.raw = func(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
-		if r.Can == nil || r.Can.Elicitation == nil || r.Newest {
-			t.Errorf("the server is told %+v, newest: %t", r.Can, r.Newest)
+		if !declares(r.Can, "elicitation/create") || r.Newest {
+			t.Errorf("the server is told %s, newest: %t", r.Can, r.Newest)
 		}
 		levels = append(levels, r.Level)
 		return call(ctx, r)

@@ -5,7 +5,6 @@ package middleware
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"strings"
 	"time"
 
@@ -20,35 +19,48 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch r := req.(type) {
 		case *mcp.ServerRequest[*mcp.InitializeParams]:
-			s.firstCame(r.Params.Capabilities, false)
+			s.firstCame(s.clientOf(r.Session).says(), false)
 			s.awaitAny(ctx)
 		case *mcp.ServerRequest[*mcp.DiscoverParams]:
-			s.firstCame(nil, true)
+			s.cameNewest(r.Session, r.Params.Meta)
 			s.awaitAny(ctx)
 		case *mcp.ServerRequest[*mcp.SetLoggingLevelParams]:
 			s.setLevel(ctx, r)
 		case *mcp.ServerRequest[*mcp.SubscriptionsListenParams]:
-			s.firstCame(nil, true)
+			s.cameNewest(r.Session, r.Params.Meta)
 		}
 		result, err := next(ctx, method, req)
 		switch r := result.(type) {
 		case *mcp.InitializeResult:
 			r.Capabilities = s.capabilities()
 			r.Instructions = s.instructions()
+			return s.declaring(result)
 		case *mcp.DiscoverResult:
 			r.Capabilities = s.capabilities()
 			r.Instructions = s.instructions()
+			return s.declaring(result)
 		}
 		return result, err
 	}
 }
 
-// firstCame takes note of what the first client can do. Clients of the newest
-// revision say it with each request.
-func (s *Server) firstCame(can *mcp.ClientCapabilities, newest bool) {
+// cameNewest takes note of what a client of the newest revision says in a request
+// that the SDK answers.
+func (s *Server) cameNewest(session *mcp.ServerSession, meta mcp.Meta) {
+	can, err := json.Marshal(meta[metaCan])
+	if err != nil {
+		can = nil
+	}
+	c := s.clientOf(session)
+	c.states(can)
+	s.firstCame(c.says(), true)
+}
+
+// firstCame takes note of what the first client can do, an object or nil.
+func (s *Server) firstCame(can json.RawMessage, newest bool) {
 	s.cameOnce.Do(func() {
 		if can == nil {
-			can = &mcp.ClientCapabilities{}
+			can = json.RawMessage("{}")
 		}
 		s.mu.Lock()
 		s.can, s.newest = can, newest
@@ -61,9 +73,9 @@ func (s *Server) firstCame(can *mcp.ClientCapabilities, newest bool) {
 // write to a proxy as soon as they have started it.
 const clientWait = 3 * time.Second
 
-// ClientCapabilities is what the first client can do, once it has come; nothing
+// ClientCapabilities is what the first client can do, once it has come; nil
 // if that takes more than a moment. It is for proxies that have one client.
-func (s *Server) ClientCapabilities(ctx context.Context) *mcp.ClientCapabilities {
+func (s *Server) ClientCapabilities(ctx context.Context) json.RawMessage {
 	late := time.NewTimer(clientWait)
 	defer late.Stop()
 	select {
@@ -74,7 +86,7 @@ func (s *Server) ClientCapabilities(ctx context.Context) *mcp.ClientCapabilities
 	case <-late.C:
 	case <-ctx.Done():
 	}
-	return &mcp.ClientCapabilities{}
+	return nil
 }
 
 // ClientIsNewest reports whether the first client has come and speaks the newest
@@ -126,10 +138,6 @@ func (s *Server) capabilities() *mcp.ServerCapabilities {
 		}
 		if c.Logging != nil {
 			all.Logging = c.Logging
-		}
-		if len(s.opts.Upstreams) == 1 {
-			all.Experimental = maps.Clone(c.Experimental)
-			all.Extensions = maps.Clone(c.Extensions)
 		}
 	}
 	return all

@@ -5,8 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
 )
 
@@ -59,7 +58,7 @@ func (s *Server) begin(ctx context.Context, up *Upstream, c *client, timer *call
 
 // usage is who has used a server since it started.
 type usage struct {
-	life    *mcp.InitializeResult // what it said of itself when it did
+	life    *upstream.Info // what it said of itself when it did
 	party   string
 	several bool
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
 )
 
@@ -174,7 +174,7 @@ func TestWhoseMessages(t *testing.T) {
 	})
 	tell(none, "of either")
 	asks(none, "either", "")
-	f.info = &mcp.InitializeResult{Capabilities: f.info.Capabilities} // started again
+	f.info = &upstream.Info{Capabilities: f.info.Capabilities} // started again
 	during(bob, func(ctx context.Context) { tell(none, "of the new one", "bob") })
 	tell(none, "after bob's", "bob")
 	if len(heard) != 0 {

@@ -43,15 +43,7 @@ const (
 
 // anyClient is all that a client may be able to do. A server that asks one which
 // cannot is told so.
-func anyClient() *mcp.ClientCapabilities {
-	return &mcp.ClientCapabilities{
-		//lint:ignore SA1019 servers of the older revisions still ask
-		RootsV2: &mcp.RootCapabilities{ListChanged: true},
-		//lint:ignore SA1019 as above
-		Sampling:    &mcp.SamplingCapabilities{},
-		Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},
-	}
-}
+const anyClient = `{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}`
 
 // load reads the configuration that the command's flags name.
 func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
@@ -152,14 +144,14 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			Logger:       logger,
 		}
 		shared := common
-		shared.Capabilities = func(ctx context.Context) *mcp.ClientCapabilities {
+		shared.Capabilities = func(ctx context.Context) json.RawMessage {
 			switch s := proxy(); {
 			case s != nil && who == oneClient:
 				return s.ClientCapabilities(ctx)
 			case who == manyClients:
-				return anyClient()
+				return json.RawMessage(anyClient)
 			}
-			return &mcp.ClientCapabilities{}
+			return nil
 		}
 		shared.Newest = func() bool {
 			s := proxy()
@@ -207,7 +199,8 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 // ofAgent completes the options of a process, or session, that is one agent's.
 func ofAgent(opts upstream.Options, a *middleware.Agent) upstream.Options {
 	opts.Logger = opts.Logger.With("connection", a.Number)
-	opts.Capabilities, opts.Request, opts.Notify, opts.Changed = a.Capabilities, a.Ask, a.Tell, a.Connected
+	opts.Capabilities, opts.Newest = a.Capabilities, a.Newest
+	opts.Request, opts.Notify, opts.Changed = a.Ask, a.Tell, a.Connected
 	return opts
 }
 

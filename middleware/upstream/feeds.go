@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"rlmproxy/middleware/wire"
 )
 
@@ -22,7 +20,7 @@ const (
 
 // changesOf is what a server tells of its lists, as subscriptions/listen wants
 // it, or nil if that is nothing.
-func changesOf(init *mcp.InitializeResult) json.RawMessage {
+func changesOf(init *Info) json.RawMessage {
 	c := init.Capabilities
 	if c == nil {
 		return nil

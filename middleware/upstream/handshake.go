@@ -35,22 +35,20 @@ type peer interface {
 
 // initialize shakes hands in legacyVersion, or an older one that the server
 // prefers.
-func initialize(ctx context.Context, p peer, h hooks) (*mcp.InitializeResult, error) {
-	can, err := declared(h.capabilities)
+func initialize(ctx context.Context, p peer, h hooks) (*Info, error) {
+	params, err := json.Marshal(map[string]any{"protocolVersion": legacyVersion, "clientInfo": h.impl})
 	if err != nil {
 		return nil, err
 	}
-	params, err := json.Marshal(map[string]any{"protocolVersion": legacyVersion, "clientInfo": h.impl, "capabilities": can})
-	if err != nil {
-		return nil, err
-	}
+	// As its client has written it, of which the SDK knows only a part.
+	params = append(wire.AppendMember(params[:len(params)-1], "capabilities", h.capabilities), '}')
 	raw, err := p.Call(ctx, "initialize", params)
 	if err != nil {
 		return nil, err
 	}
-	var init *mcp.InitializeResult
-	if err := json.Unmarshal(raw, &init); err != nil || init == nil {
-		return nil, fmt.Errorf("%w: of initialize: %w", wire.ErrBadAnswer, err)
+	init, err := readInfo("initialize", raw)
+	if err != nil {
+		return nil, err
 	}
 	if v := init.ProtocolVersion; v >= NewestVersion || !slices.Contains(mcp.SupportedProtocolVersions(), v) {
 		return nil, fmt.Errorf("the server answered initialize with revision %q", v)
@@ -58,26 +56,9 @@ func initialize(ctx context.Context, p peer, h hooks) (*mcp.InitializeResult, er
 	return init, nil
 }
 
-// declared is what a client can do as JSON. The SDK's own encoding always
-// declares roots, for which it has no pointer.
-func declared(can *mcp.ClientCapabilities) (json.RawMessage, error) {
-	if can == nil {
-		return json.RawMessage("{}"), nil
-	}
-	var roots any
-	//lint:ignore SA1019 servers of the older revisions still ask for them
-	if r := can.RootsV2; r != nil {
-		roots = r
-	}
-	return json.Marshal(struct {
-		*mcp.ClientCapabilities
-		Roots any `json:"roots,omitempty"`
-	}{can, roots})
-}
-
 // discover asks the server what it is, in NewestVersion, of which meta is what
 // every request says.
-func discover(ctx context.Context, p peer, meta map[string]json.RawMessage) (*mcp.InitializeResult, error) {
+func discover(ctx context.Context, p peer, meta map[string]json.RawMessage) (*Info, error) {
 	params, err := withMeta(nil, meta, "")
 	if err != nil {
 		return nil, err
@@ -86,23 +67,18 @@ func discover(ctx context.Context, p peer, meta map[string]json.RawMessage) (*mc
 	if err != nil {
 		return nil, err
 	}
-	var found struct {
-		SupportedVersions []string
-		Capabilities      *mcp.ServerCapabilities
-		Instructions      string
-		Meta              map[string]json.RawMessage `json:"_meta"`
-	}
+	var found struct{ SupportedVersions []string }
 	if err := json.Unmarshal(raw, &found); err != nil {
 		return nil, fmt.Errorf("%w: of server/discover: %w", wire.ErrBadAnswer, err)
 	}
 	if !slices.Contains(found.SupportedVersions, NewestVersion) {
 		return nil, fmt.Errorf("the server speaks none of our revisions, but %q", found.SupportedVersions)
 	}
-	init := &mcp.InitializeResult{ProtocolVersion: NewestVersion, Capabilities: found.Capabilities, Instructions: found.Instructions}
-	if info := found.Meta[mcp.MetaKeyServerInfo]; info != nil {
-		_ = json.Unmarshal(info, &init.ServerInfo) // who it is does not matter to us
+	init, err := readInfo("server/discover", raw)
+	if err == nil {
+		init.ProtocolVersion = NewestVersion
 	}
-	return init, nil
+	return init, err
 }
 
 // newestMeta is what NewestVersion wants to read in each request. What a client

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/middleware/wire"
 )
@@ -45,7 +44,7 @@ type httpLink struct {
 	// Set by the handshake.
 	session string // of the Mcp-Session-Id header; empty: none
 	version string // of the Mcp-Protocol-Version header; empty: none yet
-	init    *mcp.InitializeResult
+	init    *Info
 	meta    map[string]json.RawMessage // nil before NewestVersion
 
 	life   context.Context // ends with the session, its cause says why
@@ -67,7 +66,7 @@ var (
 )
 
 func (l *httpLink) Meta() map[string]json.RawMessage { return l.meta }
-func (l *httpLink) Init() *mcp.InitializeResult      { return l.init }
+func (l *httpLink) Init() *Info                      { return l.init }
 func (l *httpLink) Done() <-chan struct{}            { return l.life.Done() }
 
 func (l *httpLink) Exit() string {

@@ -25,7 +25,7 @@ type link interface {
 	// Watch subscribes to a resource in NewestVersion, or ends that.
 	Watch(ctx context.Context, uri string, on bool) error
 	// Init is what the server said of itself.
-	Init() *mcp.InitializeResult
+	Init() *Info
 	// Done is closed when the session has ended.
 	Done() <-chan struct{}
 	// Exit says how it ended, if that is known.
@@ -46,7 +46,7 @@ type hooks struct {
 	impl         *mcp.Implementation
 	maxLineBytes int64
 	newest       bool                         // NewestVersion is tried first
-	capabilities *mcp.ClientCapabilities      // what is declared to the server
+	capabilities json.RawMessage              // what is declared to the server, an object
 	listChanged  func()                       // the server's tools or prompts changed
 	progress     func(params json.RawMessage) // notifications/progress
 	// notify gets every other notification that is not the SDK's.
@@ -70,13 +70,4 @@ func (h hooks) notified(ctx context.Context, method string, params json.RawMessa
 		h.notify(ctx, method, params)
 	}
 	return true
-}
-
-// client returns the SDK client for a handshake. What a server asks of it and
-// tells it never gets there.
-func (h hooks) client() *mcp.Client {
-	return mcp.NewClient(h.impl, &mcp.ClientOptions{
-		Capabilities:   h.capabilities,
-		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
-	})
 }

@@ -29,8 +29,8 @@ func (l *fakeLink) Call(_ context.Context, method string, _ json.RawMessage) (js
 }
 func (l *fakeLink) Notify(context.Context, string, json.RawMessage) error { return nil }
 func (l *fakeLink) Meta() map[string]json.RawMessage                      { return nil }
-func (l *fakeLink) Init() *mcp.InitializeResult {
-	return &mcp.InitializeResult{Capabilities: &mcp.ServerCapabilities{Prompts: &mcp.PromptCapabilities{}}}
+func (l *fakeLink) Init() *Info {
+	return &Info{Capabilities: &mcp.ServerCapabilities{Prompts: &mcp.PromptCapabilities{}}}
 }
 func (l *fakeLink) Done() <-chan struct{} { return l.done }
 func (l *fakeLink) Exit() string          { return "" }

@@ -168,12 +168,10 @@ func (r Request) meta(hop map[string]json.RawMessage) (map[string]json.RawMessag
 	if hop == nil || r.Newest || r.Can == nil && r.Level == "" {
 		return hop, nil
 	}
-	can, err := declared(r.Can)
-	if err != nil {
-		return nil, err
-	}
 	hop = maps.Clone(hop)
-	hop[mcp.MetaKeyClientCapabilities] = can
+	if r.Can != nil {
+		hop[mcp.MetaKeyClientCapabilities] = r.Can
+	}
 	if r.Level != "" {
 		level, err := json.Marshal(r.Level)
 		if err != nil {

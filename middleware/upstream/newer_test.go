@@ -47,7 +47,7 @@ func which(t *testing.T, u *Upstream, newest bool) string {
 	if newest {
 		r.Params = json.RawMessage(sayWhich + `"name":"which"}`)
 	} else {
-		r.Can = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}}
+		r.Can = json.RawMessage(`{"elicitation":{"form":{}}}`)
 	}
 	raw, err := u.Call(t.Context(), r)
 	if err != nil {

@@ -9,8 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Remote returns a Dialer for a server at address, a URL. Transport is "http"
@@ -91,33 +89,3 @@ func (t *headerTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections is what [http.Client.CloseIdleConnections] calls.
 func (t *headerTripper) CloseIdleConnections() { t.base.CloseIdleConnections() }
-
-// connectBounded shakes hands. The SDK's session outlives ctx, so the values
-// are kept and only the handshake ends with it.
-func connectBounded(ctx context.Context, h hooks, t mcp.Transport) (*mcp.ClientSession, error) {
-	type shaken struct {
-		session *mcp.ClientSession
-		err     error
-	}
-	ended := make(chan shaken, 1)
-	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		session, err := h.client().Connect(life, t, &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion})
-		ended <- shaken{session, err}
-	}()
-	select {
-	case s := <-ended:
-		if s.err != nil {
-			cancel()
-		} else {
-			go func() { _ = s.session.Wait(); cancel() }()
-		}
-		return s.session, s.err
-	case <-ctx.Done():
-		cancel()
-		if s := <-ended; s.err == nil {
-			s.session.Close()
-		}
-		return nil, context.Cause(ctx)
-	}
-}

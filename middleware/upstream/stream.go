@@ -19,7 +19,7 @@ type streamLink struct {
 	*wire.Conn
 	hooks hooks
 	open  opener
-	init  *mcp.InitializeResult
+	init  *Info
 	meta  map[string]json.RawMessage // nil before NewestVersion
 	feeds feeds
 	proc  *process // nil for a server inside our own process
@@ -176,7 +176,7 @@ func (l *streamLink) Newer(ctx context.Context) (link, bool, error) {
 }
 
 func (l *streamLink) Meta() map[string]json.RawMessage { return l.meta }
-func (l *streamLink) Init() *mcp.InitializeResult      { return l.init }
+func (l *streamLink) Init() *Info                      { return l.init }
 
 func (l *streamLink) Exit() string {
 	if l.proc == nil {

@@ -141,8 +141,8 @@ type Request struct {
 	Newest bool
 	// Can is what the client can be asked, Level the least of the log messages that
 	// it wants, for a server that wants to read it in each request and a client
-	// that does not write it there. Nil is nothing, and empty none.
-	Can   *mcp.ClientCapabilities
+	// that does not write it there: an object, or nil, and a name, or none at all.
+	Can   json.RawMessage
 	Level string
 	// Progress receives the params of the request's progress notifications, one
 	// after the other, all before Call returns. Nil asks for none.

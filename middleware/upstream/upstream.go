@@ -39,8 +39,8 @@ type Options struct {
 	MaxLineBytes int64
 	// Capabilities returns what we declare to the server that its client can do.
 	// It is called before each attempt to connect and may wait until a client has
-	// come. Nil declares nothing.
-	Capabilities func(ctx context.Context) *mcp.ClientCapabilities
+	// come. It returns a JSON object, or nil: nothing, as is a nil function.
+	Capabilities func(ctx context.Context) json.RawMessage
 	// Newest reports whether the client speaks NewestVersion: then the server is
 	// spoken to in it first. It is called after Capabilities. Nil means no.
 	Newest func() bool
@@ -91,14 +91,14 @@ type Upstream struct {
 
 	mu       sync.Mutex // guards the fields below
 	state    State
-	err      error                 // why state is Failed
-	changed  chan struct{}         // closed and replaced at each change of state
-	live     *live                 // nil unless Ready
-	newest   bool                  // the server is to be spoken to in NewestVersion
-	old      bool                  // it does not know NewestVersion
-	info     *mcp.InitializeResult // what the server last said of itself; nil: nothing yet
-	tools    []Tool                // last good list
-	prompts  []Tool                // likewise
+	err      error         // why state is Failed
+	changed  chan struct{} // closed and replaced at each change of state
+	live     *live         // nil unless Ready
+	newest   bool          // the server is to be spoken to in NewestVersion
+	old      bool          // it does not know NewestVersion
+	info     *Info         // what the server last said of itself; nil: nothing yet
+	tools    []Tool        // last good list
+	prompts  []Tool        // likewise
 	seq      int64
 	progress map[string]chan json.RawMessage // running calls by progress token
 }
@@ -194,7 +194,7 @@ func (u *Upstream) Prompts() []Tool {
 }
 
 // Info returns what the server last said of itself, nil if it never did.
-func (u *Upstream) Info() *mcp.InitializeResult {
+func (u *Upstream) Info() *Info {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.info
@@ -274,14 +274,14 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 		logger:       u.logger,
 		impl:         u.opts.Impl,
 		maxLineBytes: u.opts.MaxLineBytes,
-		capabilities: &mcp.ClientCapabilities{},
+		capabilities: json.RawMessage("{}"),
 		listChanged:  u.markStale,
 		progress:     u.onProgress,
 		notify:       u.opts.Notify,
 		request:      u.opts.Request,
 	}
 	if u.opts.Capabilities != nil {
-		if can := u.opts.Capabilities(ctx); can != nil {
+		if can := u.opts.Capabilities(ctx); len(can) > 0 {
 			h.capabilities = can
 		}
 	}
@@ -406,7 +406,7 @@ func (u *Upstream) refresh(ctx context.Context, l *live) {
 
 // lists are what a server offers.
 type lists struct {
-	info           *mcp.InitializeResult
+	info           *Info
 	tools, prompts []Tool
 }
 

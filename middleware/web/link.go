@@ -36,6 +36,8 @@ type link struct {
 	owed    map[jsonrpc.ID]*stream       // unanswered requests of the client
 	asked   map[string]chan wire.Message // our own calls by id, as written; capacity 1
 	closed  bool
+
+	handshake json.RawMessage // params of initialize, or nil
 }
 
 var (
@@ -71,6 +73,13 @@ func (l *link) SessionID() string { return l.session }
 // 2026-07-28 has no sessions.
 func (l *link) SupportsProtocolVersion(version string) bool {
 	return version < stateless || l.session == ""
+}
+
+// Handshake implements [middleware.Link].
+func (l *link) Handshake() json.RawMessage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.handshake
 }
 
 // Splices implements [middleware.Link].

@@ -335,6 +335,11 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, l *link, calls []
 			h.log.Error("request not passed on", "error", err)
 			continue
 		}
+		if m.Method == "initialize" && len(m.Params) <= wire.MaxHandshakeBytes {
+			l.mu.Lock()
+			l.handshake = clone(m.Params)
+			l.mu.Unlock()
+		}
 		l.push(req)
 	}
 	p := newReply(w)

@@ -35,8 +35,8 @@ func (f *fake) Tools() []upstream.Tool         { return f.tool }
 func (f *fake) Prompts() []upstream.Tool       { return nil }
 func (f *fake) State() (upstream.State, error) { return upstream.Ready, nil }
 func (f *fake) Settled(context.Context)        {}
-func (f *fake) Info() *mcp.InitializeResult {
-	return &mcp.InitializeResult{Capabilities: &mcp.ServerCapabilities{
+func (f *fake) Info() *upstream.Info {
+	return &upstream.Info{Capabilities: &mcp.ServerCapabilities{
 		Tools:     &mcp.ToolCapabilities{},
 		Resources: &mcp.ResourceCapabilities{Subscribe: true},
 	}}

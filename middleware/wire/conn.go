@@ -25,6 +25,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// MaxHandshakeBytes caps the params of initialize that are kept.
+const MaxHandshakeBytes = 64 << 10
+
 // DefaultMaxLineBytes caps a message when [Options] does not.
 const DefaultMaxLineBytes = 64 << 20
 
@@ -89,6 +92,8 @@ type Conn struct {
 	held     int64                // sum of long
 	err      error                // why reading ended
 	closed   bool
+
+	handshake json.RawMessage // params of the peer's initialize, or nil
 }
 
 var (
@@ -141,6 +146,13 @@ func (c *Conn) SessionID() string { return "" }
 
 // Splices is for the results that go out on this connection.
 func (c *Conn) Splices() *Splices { return &c.splices }
+
+// Handshake returns the params of the peer's initialize, nil before it has come.
+func (c *Conn) Handshake() json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.handshake
+}
 
 // Done is closed when the peer has ended the stream or Close was called, and
 // nothing more will be read.
@@ -198,6 +210,10 @@ func (c *Conn) message(line []byte) error {
 		return c.handle(m)
 	case c.opts.Forward != nil && c.opts.Forward(m.Method):
 		forward = true
+	case m.Method == "initialize" && len(m.Params) <= MaxHandshakeBytes:
+		c.mu.Lock()
+		c.handshake = bytes.Clone(m.Params)
+		c.mu.Unlock()
 	}
 	var msg jsonrpc.Message
 	if forward {

@@ -1,0 +1,91 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"rlmproxy/middleware/upstream"
+	"rlmproxy/middleware/wire"
+)
+
+// TestUnknownCapabilitiesPass: what the SDK does not know of a client's and a
+// server's capabilities reaches the other, in each revision.
+func TestUnknownCapabilitiesPass(t *testing.T) {
+	const declared = `{"tasks":{"list":{},"n":9007199254740993},"tools":{"listChanged":false,"future":1.0},"experimental":{"e":{"x":1.0}},"logging":{}}`
+	for _, revision := range []string{"2025-11-25", upstream.NewestVersion} {
+		t.Run(revision, func(t *testing.T) {
+			f := server(nil, "x")
+			f.info = &upstream.Info{Declared: json.RawMessage(declared)}
+			if err := json.Unmarshal(f.info.Declared, &f.info.Capabilities); err != nil {
+				t.Fatal(err)
+			}
+			var can string
+			f.raw = func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
+				can = string(r.Can)
+				if r.Newest {
+					can = gjson.GetBytes(r.Params, "_meta").Get(`io\.modelcontextprotocol/clientCapabilities`).Raw
+				}
+				return textResult("ok"), nil
+			}
+			s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
+			conn := rawClient(t, s, wire.Options{})
+			const mine = `{"tasks":{"n":9007199254740993},"roots":{"z":1.0}}`
+			var meta, got string
+			if revision == upstream.NewestVersion {
+				meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + mine + `}`
+				got = ask(t, conn, "server/discover", `{`+meta+`}`)
+				if gjson.Get(got, "resultType").String() != "complete" || !gjson.Get(got, "supportedVersions.0").Exists() || gjson.Get(got, `_meta.io\.modelcontextprotocol/serverInfo.name`).String() != "rlmproxy" {
+					t.Errorf("discovered %s", got)
+				}
+			} else {
+				meta = `"z":0`
+				got = ask(t, conn, "initialize", `{"protocolVersion":"2025-11-25","clientInfo":{"name":"c","version":"1"},"capabilities":`+mine+`}`)
+				if gjson.Get(got, "protocolVersion").String() != revision || gjson.Get(got, "serverInfo.name").String() != "rlmproxy" {
+					t.Errorf("initialized %s", got)
+				}
+				if err := conn.Notify(t.Context(), "notifications/initialized", nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for path, want := range map[string]string{
+				"tasks": `{"list":{},"n":9007199254740993}`, "experimental": `{"e":{"x":1.0}}`, "tools.future": "1.0", "tools.listChanged": "true", "logging": "{}",
+			} {
+				if v := gjson.Get(got, "capabilities."+path).Raw; v != want {
+					t.Errorf("%s is %s, want %s, in %s", path, v, want, got)
+				}
+			}
+			if got := ask(t, conn, "tools/call", `{"name":"x","arguments":{},`+meta+`}`); gjson.Get(got, "content.0.text").String() != "ok" {
+				t.Error(got)
+			}
+			if can != mine {
+				t.Errorf("the server is told %s", can)
+			}
+		})
+	}
+}
+
+// TestFirstClientIsDeclared: a server behind a pipe is told what its only client
+// can do, whatever its revision.
+func TestFirstClientIsDeclared(t *testing.T) {
+	const mine = `{"elicitation":{"form":{}},"tasks":{"n":1}}`
+	for revision, first := range map[string]string{
+		"2025-11-25": `{"protocolVersion":"2025-11-25","clientInfo":{"name":"c","version":"1"},"capabilities":` + mine + `}`,
+		"2026-07-28": `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + mine + `}}`,
+	} {
+		s, err := New(Options{Store: newStore(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		method := "initialize"
+		if revision == upstream.NewestVersion {
+			method = "server/discover"
+		}
+		ask(t, rawClient(t, s, wire.Options{}), method, first)
+		if got := string(s.ClientCapabilities(t.Context())); got != mine || s.ClientIsNewest() != (method != "initialize") {
+			t.Errorf("%s: %s, newest: %t", revision, got, s.ClientIsNewest())
+		}
+	}
+}
