@@ -24,9 +24,13 @@ const oddTool = `{"x-odd":1.0,"inputSchema":{"type":"object","properties":{"z":{
 
 var caseOf = regexp.MustCompile(`"case" ?: ?"([^"]*)"|case://([^"]*)"`)
 
+// newToo is an environment variable of a server that knows both revisions. A
+// request of 2026-07-28 says so, but not on stdio: there the first one counts.
+const newToo = "TEST_NEW_TOO"
+
 // faithfulAnswer is the whole message that the server answers a request with, or
-// nil for a notification.
-func faithfulAnswer(line []byte) []byte {
+// nil for a notification. With older it knows no newer revision.
+func faithfulAnswer(line []byte, older bool) []byte {
 	m, err := wire.Split(line)
 	if err != nil {
 		panic(err)
@@ -40,6 +44,10 @@ func faithfulAnswer(line []byte) []byte {
 	case "initialize":
 		body = []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"faithful","version":"1"}}`)
 	case "server/discover":
+		if older {
+			member, body = "error", []byte(`{"code":-32601,"message":"what?"}`)
+			break
+		}
 		body = []byte(`{"supportedVersions":["2026-07-28"],"resultType":"complete","capabilities":{"tools":{},"prompts":{},"resources":{}}}`)
 	case "tools/list":
 		body = []byte(`{"tools":[` + oddTool + `]}`)
@@ -76,7 +84,7 @@ func serveFaithful() {
 		if err != nil {
 			return
 		}
-		if answer := faithfulAnswer(line); answer != nil {
+		if answer := faithfulAnswer(line, os.Getenv(newToo) == ""); answer != nil {
 			os.Stdout.Write(append(answer, '\n'))
 		}
 	}
@@ -99,7 +107,7 @@ func faithfulHTTP(events, stateless bool) http.Handler {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		answer := faithfulAnswer(body)
+		answer := faithfulAnswer(body, !stateless)
 		switch {
 		case answer == nil:
 			w.WriteHeader(http.StatusAccepted)

@@ -163,7 +163,7 @@ func (s *Server) run(ctx context.Context, up *Upstream, c *client, method string
 	if !req.Newest {
 		req.Can, req.Level = c.says(), s.levelOf(c)
 	}
-	if h != nil || now().token != nil { // who comes back for h may have one
+	if now().token != nil { // a server that is not asked does not report
 		req.Progress = func(params json.RawMessage) {
 			defer s.survive(nil)
 			timer.again()

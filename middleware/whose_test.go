@@ -72,7 +72,7 @@ func TestHeldRequestsAreFollowed(t *testing.T) {
 	defer s.Close()
 	heard := make(chan string, 10)
 	first := attach(t, s, Identity{Name: "ann"}, hears(heard, "first"))
-	asked := ask(t, first, "tools/call", `{"name":"x",`+statelessMeta(``)+`}`)
+	asked := ask(t, first, "tools/call", `{"name":"x",`+statelessMeta(`"progressToken":1,`)+`}`)
 	state := gjson.Get(asked, "requestState").Raw
 	if state == "" {
 		t.Fatal(asked)

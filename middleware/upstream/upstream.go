@@ -32,8 +32,8 @@ type Options struct {
 	// first start of an npx server downloads it.
 	ConnectTimeout time.Duration
 	// MinBackoff is the first pause between attempts to connect; it doubles up
-	// to a minute. A server that ran for less counts as a failed attempt, unless
-	// it has only forgotten our session. Zero means one second.
+	// to a minute. A server that ran for less counts as a failed attempt when that
+	// has come about five times in a minute. Zero means one second.
 	MinBackoff time.Duration
 	// MaxLineBytes caps one message. Zero means [wire.DefaultMaxLineBytes].
 	MaxLineBytes int64
@@ -231,14 +231,13 @@ func (u *Upstream) supervise(ctx context.Context) {
 	defer close(u.ended)
 	defer u.set(Closed, nil, errors.New("the proxy is closing"))
 	backoff := u.opts.MinBackoff
-	var forgets allowance
+	var restarts allowance
 	for ctx.Err() == nil {
 		l, err := u.connect(ctx)
 		if err == nil {
 			begun := time.Now()
-			for next := l; next != nil; {
-				l = next
-				next, err = u.serve(ctx, l)
+			for l != nil {
+				l, err = u.serve(ctx, l)
 			}
 			if time.Since(begun) > maxBackoff {
 				backoff = u.opts.MinBackoff
@@ -247,7 +246,7 @@ func (u *Upstream) supervise(ctx context.Context) {
 				return
 			}
 			u.logger.Warn("server ended, restarting", "error", err)
-			if time.Since(begun) > u.opts.MinBackoff || forgotten(l) && forgets.spend(time.Now()) {
+			if time.Since(begun) > u.opts.MinBackoff || restarts.spend(time.Now()) {
 				continue // it had worked: calls wait for the restart
 			}
 		}

@@ -38,15 +38,15 @@ func TestForgottenSoon(t *testing.T) {
 	if !errors.As(err, &down) || down.Lost || !strings.Contains(err.Error(), "no longer knows the session") {
 		t.Errorf("%v", err)
 	}
-	if n := s.count("initialize"); n != 1+maxForgets {
-		t.Errorf("%d sessions, want %d", n, 1+maxForgets)
+	if n := s.count("initialize"); n != 1+maxRestarts {
+		t.Errorf("%d sessions, want %d", n, 1+maxRestarts)
 	}
 }
 
 func TestAllowance(t *testing.T) {
 	var a allowance
 	now := time.Unix(1000, 0)
-	for range maxForgets {
+	for range maxRestarts {
 		if !a.spend(now) {
 			t.Fatal("spent too soon")
 		}
