@@ -53,7 +53,6 @@ type question struct {
 }
 
 const (
-	statePrefix = "rlmproxy:"      // of our states; those of servers pass through
 	heldTime    = 10 * time.Minute // that a client may take to answer
 	maxHeld     = 1000             // then the one that waits longest ends
 	maxHeldEach = 20               // of one agent, likewise
@@ -135,7 +134,7 @@ func (s *Server) park(h *held) (json.RawMessage, error) {
 		requests = wire.AppendMember(requests, key, append(one, '}'))
 	}
 	h.mu.Unlock()
-	state := statePrefix + rand.Text()
+	state := s.stateMark + rand.Text()
 	s.mu.Lock()
 	s.makeRoom(h.agent)
 	s.serial++
@@ -227,7 +226,7 @@ func (s *Server) resume(up *Upstream, r *request, params json.RawMessage) (*held
 		}
 		return nil
 	})
-	if !strings.HasPrefix(state, statePrefix) {
+	if !strings.HasPrefix(state, s.stateMark) {
 		return nil, nil
 	}
 	s.mu.Lock()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
 )
 
@@ -119,4 +120,32 @@ func TestQuestionsEnd(t *testing.T) {
 			cancel(nil)
 		}
 	})
+}
+
+// TestStatesOfAnotherProxy: a server may be a proxy like this one, whose states
+// look like ours.
+func TestStatesOfAnotherProxy(t *testing.T) {
+	far := server(nil, "x")
+	var behind *Server
+	far.call = func(ctx context.Context, c toolCall) (json.RawMessage, error) {
+		raw, err := behind.Ask(ctx, "s", "elicitation/create", json.RawMessage(`{}`))
+		return textResult(string(raw)), err
+	}
+	behind, _ = dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: far}}})
+	link := attach(t, behind, Identity{Name: "proxy"}, wire.Options{})
+	near := server(nil, "x")
+	near.raw = func(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
+		return link.Call(ctx, r.Method, r.Params)
+	}
+	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "p", Conn: near}}})
+	conn := attach(t, s, Identity{Name: "ann"}, wire.Options{})
+	got := ask(t, conn, "tools/call", `{"name":"x",`+statelessMeta("")+`}`)
+	state := gjson.Get(got, "requestState").Raw
+	if state == "" {
+		t.Fatal(got)
+	}
+	got = ask(t, conn, "tools/call", `{"name":"x","requestState":`+state+`,"inputResponses":{"q1":{"a":1.0}},`+statelessMeta("")+`}`)
+	if !strings.Contains(got, `{\"a\":1.0}`) {
+		t.Errorf("after %s: %s", state, got)
+	}
 }

@@ -10,6 +10,7 @@ package middleware
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,6 +100,9 @@ type Server struct {
 	isolation *isolation
 
 	schemes map[string]string // of URIs, by server
+	// stateMark begins our states. Those of servers, which may be proxies like
+	// this one, pass through.
+	stateMark string
 
 	// By server: what its clients are told, and what it is told for no client.
 	toClients, toServer map[string]*queue
@@ -155,6 +159,8 @@ func New(opts Options) (*Server, error) {
 		budget:  wire.NewBudget(opts.WorkBytes, opts.Idle),
 		begun:   time.Now(),
 		schemes: schemes(opts.Upstreams),
+
+		stateMark: "rlmproxy:" + rand.Text()[:8] + ":",
 
 		isolation: newIsolation(opts.AgentIdle, opts.Logger),
 

@@ -23,7 +23,7 @@ func (s *Server) owned(r *request, places []place) ([]place, json.RawMessage, er
 		return places, r.params, nil
 	}
 	unknown := invalidParams("requestState is of no server that was asked for this resource")
-	if strings.HasPrefix(state.String(), statePrefix) {
+	if strings.HasPrefix(state.String(), s.stateMark) {
 		s.mu.Lock()
 		h := s.held[state.String()]
 		s.mu.Unlock()
