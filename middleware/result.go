@@ -99,7 +99,8 @@ func (r *result) addBlock(raw json.RawMessage) error {
 	r.blocks = append(r.blocks, block{raw, kind})
 	switch {
 	case kind == "text" && text != nil && text[0] == '"':
-		return r.addText(i, text, "")
+		r.addText(i, text, "")
+		return nil
 	case kind == "resource" && resource != nil && resource[0] == '{':
 		var blob json.RawMessage
 		media := "application/octet-stream"
@@ -119,9 +120,11 @@ func (r *result) addBlock(raw json.RawMessage) error {
 		case err != nil:
 			return err
 		case text != nil && text[0] == '"':
-			return r.addText(i, text, "")
+			r.addText(i, text, "")
+			return nil
 		case blob != nil && blob[0] == '"':
-			return r.addText(i, blob, media)
+			r.addText(i, blob, media)
+			return nil
 		}
 	}
 	if kind != "image" && kind != "audio" {
@@ -139,13 +142,8 @@ func (r *result) addOdd(raw json.RawMessage) {
 	}
 }
 
-func (r *result) addText(i int, quoted json.RawMessage, blob string) error {
-	var s string
-	if err := json.Unmarshal(quoted, &s); err != nil {
-		return err
-	}
-	r.docs = append(r.docs, document{i, []byte(s), blob})
-	return nil
+func (r *result) addText(i int, quoted json.RawMessage, blob string) {
+	r.docs = append(r.docs, document{i, wire.AppendUnquoted(nil, quoted), blob})
 }
 
 // repeats reports whether the text blocks say the same as structured content:
@@ -197,9 +195,8 @@ type form struct {
 }
 
 func newForm(value json.RawMessage) form {
-	var s string
-	if value[0] == '"' && json.Unmarshal(value, &s) == nil {
-		return form{text: []byte(s)}
+	if value[0] == '"' {
+		return form{text: wire.AppendUnquoted(nil, value)}
 	}
 	var b bytes.Buffer
 	if json.Compact(&b, value) != nil {

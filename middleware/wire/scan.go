@@ -342,22 +342,26 @@ func str(b []byte, i int) int {
 	}
 }
 
+const (
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
 // words goes on in a string at b[i], eight bytes at a time, to its end, or to where
 // they need a closer look, or for a while. Each byte has its high bit set in a mask
 // for what it is (Warren, Hacker's Delight, 6-1). JSON that holds JSON has an escape
 // every few bytes: those of quotes and line ends cost no branch, which nobody could
 // foretell.
 func words(b []byte, i int) (at int, end bool) {
-	const low, high = 0x0101010101010101, 0x8080808080808080
 	var open uint64 // the last byte's mark, if it begins an escape
 	for n := 0; n < 64 && i+8 <= len(b); n++ {
 		w := binary.LittleEndian.Uint64(b[i:])
-		quotes, slashes := zeros(w^low*'"'), zeros(w^low*'\\')
+		quotes, slashes := zeros(w^lowBits*'"'), zeros(w^lowBits*'\\')
 		// Above a byte under 0x20 another may be marked that is none.
-		controls := (w - low*0x20) &^ w & high
+		controls := (w - lowBits*0x20) &^ w & highBits
 		escaped := slashes<<8 | open
 		switch end := quotes &^ escaped; {
-		case controls|slashes&escaped|escaped&^(quotes|zeros(w^low*'n')) != 0:
+		case controls|slashes&escaped|escaped&^(quotes|zeros(w^lowBits*'n')) != 0:
 			if open != 0 {
 				return i - 1, false
 			}
@@ -397,9 +401,8 @@ func escape(b []byte, i int) (at int, end bool) {
 
 // marked is not 0 if w has a quote, a backslash or a byte under 0x20.
 func marked(w uint64) uint64 {
-	const low, high = 0x0101010101010101, 0x8080808080808080
-	quote, back := w^low*'"', w^low*'\\'
-	return ((w-low*0x20)&^w | (quote-low)&^quote | (back-low)&^back) & high
+	quote, back := w^lowBits*'"', w^lowBits*'\\'
+	return ((w-lowBits*0x20)&^w | (quote-lowBits)&^quote | (back-lowBits)&^back) & highBits
 }
 
 // zeros marks the bytes of w that are 0, no others.
