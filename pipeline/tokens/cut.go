@@ -2,33 +2,42 @@ package tokens
 
 import "unicode/utf8"
 
-// pieceBytes is how much the tokenizer gets at once, if it can be cut there.
-// The tokenizer's splitting expression is quadratic in runs of white space
-// with line ends: 32 KiB of blank lines take 440 ms whole, and 10 in pieces of
-// 512 bytes. For other text the size makes no difference.
-const pieceBytes = 512
+// lookBytes is how much white space behind a line end is looked at.
+const lookBytes = 128
 
 // safe reports whether no token of b goes across i, and neither side's
 // tokens depend on the other side. So the counts of both sides add up.
 //
-// The expression splits text before it looks for tokens, from left to right,
-// without looking back, into: words with one leading character and a
-// contraction ('s, 'll) at the end; up to three digits; punctuation with one
-// leading space and line ends or slashes at the end; white space. Thus
+// As text is split, see [piece],
 //
 //   - a letter or digit ends what it is in, if another kind of character
 //     follows that cannot be the apostrophe of a contraction. ASCII only, as
 //     accents belong to words;
-//   - a line end, if neither another nor a slash follows. The expression
-//     reads as if it would take more white space up to the last line end,
-//     but its implementation stops at the first; a test watches that.
+//   - a line end does, if no slash follows, and no other line end, with or
+//     without white space between them.
 func safe(b []byte, i int) bool {
 	left, right := b[i-1], b[i]
 	switch {
 	case isAlnum(left):
 		return right < utf8.RuneSelf && !isAlnum(right) && right != '\''
 	case left == '\n', left == '\r':
-		return right != '\n' && right != '\r' && right != '/'
+		return right != '/' && !moreLines(b[i:])
+	}
+	return false
+}
+
+// moreLines reports whether b begins with a line end, after white space or not. It
+// is true also of more white space than lookBytes.
+func moreLines(b []byte) bool {
+	for i := 0; i < len(b); {
+		c, next := at(b, i)
+		if c == newline || i > lookBytes {
+			return true
+		}
+		if c != space {
+			return false
+		}
+		i = next
 	}
 	return false
 }

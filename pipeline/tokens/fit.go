@@ -6,6 +6,8 @@ import (
 )
 
 const (
+	// stepBytes is how much Suffix counts at once.
+	stepBytes = 512
 	// fitBytes bounds a piece in the search for a cut, which counts the last
 	// piece a dozen times.
 	fitBytes = 4 << 10
@@ -15,27 +17,28 @@ const (
 )
 
 // Prefix returns the length of the longest prefix of b, cut between runes,
-// that counts at most budget tokens. It costs as much as counting the prefix,
-// exactly, at any size.
+// that counts at most budget tokens. It costs as much as counting the prefix
+// twice, exactly, at any size.
 //
 // Longest is up to a few runes, and as far as counts grow with the text,
 // which they do except within words.
 func Prefix(b []byte, budget int) int {
-	n, exact := 0, true
+	n, whole := 0, true
 	for left := budget; n < len(b) && left > 0; {
-		size, safe := cutAfter(b[n:], pieceBytes, fitBytes)
+		size := bounded(b[n:], fitBytes)
 		piece := b[n : n+size]
-		tokens := countPiece(piece)
+		tokens := countPiece(piece, false)
 		if tokens > left {
 			n += fit(piece, left)
+			whole = false
 			break
 		}
 		n += size
 		left -= tokens
-		exact = exact && safe
+		whole = whole && size < fitBytes-utf8.UTFMax
 	}
-	for !exact && n > 0 && count(b[:n]) > budget {
-		// Merges across the cuts made more tokens, which is rare.
+	for !whole && n > 0 && count(b[:n]) > budget {
+		// A piece that is cut may be split otherwise, which is rare.
 		n = runeStart(b, n-1)
 	}
 	return n
@@ -43,7 +46,7 @@ func Prefix(b []byte, budget int) int {
 
 // fit is Prefix for a piece that is small, and too large for budget.
 func fit(piece []byte, budget int) int {
-	fits := func(n int) bool { return countPiece(piece[:n]) <= budget }
+	fits := func(n int) bool { return count(piece[:n]) <= budget }
 	n := sort.Search(len(piece), func(i int) bool { return !fits(runeStart(piece, i+1)) })
 	n = runeStart(piece, n)
 	for n > 0 && !fits(n) {
@@ -67,12 +70,12 @@ func fit(piece []byte, budget int) int {
 func Suffix(b []byte, budget int) int {
 	n, exact := len(b), true // the suffix is b[n:]
 	for left := budget; n > 0 && left > 0; {
-		from, safe := cutBefore(b[:n], n-pieceBytes, fitBytes)
-		if n <= pieceBytes {
+		from, safe := cutBefore(b[:n], n-stepBytes, fitBytes)
+		if n <= stepBytes {
 			from, safe = 0, true
 		}
 		piece := b[from:n]
-		tokens := countPiece(piece)
+		tokens := count(piece)
 		if tokens > left {
 			n -= fitEnd(piece, left)
 			break
@@ -90,7 +93,7 @@ func Suffix(b []byte, budget int) int {
 
 // fitEnd is Suffix for a piece that is small, and too large for budget.
 func fitEnd(piece []byte, budget int) int {
-	fits := func(n int) bool { return countPiece(piece[n:]) <= budget }
+	fits := func(n int) bool { return count(piece[n:]) <= budget }
 	n := sort.Search(len(piece), func(i int) bool { return fits(runeStart(piece, i)) })
 	n = runeStart(piece, n)
 	for n < len(piece) && !fits(n) {
