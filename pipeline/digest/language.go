@@ -11,37 +11,67 @@ import (
 // a definition in the languages that need it.
 type language struct {
 	name string
-	line func() *regexp.Regexp
+	line ownLine
+}
+
+// An ownLine knows lines by how they begin, or by what is inside of them, which it
+// looks for only where one of has is.
+type ownLine struct {
+	begin, inside func() *regexp.Regexp
+	has           []string
+}
+
+func begins(expr string) ownLine { return ownLine{begin: anchored(expr)} }
+
+// anchored is lazy for an expression whose alternatives all begin with ^: regexp
+// tries it at the begin of a line alone only if it is told so in front.
+func anchored(expr string) func() *regexp.Regexp { return lazy(`^(?:` + expr + `)`) }
+
+func (o ownLine) or(expr string, has ...string) ownLine {
+	o.inside, o.has = lazy(expr), has
+	return o
+}
+
+func (o ownLine) match(line []byte) bool {
+	if o.begin().Match(line) {
+		return true
+	}
+	for _, s := range o.has {
+		if bytes.Contains(line, []byte(s)) {
+			return o.inside().Match(line)
+		}
+	}
+	return false
 }
 
 var languages = []language{
-	{"Go", lazy(`^package \w+\s*$|^func (\([^)]*\) )?\w+[\[(]|:= |^import \($|^type \w+ (struct|interface|func|\w+$)|^\t+(if|for) .*\{$|^\t+return\b|^\t"[\w./-]+"$`)},
-	{"TypeScript", lazy(`^\s*(export )?(declare )?(interface|type|enum|namespace|abstract class) \w+.*[{=]|^import type |: (string|number|boolean|void|any|unknown)(\[\])?\s*[;,)=|{]|^\s*(private|public|readonly) \w+(\?)?:|^import .* from ['"].*;$|^\s*\w+\??: .*;$`)},
-	{"JavaScript", lazy(`^\s*(const|let|var) [\w{\[][^=]*= |^\s*(export )?(default )?(async )?function\b|=> ?[{(]|require\(['"]|module\.exports|^\s*import .* from ['"]|===|console\.\w+\(|^['"]use strict['"]`)},
-	{"Python", lazy(`^\s*(async )?def \w+\(|^\s*class \w+(\(.*\))?:|^from [\w.]+ import |^import \w+(\.\w+)*( as \w+)?$|^\s*(if|elif|for|while|with|except|try|else)\b.*:$|^\s*(self\.|return\b[^;]*$|raise |@\w+|print\()`)},
-	{"Java", lazy(`^import (static )?[\w.]+(\.\*)?;|^package [\w.]+;|^\s*(public|private|protected) .*[{;(,]$|^\s*@(Override|Test|Autowired|Nullable)|System\.out\.|^\s*(final )?[A-Z]\w*(<.*>)? \w+ = `)},
-	{"C#", lazy(`^using [\w.]+;|^namespace [\w.]+|\{ get;|^\s*(public|private|internal|protected) .*$`)},
-	{"C or C++", lazy(`^\s*#\s*(include|define|ifn?def|endif|pragma|if|else)\b|std::|^(static |inline |const |unsigned |struct )*(int|void|char|double|bool|size_t|uint\d+_t|float|long)\b.*[({;]|->\w+|^template ?<|^\w+::\w+|^typedef `)},
-	{"Rust", lazy(`^\s*(pub(\(\w+\))? )?(fn|struct|enum|trait|impl|mod|use) .*|^\s*let (mut )?\w+|^#!?\[|-> (Result|Option|Self|&|\w+ \{)|\bmatch .*\{$|::\w+\(|&mut |&self`)},
-	{"Ruby", lazy(`^\s*(def [\w.?!=]+|end$|module [A-Z]|class [A-Z]\w*( < .*)?$|require(_relative)? ['"]|attr_\w+ :|include [A-Z]|elsif |unless )|\bdo( \|.*\|)?$|^\s*@\w+ = `)},
-	{"PHP", lazy(`^<\?php|\$\w+ = |\$this->|^\s*(public|private|protected)? ?(static )?function \w+\(|^use [\w\\]+;|^namespace [\w\\]+;`)},
-	{"SQL", lazy(`(?i)^\s*(select\b|insert into |update \w+ set|delete from|create (or replace |unique |temp )*(table|view|index|function|procedure|schema|trigger|database)|alter table|drop |from \w+|(left |inner |right |outer )*join |where |group by|order by|primary key|foreign key|values\b|begin;|commit;)|^\s*["\x60]?\w+["\x60]? (int|integer|bigint|serial|varchar|text|timestamp|boolean|numeric|date|char|uuid|json)\b`)},
-	{"shell", lazy(`^#!.*\b(ba|z|da|k)?sh\b|^\s*(if \[|if !|fi$|fi;|done\b|do$|then$|esac$|elif \[|else$|case .* in$|echo |export \w+=|set -\w|local \w+|exit \d|source |cd |mkdir |rm |cp |sudo |apt|curl |docker |git )|; (then|do)$|^\s*\w+=("|\$|\w)|^\w+\(\) ?\{|\$\{?\w+`)},
-	{"CSS", lazy(`^\s*[.#@:*&\w][^;{}]*\{\s*$|^\s*[\w-]+:\s*[^;{}]+;$|^@(media|import|font-face|keyframes)`)},
-	{"Makefile", lazy(`^[\w./%$()-]+( [\w./%$()-]+)*\s*:($|[^=/]*$)|^\.PHONY|^\t[@-]?\$\(|^[A-Z_]+\s*[:?+]?=|\$[({@<^]|^(ifeq|ifneq|endif|include|define)\b`)},
-	{"Kotlin", lazy(`^\s*(override |private |internal |suspend |data |open )*(fun|val|var|class|object) \w+.*[{=:)]|^import [\w.]+$|\?\.|\bwhen \(`)},
-	{"Swift", lazy(`^\s*(public |private |override |static )*func \w+.*(->|\{)|^import (Foundation|UIKit|SwiftUI)|\bguard let |\bif let `)},
-	{"Lua", lazy(`^\s*(local (function )?\w+|function [\w.:]+\(|end\)?,?$|elseif .* then|if .* then$)|\.\. `)},
-	{"Perl", lazy(`^use (strict|warnings|[A-Z][\w:]*)\b.*;|^\s*sub \w+|^\s*(my|our|local) [$@%(]|^package [\w:]+;|^=(head\d|pod|cut|item|over|back)\b|\$\w+->`)},
-	{"assembly", lazy(`^TEXT |^\s+(MOV|ADD|SUB|CMP|TEST|J[A-Z]{1,3}|CALL|RET|PUSH|POP|LEA|XOR|AND|B[A-Z]{0,2}|mov|add|sub|cmp|call|ret|push|pop|lea|xor)\w*\s|^\s*\.(globl|text|section|type|size|align)\b`)},
-	{"Dockerfile", lazy(`^(FROM|RUN|COPY|ADD|ENV|WORKDIR|CMD|ENTRYPOINT|EXPOSE|ARG|LABEL|USER|VOLUME|HEALTHCHECK)\b`)},
-	{"Elixir", lazy(`^\s*(defmodule|defp?|use|alias|import) [\w.]+.*( do|,|$)|\|> |^\s*end$`)},
-	{"Terraform", lazy(`^(resource|variable|output|module|provider|data|locals|terraform)\b.*\{$|^\s+\w+\s+= `)},
-	{"GraphQL or protobuf", lazy(`^(type|input|enum|interface|query|mutation|message|service|schema|syntax|extend)\b.*[{;]$|^\s+(rpc|repeated|optional|string|int32|int64|bool) |^\s+\w+(\(.*\))?: \[?\w+!?\]?!?$`)},
+	{"Go", begins(`^package \w+\s*$|^func (\([^)]*\) )?\w+[\[(]|^import \($|^type \w+ (struct|interface|func|\w+$)|^\t+(if|for) .*\{$|^\t+return\b|^\t"[\w./-]+"$`).or(`:= `, ":= ")},
+	{"TypeScript", begins(`^\s*(export )?(declare )?(interface|type|enum|namespace|abstract class) \w+.*[{=]|^import type |^\s*(private|public|readonly) \w+(\?)?:|^import .* from ['"].*;$|^\s*\w+\??: .*;$`).or(`: (string|number|boolean|void|any|unknown)(\[\])?\s*[;,)=|{]`, ": ")},
+	{"JavaScript", begins(`^\s*(const|let|var) [\w{\[][^=]*= |^\s*(export )?(default )?(async )?function\b|^\s*import .* from ['"]|^['"]use strict['"]`).or(`=> ?[{(]|require\(['"]|module\.exports|===|console\.\w+\(`, "=>", "require(", "module.exports", "===", "console.")},
+	{"Python", begins(`^\s*(async )?def \w+\(|^\s*class \w+(\(.*\))?:|^from [\w.]+ import |^import \w+(\.\w+)*( as \w+)?$|^\s*(if|elif|for|while|with|except|try|else)\b.*:$|^\s*(self\.|return\b[^;]*$|raise |@\w+|print\()`)},
+	{"Java", begins(`^import (static )?[\w.]+(\.\*)?;|^package [\w.]+;|^\s*(public|private|protected) .*[{;(,]$|^\s*@(Override|Test|Autowired|Nullable)|^\s*(final )?[A-Z]\w*(<.*>)? \w+ = `).or(`System\.out\.`, "System.out.")},
+	{"C#", begins(`^using [\w.]+;|^namespace [\w.]+|^\s*(public|private|internal|protected) .*$`).or(`\{ get;`, "{ get;")},
+	{"C or C++", begins(`^\s*#\s*(include|define|ifn?def|endif|pragma|if|else)\b|^(static |inline |const |unsigned |struct )*(int|void|char|double|bool|size_t|uint\d+_t|float|long)\b.*[({;]|^template ?<|^\w+::\w+|^typedef `).or(`std::|->\w+`, "std::", "->")},
+	{"Rust", begins(`^\s*(pub(\(\w+\))? )?(fn|struct|enum|trait|impl|mod|use) .*|^\s*let (mut )?\w+|^#!?\[`).or(`-> (Result|Option|Self|&|\w+ \{)|\bmatch .*\{$|::\w+\(|&mut |&self`, "-> ", "match ", "::", "&mut ", "&self")},
+	{"Ruby", begins(`^\s*(def [\w.?!=]+|end$|module [A-Z]|class [A-Z]\w*( < .*)?$|require(_relative)? ['"]|attr_\w+ :|include [A-Z]|elsif |unless )|^\s*@\w+ = `).or(`\bdo( \|.*\|)?$`, "do")},
+	{"PHP", begins(`^<\?php|^\s*(public|private|protected)? ?(static )?function \w+\(|^use [\w\\]+;|^namespace [\w\\]+;`).or(`\$\w+ = |\$this->`, "$")},
+	{"SQL", begins(`(?i)^\s*(select\b|insert into |update \w+ set|delete from|create (or replace |unique |temp )*(table|view|index|function|procedure|schema|trigger|database)|alter table|drop |from \w+|(left |inner |right |outer )*join |where |group by|order by|primary key|foreign key|values\b|begin;|commit;)|^\s*["\x60]?\w+["\x60]? (int|integer|bigint|serial|varchar|text|timestamp|boolean|numeric|date|char|uuid|json)\b`)},
+	{"shell", begins(`^#!.*\b(ba|z|da|k)?sh\b|^\s*(if \[|if !|fi$|fi;|done\b|do$|then$|esac$|elif \[|else$|case .* in$|echo |export \w+=|set -\w|local \w+|exit \d|source |cd |mkdir |rm |cp |sudo |apt|curl |docker |git )|^\s*\w+=("|\$|\w)|^\w+\(\) ?\{`).or(`; (then|do)$|\$\{?\w+`, "; ", "$")},
+	{"CSS", begins(`^\s*[.#@:*&\w][^;{}]*\{\s*$|^\s*[\w-]+:\s*[^;{}]+;$|^@(media|import|font-face|keyframes)`)},
+	{"Makefile", begins(`^[\w./%$()-]+( [\w./%$()-]+)*\s*:($|[^=/]*$)|^\.PHONY|^\t[@-]?\$\(|^[A-Z_]+\s*[:?+]?=|^(ifeq|ifneq|endif|include|define)\b`).or(`\$[({@<^]`, "$")},
+	{"Kotlin", begins(`^\s*(override |private |internal |suspend |data |open )*(fun|val|var|class|object) \w+.*[{=:)]|^import [\w.]+$`).or(`\?\.|\bwhen \(`, "?.", "when (")},
+	{"Swift", begins(`^\s*(public |private |override |static )*func \w+.*(->|\{)|^import (Foundation|UIKit|SwiftUI)`).or(`\bguard let |\bif let `, "guard let ", "if let ")},
+	{"Lua", begins(`^\s*(local (function )?\w+|function [\w.:]+\(|end\)?,?$|elseif .* then|if .* then$)`).or(`\.\. `, ".. ")},
+	{"Perl", begins(`^use (strict|warnings|[A-Z][\w:]*)\b.*;|^\s*sub \w+|^\s*(my|our|local) [$@%(]|^package [\w:]+;|^=(head\d|pod|cut|item|over|back)\b`).or(`\$\w+->`, "$")},
+	{"assembly", begins(`^TEXT |^\s+(MOV|ADD|SUB|CMP|TEST|J[A-Z]{1,3}|CALL|RET|PUSH|POP|LEA|XOR|AND|B[A-Z]{0,2}|mov|add|sub|cmp|call|ret|push|pop|lea|xor)\w*\s|^\s*\.(globl|text|section|type|size|align)\b`)},
+	{"Dockerfile", begins(`^(FROM|RUN|COPY|ADD|ENV|WORKDIR|CMD|ENTRYPOINT|EXPOSE|ARG|LABEL|USER|VOLUME|HEALTHCHECK)\b`)},
+	{"Elixir", begins(`^\s*(defmodule|defp?|use|alias|import) [\w.]+.*( do|,|$)|^\s*end$`).or(`\|> `, "|> ")},
+	{"Terraform", begins(`^(resource|variable|output|module|provider|data|locals|terraform)\b.*\{$|^\s+\w+\s+= `)},
+	{"GraphQL or protobuf", begins(`^(type|input|enum|interface|query|mutation|message|service|schema|syntax|extend)\b.*[{;]$|^\s+(rpc|repeated|optional|string|int32|int64|bool) |^\s+\w+(\(.*\))?: \[?\w+!?\]?!?$`)},
 }
 
 // plainCode are lines at the margin that only a program has.
-var plainCode = lazy(`^package \w+( // import .*)?$|^import (\(|")|^func (\([^)]*\) )?\w+(\[.*\])?\(|^type \w+(\[.*\])? (struct|interface|func|map)\b|^(var|const) (\($|\w+ .*= )` + // Go
+var plainCode = anchored(`^package \w+( // import .*)?$|^import (\(|")|^func (\([^)]*\) )?\w+(\[.*\])?\(|^type \w+(\[.*\])? (struct|interface|func|map)\b|^(var|const) (\($|\w+ .*= )` + // Go
 	`|^from [\w.]+ import [\w(*]|^import \w+(\.\w+)*( as \w+)?(, \w+)*$|^(async )?def \w+\(|^class \w+(\(.*\))?:|^@\w+(\.\w+)*(\(.*)?$|^if __name__ == |^__\w+__ = ` + // Python
 	`|^export (default |declare |async |abstract )*(const|let|var|function|class|interface|type|enum|namespace|=|\{|\*)|^import .*['"];?$|^\} from ['"]|^(const|let|var) [\w{\[$].* = |^(async )?function\*? ?\w*\(|^(module\.)?exports\b.* = |^['"]use strict['"]|^declare (const|function|class|module|namespace|global|type|interface)\b` + // JavaScript
 	`|^#(include|define|ifn?def|if|endif|pragma|undef|else)\b|^using namespace |^template ?<|^typedef |^extern "C"|^(static|struct|enum|union|namespace|class) .*[{;,(]$` + // C and C++
@@ -129,16 +159,23 @@ func guessSource(s *sniffed) string {
 
 // language returns the language with most lines of its own.
 func (s *sniffed) language() (best *language, most int) {
+	const enough = 160 // bytes of a line
+	var lines [][]byte
+	for _, line := range s.lines {
+		if len(bytes.TrimSpace(line)) > 0 {
+			lines = append(lines, line[:min(len(line), enough)])
+		}
+		if len(lines) == langLines {
+			break
+		}
+	}
 	for i := range languages {
-		n, seen := 0, 0
-		for _, line := range s.lines {
-			if len(bytes.TrimSpace(line)) == 0 {
-				continue
+		n := 0
+		for j, line := range lines {
+			if best != nil && n+len(lines)-j <= most {
+				break // it cannot have more
 			}
-			if seen++; seen > langLines {
-				break
-			}
-			if languages[i].line().Match(line[:min(len(line), 160)]) {
+			if languages[i].line.match(line) {
 				n++
 			}
 		}
