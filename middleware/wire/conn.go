@@ -54,8 +54,8 @@ type Options struct {
 	// Forward says which of the peer's requests reach the SDK as
 	// [ForwardMethod], undecoded. Nil: none.
 	Forward func(method string) bool
-	// Handle answers the peer's requests, all but pings, with a raw result or
-	// an error, of which an *[jsonrpc.Error] is sent as it is. Its ctx ends with
+	// Handle answers the peer's requests, all but pings, which the connection
+	// answers then, with a raw result or an error, of which an *[jsonrpc.Error] is sent as it is. Its ctx ends with
 	// the connection, and when the peer cancels. Nil leaves them to the SDK.
 	Handle func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	// Notify sees each incoming notification first and reports whether it has
@@ -89,7 +89,7 @@ type Conn struct {
 	handlers int                  // that run, those of cancelled requests too
 	open     int                  // requests of the peer that are not answered
 	long     map[jsonrpc.ID]int64 // those over longBytes, with their bytes
-	held     int64                // sum of long
+	held     int64                // bytes of long, or of what handling runs with
 	err      error                // why reading ended
 	closed   bool
 
@@ -169,8 +169,7 @@ func (c *Conn) readLoop() {
 			c.end(err)
 			return
 		case line[0] == '[':
-			// A batch, of revision 2025-03-26 and before.
-			if err := Elements(line, func(v json.RawMessage) error { return c.message(v) }); err != nil {
+			if err := c.batch(line); err != nil {
 				c.junk(line, err)
 			}
 		default:
@@ -185,6 +184,27 @@ func (c *Conn) readLoop() {
 		default:
 		}
 	}
+}
+
+// maxBadParts is how many messages of one batch may be none. Each costs an answer,
+// or a line in a log.
+const maxBadParts = 16
+
+// batch routes the messages of a batch, of revision 2025-03-26 and before. What is
+// wrong with one of them fails that one.
+func (c *Conn) batch(line []byte) error {
+	bad := 0
+	return Elements(line, func(v json.RawMessage) error {
+		err := c.message(v)
+		if err == nil {
+			return nil
+		}
+		if bad++; bad > maxBadParts {
+			return fmt.Errorf("a batch of which more than %d parts are no messages: %w", maxBadParts, err)
+		}
+		c.junk(v, err)
+		return nil
+	})
 }
 
 // message routes one message: an answer to a call of ours, or else to the SDK.
@@ -206,7 +226,11 @@ func (c *Conn) message(line []byte) error {
 		if c.opts.Notify != nil && c.notified(m) {
 			return nil
 		}
-	case c.opts.Handle != nil && m.Method != "ping":
+	case c.opts.Handle != nil && m.Method == "ping":
+		// A peer that reads nothing now must not keep us from reading.
+		c.trySend(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", m.ID))
+		return nil
+	case c.opts.Handle != nil:
 		return c.handle(m)
 	case c.opts.Forward != nil && c.opts.Forward(m.Method):
 		forward = true
@@ -322,9 +346,12 @@ func (c *Conn) deliver(m Message) bool {
 }
 
 // lost fails the call that an unreadable message would have answered. When its
-// id cannot be told from its ends and the message was surely an answer (all is
-// set), every call that waits fails, since one of them would wait for ever.
+// id cannot be told from its ends, nor that it asks or tells something, and all is
+// set, every call that waits fails, since one of them might wait for ever.
 func (c *Conn) lost(head, tail []byte, why error, all bool) {
+	if asks(head, tail) {
+		return
+	}
 	id := guessID(head, tail)
 	code, _ := json.Marshal(jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why.Error()})
 	c.mu.Lock()
@@ -355,19 +382,22 @@ func (c *Conn) junk(line []byte, err error) {
 		return
 	}
 	id := json.RawMessage("null")
-	code := jsonrpc.CodeParseError
+	code := int64(jsonrpc.CodeParseError)
 	if m, _ := Split(line); m.ID != nil {
 		id, code = m.ID, jsonrpc.CodeInvalidRequest
 	} else if guess := guessID(line, tail); guess != nil {
 		id, code = guess, jsonrpc.CodeInvalidRequest
 	}
-	answer, merr := json.Marshal(map[string]any{
+	_ = c.send(context.Background(), refusal(id, code, err)) // fails only if the connection has ended
+}
+
+// refusal builds the answer to what is not worked on.
+func refusal(id json.RawMessage, code int64, why error) []byte {
+	answer, _ := json.Marshal(map[string]any{ // it encodes: id is valid JSON
 		"jsonrpc": "2.0", "id": id,
-		"error": jsonrpc.Error{Code: int64(code), Message: err.Error()},
+		"error": jsonrpc.Error{Code: code, Message: why.Error()},
 	})
-	if merr == nil {
-		_ = c.send(context.Background(), append(answer, '\n')) // fails only if the connection has ended
-	}
+	return append(answer, '\n')
 }
 
 // end records why reading ended and fails the calls that wait. Done is closed
