@@ -6,11 +6,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"rlmproxy/middleware/upstream"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
+
+	"rlmproxy/middleware/upstream"
 )
 
 // Clients share a server, which has one level: the most verbose that one of them

@@ -51,7 +51,7 @@ func misbehave(how string) {
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			if how == "stubborn" {
+			if how == "stubborn" || how == "mover" {
 				time.Sleep(time.Hour)
 			}
 			return
