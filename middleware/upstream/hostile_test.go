@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,6 +43,53 @@ func TestLongErrorsInLogs(t *testing.T) {
 			t.Errorf("%s: %v, %d bytes in the log: %.200v", how, state, n, err)
 		}
 	}
+}
+
+// TestProcessHostile: what a server says out of turn changes nothing for calls.
+func TestProcessHostile(t *testing.T) {
+	for _, how := range []string{"early", "noisy", "flooding"} {
+		u := run(t, how, Options{})
+		for range 20 {
+			if got, err := call(t, u, "echo", `7`); err != nil || got != `{"content":[],"z":7}` {
+				t.Errorf("%s: %s, %v", how, got, err)
+			}
+		}
+		u.Close()
+	}
+}
+
+// TestRestartsUnderLoad: calls by clients of both revisions while the server ends
+// again and again, and is closed, all come to an end.
+func TestRestartsUnderLoad(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for _, how := range []string{"well", "dead", "silent"} {
+		u := run(t, how, Options{MinBackoff: time.Millisecond, Newest: func() bool { return how == "silent" }})
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		var wg sync.WaitGroup
+		for i := range 16 {
+			wg.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					r := toolCall("echo", `{}`)
+					if (n+i)%7 == 0 {
+						r = toolCall("die", `{}`)
+					}
+					r.Newest = i%2 == 0
+					if i%4 == 1 {
+						r.Progress = func(json.RawMessage) {}
+					}
+					one, end := context.WithTimeout(ctx, 100*time.Millisecond)
+					_, _ = u.Call(one, r)
+					_ = u.Notify(one, "notifications/x", nil)
+					end()
+				}
+			})
+		}
+		time.Sleep(1500 * time.Millisecond)
+		u.Close()
+		cancel()
+		wg.Wait()
+	}
+	eventually(t, "all goroutines end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 // TestHTTPHostile: whatever a server answers, the call ends soon with an error,

@@ -33,7 +33,6 @@ type sseLink struct {
 
 func dialSSE(ctx context.Context, h hooks, url string, client *http.Client) (link, error) {
 	l := &sseLink{hooks: h, client: client, ended: make(chan struct{}), pending: map[jsonrpc.ID]chan *jsonrpc.Response{}}
-	l.asks = asks{request: h.request, reply: l.reply}
 	l.life, l.die = context.WithCancel(context.Background())
 	// The stream ends with the session; only the handshake ends with ctx.
 	stop := context.AfterFunc(ctx, l.die)
@@ -43,6 +42,7 @@ func dialSSE(ctx context.Context, h hooks, url string, client *http.Client) (lin
 	if maxEvent <= 0 {
 		maxEvent = wire.DefaultMaxLineBytes
 	}
+	l.asks = asks{request: h.request, reply: l.reply, maxBytes: int64(maxEvent)}
 	var err error
 	if l.conn, err = (&mcp.SSEClientTransport{Endpoint: url, HTTPClient: client, MaxEventSize: maxEvent}).Connect(l.life); err != nil {
 		l.die()

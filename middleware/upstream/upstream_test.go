@@ -43,6 +43,27 @@ func misbehave(how string) {
 	case "dead":
 		fmt.Fprintln(os.Stderr, "cannot open database")
 		os.Exit(3)
+	case "early":
+		out(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		out(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`)
+		out(`{"jsonrpc":"2.0","id":"rlm-1","method":"roots/list"}`)
+		out(`{"jsonrpc":"2.0","id":null,"method":"ping"}`)
+		out(`{"jsonrpc":"2.0","id":7,"result":{}}`)
+		out(`{"jsonrpc":"2.0","id":"rlm-2","result":{"tools":5}}`)
+		out(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}`)
+	case "noisy":
+		line := bytes.Repeat([]byte{'x'}, 1<<20)
+		for range 16 {
+			_, _ = os.Stderr.Write(line)
+		}
+	case "flooding":
+		go func() {
+			for {
+				out(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				out(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"rlm-1","progress":1}}`)
+				out(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+			}
+		}()
 	case "banner":
 		out("Welcome to the server\n\n{\"level\":\"info\"}\n[1,2]\n\"text\"")
 	}
@@ -74,7 +95,13 @@ func misbehave(how string) {
 		}
 		switch m.Method {
 		case "initialize":
+			if how == "early" {
+				out(`{"jsonrpc":"2.0","id":8,"result":{}}`)
+			}
 			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"m","version":"1"}}`)
+			if how == "early" {
+				answer(`{"protocolVersion":"1"}`) // once more
+			}
 		case "tools/list":
 			if grown {
 				answer(`{"tools":[{"name":"new","inputSchema":{"type":"object"}}]}`)
