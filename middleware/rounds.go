@@ -30,15 +30,16 @@ const (
 // rounds calls until the answer is one that clients of older revisions know. What
 // the server wants to know it asks the client of ctx, which [Server.begin] made.
 func (s *Server) rounds(ctx context.Context, up *Upstream, conn conn, r upstream.Request) (json.RawMessage, error) {
-	if info := conn.Info(); info == nil || info.ProtocolVersion < upstream.NewestVersion {
-		return conn.Call(ctx, r)
-	}
 	params := r.Params
 	idle := 0
 	for range maxRounds {
 		raw, err := conn.Call(ctx, r)
 		if err != nil {
 			return nil, err
+		}
+		// A server that was being started says what it speaks by now.
+		if info := conn.Info(); info == nil || info.ProtocolVersion < upstream.NewestVersion {
+			return raw, nil
 		}
 		asked, state, ok := inputRequired(raw)
 		if !ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -76,6 +77,39 @@ func TestRoundsForOlderClients(t *testing.T) {
 		if levels[i] != "error" {
 			t.Errorf("round %d: level %q", i, levels[i])
 		}
+	}
+}
+
+// lateInfo is a server of which nothing is known before the first call.
+type lateInfo struct {
+	*fake
+	known atomic.Bool
+}
+
+func (l *lateInfo) Info() *upstream.Info {
+	if !l.known.Load() {
+		return nil
+	}
+	return l.info
+}
+
+// TestRoundsOfTheFirstCall: a call that waits until its server has been started
+// is asked for like any other.
+func TestRoundsOfTheFirstCall(t *testing.T) {
+	l := &lateInfo{}
+	l.fake = rounder(func(p gjson.Result) string {
+		l.known.Store(true)
+		if !p.Get("inputResponses").Exists() {
+			return `{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"who?"}}}}`
+		}
+		return `{"resultType":"complete","content":[]}`
+	})
+	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: l}}})
+	conn := clientOf(t, s, canElicit, wire.Options{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{"action":"decline"}`), nil
+	}})
+	if got := ask(t, conn, "tools/call", `{"name":"x","arguments":{}}`); got != `{"resultType":"complete","content":[]}` {
+		t.Errorf("the client gets %s", got)
 	}
 }
 
