@@ -127,7 +127,7 @@ func (s *Server) answers(ctx context.Context, up *Upstream, asked []input) ([]by
 
 // nextRound is a request with the answers and the state of the round before.
 func nextRound(params json.RawMessage, answers []byte, state json.RawMessage) (json.RawMessage, error) {
-	if params == nil {
+	if len(params) == 0 || params[0] != '{' { // null
 		params = json.RawMessage("{}")
 	}
 	out, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {

@@ -281,8 +281,8 @@ func withMeta(params json.RawMessage, hop map[string]json.RawMessage, token stri
 	return append(wire.AppendMember(out[:len(out)-1], "_meta", meta), '}'), err
 }
 
-// progressBacklog is how many notifications may wait for a slow client; more
-// are dropped, since each one replaces the last.
+// progressBacklog is how many notifications may wait for a slow client; then the
+// oldest are dropped, since each one replaces the last.
 const progressBacklog = 16
 
 // follow registers a token for a call's progress. done unregisters it and
@@ -320,9 +320,12 @@ func (u *Upstream) onProgress(params json.RawMessage) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if ch, ok := u.progress[token]; ok {
-		select {
-		case ch <- params:
-		default:
+		if len(ch) == cap(ch) {
+			select {
+			case <-ch:
+			default: // the client is not that slow
+			}
 		}
+		ch <- params // u.mu lets nobody else send
 	}
 }

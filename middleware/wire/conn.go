@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -77,6 +78,7 @@ type Conn struct {
 
 	incoming chan jsonrpc.Message // for the SDK
 	outgoing chan outgoing
+	tried    atomic.Int64    // bytes in outgoing that nobody waits for
 	life     context.Context // ended by Close
 	die      func()
 	done     <-chan struct{} // of life
@@ -111,6 +113,7 @@ type outgoing struct {
 	ctx   context.Context // not written once it has ended
 	parts [][]byte
 	sent  chan<- error // capacity 1
+	tried int64        // bytes, of what nobody waits for
 }
 
 // NewConn starts reading messages from r and writing messages to w. Close
@@ -547,7 +550,7 @@ func request(id, method string, params json.RawMessage) []byte {
 func (c *Conn) send(ctx context.Context, parts ...[]byte) error {
 	sent := make(chan error, 1)
 	select {
-	case c.outgoing <- outgoing{ctx, parts, sent}:
+	case c.outgoing <- outgoing{ctx, parts, sent, 0}:
 	case <-c.done:
 		return ErrClosed
 	case <-ctx.Done():
@@ -566,18 +569,25 @@ func (c *Conn) send(ctx context.Context, parts ...[]byte) error {
 // TryNotify sends a notification unless so much waits to be sent that it would
 // have to wait too: then it is lost.
 func (c *Conn) TryNotify(method string, params json.RawMessage) {
-	if params != nil {
-		params = append(json.RawMessage(nil), params...)
+	if c.tried.Load() <= maxTried { // or a copy would be for nothing
+		c.trySend(request("", method, params))
 	}
-	c.trySend(request("", method, params))
 }
+
+// maxTried is beyond how many bytes of what nobody waits for no more is queued.
+const maxTried = 4 << 20
 
 // trySend queues a line without waiting; a peer that reads nothing loses it.
 func (c *Conn) trySend(line []byte) {
-	select {
-	case c.outgoing <- outgoing{context.Background(), [][]byte{line}, make(chan error, 1)}:
-	default:
+	n := int64(len(line))
+	if c.tried.Add(n)-n <= maxTried {
+		select {
+		case c.outgoing <- outgoing{context.Background(), [][]byte{line}, make(chan error, 1), n}:
+			return
+		default:
+		}
 	}
+	c.tried.Add(-n)
 }
 
 // writeLoop writes whole lines, so that a caller who gives up never leaves half
@@ -589,6 +599,7 @@ func (c *Conn) writeLoop() {
 		case <-c.done:
 			return
 		case out := <-c.outgoing:
+			c.tried.Add(-out.tried)
 			err := out.ctx.Err()
 			if err == nil {
 				if err = writeParts(w, out.parts); err != nil {

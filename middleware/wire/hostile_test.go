@@ -113,6 +113,39 @@ func TestPingsBlockNoAnswers(t *testing.T) {
 	}
 }
 
+// TestTryNotifyBytes: what waits for a peer that reads nothing is bounded, and what
+// it reads makes room.
+func TestTryNotifyBytes(t *testing.T) {
+	c, p := connect(t, Options{})
+	long, _ := json.Marshal(strings.Repeat("x", 700<<10))
+	waiting := func() (n int) {
+		for range len(c.outgoing) {
+			out := <-c.outgoing
+			for _, part := range out.parts {
+				n += len(part)
+			}
+			c.outgoing <- out
+		}
+		return n
+	}
+	for range 40 {
+		c.TryNotify("m", long)
+	}
+	if n := waiting(); n > maxTried+len(long)+100 {
+		t.Errorf("%d bytes wait", n)
+	}
+	for range 3 { // the first one is being written
+		p.hear(t)
+	}
+	c.TryNotify("again", nil)
+	for !strings.Contains(p.hear(t), "again") {
+	}
+	c.TryNotify("m", append(append([]byte{'['}, bytes.Repeat([]byte("1,"), (4<<20))...), "1]"...)) // one may be longer
+	if _, err := p.next(); err == nil {
+		t.Error("the peer's limit is 1 MiB")
+	}
+}
+
 // within is the error that comes soon.
 func within(t *testing.T, got <-chan error) {
 	t.Helper()
