@@ -356,15 +356,21 @@ func (c *Conn) lost(head, tail []byte, why error, all bool) {
 		return
 	}
 	id := guessID(head, tail)
-	code, _ := json.Marshal(jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why.Error()})
+	failed := Unreadable(why)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, wait := range c.pending {
 		if key == string(id) || all && id == nil {
 			delete(c.pending, key)
-			wait.answer <- Message{Error: code}
+			wait.answer <- failed
 		}
 	}
+}
+
+// Unreadable is the answer in the place of one that cannot be read.
+func Unreadable(why error) Message {
+	code, _ := json.Marshal(jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why.Error()}) // encodes: it has no data
+	return Message{Error: code}
 }
 
 // junk deals with a line that is no message; of one over the cap, line is its

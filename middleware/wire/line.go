@@ -54,6 +54,16 @@ func guessID(head, tail []byte) []byte {
 	return nil
 }
 
+// Meant returns the id, as written, of the call that an unreadable message would
+// have answered, as far as its ends tell, and whether it may be an answer at all.
+func Meant(message []byte) (id []byte, answer bool) {
+	head, tail := message[:min(len(message), endBytes)], message[max(0, len(message)-endBytes):]
+	if asks(head, tail) {
+		return nil, false
+	}
+	return guessID(head, tail), true
+}
+
 // A lineReader reads newline-delimited messages of at most max bytes.
 type lineReader struct {
 	r   io.Reader
