@@ -85,6 +85,9 @@ func inputRequired(raw json.RawMessage) (asked []input, state json.RawMessage, o
 			state = value
 		case key == "inputRequests" && value[0] == '{':
 			return wire.Members(value, func(key string, value json.RawMessage) error {
+				if len(asked) > maxQuestions {
+					return nil // too many in any case
+				}
 				one := input{key: key}
 				if value[0] == '{' {
 					_ = wire.Members(value, func(key string, value json.RawMessage) error {
@@ -109,7 +112,7 @@ func inputRequired(raw json.RawMessage) (asked []input, state json.RawMessage, o
 // answers asks the client and returns what the next round says, an object.
 func (s *Server) answers(ctx context.Context, up *Upstream, asked []input) ([]byte, error) {
 	if len(asked) > maxQuestions {
-		return nil, badRound("server %q asks for %d inputs at once", up.Name, len(asked))
+		return nil, badRound("server %q asks for more than %d inputs at once", up.Name, maxQuestions)
 	}
 	out := []byte{'{'}
 	for _, one := range asked {

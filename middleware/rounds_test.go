@@ -119,7 +119,7 @@ func TestRoundsAreBounded(t *testing.T) {
 	for name, tt := range map[string]struct{ answer, want string }{
 		"on and on":  {`{"resultType":"input_required","inputRequests":{` + one + `}}`, "asked for input 16 times"},
 		"idle":       {`{"resultType":"input_required","requestState":"s"}`, "another try again and again"},
-		"at once":    {`{"resultType":"input_required","inputRequests":{` + strings.Repeat(one+",", 40) + one + `}}`, "asks for 41 inputs at once"},
+		"at once":    {`{"resultType":"input_required","inputRequests":{` + strings.Repeat(one+",", 40) + one + `}}`, "asks for more than 32 inputs at once"},
 		"cannot":     {`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}`, "does not support roots/list"},
 		"no request": {`{"resultType":"input_required","inputRequests":{"a":7}}`, "an input that is no request"},
 	} {

@@ -129,6 +129,8 @@ func TestHTTPHostile(t *testing.T) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 		case "loop":
 			http.Redirect(w, r, s.URL+"/mcp", http.StatusTemporaryRedirect)
+		case "found":
+			http.Redirect(w, r, s.URL+"/other", http.StatusFound)
 		case "empty":
 			w.Header().Set("Content-Type", "application/json")
 		case "accepted":
@@ -172,8 +174,12 @@ func TestHTTPHostile(t *testing.T) {
 			<-r.Context().Done()
 		}
 	}
+	s.get = func(w http.ResponseWriter, r *http.Request) {
+		stream(w)(": nothing yet\n")
+		<-r.Context().Done()
+	}
 	u := s.connect(Options{MaxLineBytes: 4 << 20})
-	for _, tool := range []string{"bomb", "bomb of events", "redirect", "loop", "empty", "accepted", "html", "short", "endless line",
+	for _, tool := range []string{"bomb", "bomb of events", "redirect", "loop", "found", "empty", "accepted", "html", "short", "endless line",
 		"endless comment", "odd id", "giant id", "negative retry", "another's answer", "a number", "stalls"} {
 		begun := time.Now()
 		wait := 5 * time.Second
