@@ -123,6 +123,8 @@ func misbehave(how string) {
 				out(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 				answer(`{"content":[]}`)
 			case "hang":
+			case "sleep":
+				time.Sleep(time.Hour)
 			case "refuse":
 				out(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no such thing","data":{"n":9007199254740993}}}`, m.ID)
 			case "huge":
