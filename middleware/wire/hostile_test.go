@@ -193,3 +193,56 @@ func TestLinesAreTheirOwn(t *testing.T) {
 		}
 	})
 }
+
+// FuzzLines: whatever a peer says, a call that waits comes to an end with the
+// answer behind it, if not before.
+func FuzzLines(f *testing.F) {
+	for _, s := range []string{
+		`{"id":"rlm-1"}`, `{"id":"rlm-1","error":{"code":"x"}}`, `[{"id":"rlm-1","result":1},{"id":1,"method":"m"}]`, `[[]]`, `{"id":{},"method":"m"}`,
+		`{"method":"notifications/cancelled","params":{"requestId":1}}`, `{"id":null,"method":"ping"}`, `{"\u0069d":"rlm-1","\u006dethod":"ping"}`,
+		`{"id":"rlm-1","id":2,"method":"m","method":"","result":{}}`, "[1,\n2]", strings.Repeat("[", 1200), `{"id":1.0,"method":"m"}`, `{"id":1,"method":"m","params":[1]}`,
+	} {
+		f.Add([]byte(s), false)
+		f.Add([]byte(s), true)
+	}
+	f.Fuzz(func(t *testing.T, line []byte, refuse bool) {
+		opts := Options{Refuse: refuse, MaxLineBytes: 2048, Junk: func([]byte, error) {}}
+		if !refuse {
+			opts.Handle = func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+				if len(params) > 0 && !json.Valid(params) {
+					t.Errorf("%s is asked with %q", method, params)
+				}
+				return json.RawMessage("{}"), nil
+			}
+		}
+		c, p := connect(t, opts)
+		go func() {
+			for {
+				if _, err := c.Read(t.Context()); err != nil {
+					return
+				}
+			}
+		}()
+		got := make(chan error, 1)
+		go func() {
+			raw, err := c.Call(t.Context(), "m", nil)
+			if err == nil && !json.Valid(raw) {
+				t.Errorf("the answer is %q", raw)
+			}
+			got <- nil
+		}()
+		p.hear(t)
+		go func() {
+			for {
+				if line, err := p.next(); err != nil {
+					return
+				} else if !json.Valid(line) {
+					t.Errorf("the peer is sent %q", line)
+				}
+			}
+		}()
+		_, _ = p.w.Write(append(line, '\n'))
+		_, _ = io.WriteString(p.w, `{"jsonrpc":"2.0","id":"rlm-1","result":{}}`+"\n")
+		within(t, got)
+	})
+}
