@@ -17,7 +17,7 @@ import (
 const (
 	// legacyVersion begins with a handshake. Servers of every age answer that.
 	legacyVersion = "2025-11-25"
-	// NewestVersion is the one that has no handshake and no sessions: each request says what the
+	// NewestVersion has no handshake and no sessions: each request says what the
 	// handshake would have said.
 	NewestVersion = "2026-07-28"
 )

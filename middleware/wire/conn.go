@@ -3,9 +3,10 @@
 //
 //	upstream's line → Split → Call's result → RawResult → client's line
 //
-// A [Conn] serves the SDK as its connection and, beside it, our own calls: the
-// SDK does the handshake, pings and notifications; tool calls and their results
-// never pass through its decoder, which would reorder keys and round numbers.
+// A [Conn] serves the SDK as its connection and, beside it, our own calls. Towards
+// clients the SDK does the handshake and pings; towards servers nothing passes
+// through it. Its decoder, which would reorder keys and round numbers, never sees
+// tool calls and their results.
 // Sizes are bytes of the line.
 package wire
 
