@@ -114,7 +114,7 @@ func (l *sseLink) readLoop() {
 		var long *tooLongError
 		switch {
 		case errors.As(err, &long):
-			l.lost(nil, err)
+			l.lost(long.head, err)
 			continue
 		case err != nil:
 			l.finish()
@@ -175,26 +175,21 @@ func (l *sseLink) deliver(id string, m wire.Message) {
 	}
 }
 
-// lost fails the call that an unreadable message would have answered; data is nil
-// for one that was too long. Where nobody can tell which that is, all fail, since
-// one of them would wait for ever.
+// lost fails the call that an unreadable message would have answered, of one that
+// was too long by its head. Where nobody can tell which that is, all fail, since one
+// of them would wait for ever.
 func (l *sseLink) lost(data []byte, why error) {
 	l.hooks.logger.Warn("an event is no message", "error", why)
-	id, all := "", data == nil
-	if data != nil {
-		if data[0] != '{' {
-			return
-		}
-		guess, answer := wire.Meant(data)
-		if !answer {
-			return
-		}
-		id, all = string(guess), guess == nil && errors.Is(why, wire.ErrTooDeep)
+	var long *tooLongError
+	id, answer := wire.Meant(data)
+	if data = bytes.TrimSpace(data); !answer || len(data) == 0 || data[0] != '{' {
+		return
 	}
+	all := id == nil && (errors.As(why, &long) || errors.Is(why, wire.ErrTooDeep))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, wait := range l.pending {
-		if all || key == id {
+		if all || key == string(id) {
 			delete(l.pending, key)
 			wait <- wire.Unreadable(why)
 		}
