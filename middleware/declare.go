@@ -8,6 +8,10 @@ import (
 	"rlmproxy/middleware/wire"
 )
 
+// maxDeclared bounds the capabilities of a server that reach clients as they are,
+// in bytes.
+const maxDeclared = 64 << 10
+
 // declaring is a result of initialize or server/discover with what a single server
 // declares and the SDK does not know: methods that the proxy does not know pass
 // through it, so clients may use what they belong to.
@@ -16,7 +20,7 @@ func (s *Server) declaring(result mcp.Result) (mcp.Result, error) {
 		return result, nil
 	}
 	info := s.opts.Upstreams[0].Conn.Info()
-	if info == nil || info.Declared == nil {
+	if info == nil || info.Declared == nil || len(info.Declared) > maxDeclared {
 		return result, nil
 	}
 	raw, err := json.Marshal(result)

@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -64,6 +65,20 @@ func TestUnknownCapabilitiesPass(t *testing.T) {
 				t.Errorf("the server is told %s", can)
 			}
 		})
+	}
+}
+
+// TestDeclaredIsBounded: what a server declares without end reaches no client.
+func TestDeclaredIsBounded(t *testing.T) {
+	f := server(nil, "x")
+	f.info = &upstream.Info{Declared: json.RawMessage(`{"tools":{},"future":"` + strings.Repeat("x", maxDeclared) + `"}`)}
+	if err := json.Unmarshal(f.info.Declared, &f.info.Capabilities); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	got := ask(t, rawClient(t, s, wire.Options{}), "initialize", `{"protocolVersion":"2025-11-25","clientInfo":{"name":"c","version":"1"},"capabilities":{}}`)
+	if len(got) > 8<<10 || !gjson.Get(got, "capabilities.tools").Exists() {
+		t.Errorf("%d bytes: %.200s", len(got), got)
 	}
 }
 

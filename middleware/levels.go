@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"rlmproxy/middleware/upstream"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
+
+	"rlmproxy/middleware/upstream"
 )
 
 // Clients share a server, which has one level: the most verbose that one of them
@@ -25,7 +27,10 @@ const noLevel = "none"
 
 // setLevel notes what a client wants to hear, and returns when the servers that
 // log know of it.
-func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingLevelParams]) {
+func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingLevelParams]) error {
+	if !slices.Contains(levels, string(r.Params.Level)) {
+		return invalidParams("level %q is none of %s", clipped(string(r.Params.Level)), strings.Join(levels, ", "))
+	}
 	c := s.clientOf(r.Session)
 	s.mu.Lock()
 	c.level = string(r.Params.Level)
@@ -41,6 +46,7 @@ func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLogg
 		case <-ctx.Done():
 		}
 	}
+	return nil
 }
 
 // levelOf is the least severe level that the client asked for, or "".

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,11 @@ func TestLevelsOfSeveralClients(t *testing.T) {
 	conn.Close()
 	<-served
 	hears("error")
+	for _, level := range []string{"verbose", noLevel, ""} {
+		if got := ask(t, quiet, "logging/setLevel", `{"level":"`+level+`"}`); !strings.Contains(got, "is none of") {
+			t.Errorf("level %q: %s", level, got)
+		}
+	}
 	ask(t, quiet, "logging/setLevel", `{"level":"warning"}`)
 	hears("warning")
 	if len(told) > 0 {

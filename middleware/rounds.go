@@ -30,15 +30,16 @@ const (
 // rounds calls until the answer is one that clients of older revisions know. What
 // the server wants to know it asks the client of ctx, which [Server.begin] made.
 func (s *Server) rounds(ctx context.Context, up *Upstream, conn conn, r upstream.Request) (json.RawMessage, error) {
-	if info := conn.Info(); info == nil || info.ProtocolVersion < upstream.NewestVersion {
-		return conn.Call(ctx, r)
-	}
 	params := r.Params
 	idle := 0
 	for range maxRounds {
 		raw, err := conn.Call(ctx, r)
 		if err != nil {
 			return nil, err
+		}
+		// A server that was being started says what it speaks by now.
+		if info := conn.Info(); info == nil || info.ProtocolVersion < upstream.NewestVersion {
+			return raw, nil
 		}
 		asked, state, ok := inputRequired(raw)
 		if !ok {
@@ -84,6 +85,9 @@ func inputRequired(raw json.RawMessage) (asked []input, state json.RawMessage, o
 			state = value
 		case key == "inputRequests" && value[0] == '{':
 			return wire.Members(value, func(key string, value json.RawMessage) error {
+				if len(asked) > maxQuestions {
+					return nil // too many in any case
+				}
 				one := input{key: key}
 				if value[0] == '{' {
 					_ = wire.Members(value, func(key string, value json.RawMessage) error {
@@ -108,7 +112,7 @@ func inputRequired(raw json.RawMessage) (asked []input, state json.RawMessage, o
 // answers asks the client and returns what the next round says, an object.
 func (s *Server) answers(ctx context.Context, up *Upstream, asked []input) ([]byte, error) {
 	if len(asked) > maxQuestions {
-		return nil, badRound("server %q asks for %d inputs at once", up.Name, len(asked))
+		return nil, badRound("server %q asks for more than %d inputs at once", up.Name, maxQuestions)
 	}
 	out := []byte{'{'}
 	for _, one := range asked {
@@ -126,7 +130,7 @@ func (s *Server) answers(ctx context.Context, up *Upstream, asked []input) ([]by
 
 // nextRound is a request with the answers and the state of the round before.
 func nextRound(params json.RawMessage, answers []byte, state json.RawMessage) (json.RawMessage, error) {
-	if params == nil {
+	if len(params) == 0 || params[0] != '{' { // null
 		params = json.RawMessage("{}")
 	}
 	out, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {

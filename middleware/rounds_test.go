@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -79,13 +80,46 @@ func TestRoundsForOlderClients(t *testing.T) {
 	}
 }
 
+// lateInfo is a server of which nothing is known before the first call.
+type lateInfo struct {
+	*fake
+	known atomic.Bool
+}
+
+func (l *lateInfo) Info() *upstream.Info {
+	if !l.known.Load() {
+		return nil
+	}
+	return l.info
+}
+
+// TestRoundsOfTheFirstCall: a call that waits until its server has been started
+// is asked for like any other.
+func TestRoundsOfTheFirstCall(t *testing.T) {
+	l := &lateInfo{}
+	l.fake = rounder(func(p gjson.Result) string {
+		l.known.Store(true)
+		if !p.Get("inputResponses").Exists() {
+			return `{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"who?"}}}}`
+		}
+		return `{"resultType":"complete","content":[]}`
+	})
+	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: l}}})
+	conn := clientOf(t, s, canElicit, wire.Options{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{"action":"decline"}`), nil
+	}})
+	if got := ask(t, conn, "tools/call", `{"name":"x","arguments":{}}`); got != `{"resultType":"complete","content":[]}` {
+		t.Errorf("the client gets %s", got)
+	}
+}
+
 // TestRoundsAreBounded: a server that asks for ever costs one call.
 func TestRoundsAreBounded(t *testing.T) {
 	const one = `"a":{"method":"elicitation/create"}`
 	for name, tt := range map[string]struct{ answer, want string }{
 		"on and on":  {`{"resultType":"input_required","inputRequests":{` + one + `}}`, "asked for input 16 times"},
 		"idle":       {`{"resultType":"input_required","requestState":"s"}`, "another try again and again"},
-		"at once":    {`{"resultType":"input_required","inputRequests":{` + strings.Repeat(one+",", 40) + one + `}}`, "asks for 41 inputs at once"},
+		"at once":    {`{"resultType":"input_required","inputRequests":{` + strings.Repeat(one+",", 40) + one + `}}`, "asks for more than 32 inputs at once"},
 		"cannot":     {`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}`, "does not support roots/list"},
 		"no request": {`{"resultType":"input_required","inputRequests":{"a":7}}`, "an input that is no request"},
 	} {

@@ -25,7 +25,9 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			s.cameNewest(r.Session, r.Params.Meta)
 			s.awaitAny(ctx)
 		case *mcp.ServerRequest[*mcp.SetLoggingLevelParams]:
-			s.setLevel(ctx, r)
+			if err := s.setLevel(ctx, r); err != nil {
+				return nil, err
+			}
 		case *mcp.ServerRequest[*mcp.SubscriptionsListenParams]:
 			s.cameNewest(r.Session, r.Params.Meta)
 		}

@@ -13,8 +13,12 @@ import (
 	"rlmproxy/middleware/wire"
 )
 
-// maxAsks bounds what one server may ask of its client at one time.
-const maxAsks = 64
+// maxAsks bounds what one server may ask of its client at one time. What is longer
+// than longAsk is bounded by its bytes as well.
+const (
+	maxAsks = 64
+	longAsk = 64 << 10
+)
 
 // asks are the requests of a server that wait for their answers, on a transport
 // that is no [wire.Conn].
@@ -23,9 +27,13 @@ type asks struct {
 	// reply sends an answer, a whole message. It may wait, and be called
 	// concurrently.
 	reply func(message []byte)
+	// maxBytes bounds those that are long, together: each is held several times
+	// over.
+	maxBytes int64
 
 	mu      sync.Mutex                    // guards the fields below
 	open    int                           // not answered yet
+	held    int64                         // bytes of those that are long
 	running map[string]context.CancelFunc // those that request works on, by id as written
 }
 
@@ -36,12 +44,23 @@ func (a *asks) begin(ctx context.Context, wg *sync.WaitGroup, m wire.Message) {
 	if len(id) > maxFieldBytes || strings.IndexByte(`"-0123456789`, id[0]) < 0 {
 		return // no id, and nothing that an answer could name
 	}
+	size := int64(len(m.Params))
+	if size <= longAsk {
+		size = 0
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	a.mu.Lock()
 	_, twice := a.running[id]
-	full := a.open >= maxAsks
-	if !twice && !full {
+	var full error
+	switch {
+	case a.open >= maxAsks:
+		full = fmt.Errorf("more than %d requests wait for their answers", maxAsks)
+	case size > 0 && a.held > 0 && a.held+size > a.maxBytes:
+		full = fmt.Errorf("requests of more than %d bytes wait for their answers", a.maxBytes)
+	}
+	if !twice && full == nil {
 		a.open++
+		a.held += size
 		if a.running == nil {
 			a.running = map[string]context.CancelFunc{}
 		}
@@ -52,9 +71,9 @@ func (a *asks) begin(ctx context.Context, wg *sync.WaitGroup, m wire.Message) {
 	case twice:
 		cancel()
 		return // the first one's answer has this id
-	case full:
+	case full != nil:
 		cancel()
-		a.reply(response(id, nil, fmt.Errorf("more than %d requests wait for their answers", maxAsks)))
+		a.reply(response(id, nil, full))
 		return
 	}
 	wg.Go(func() {
@@ -71,6 +90,7 @@ func (a *asks) begin(ctx context.Context, wg *sync.WaitGroup, m wire.Message) {
 		}
 		a.mu.Lock()
 		a.open--
+		a.held -= size
 		a.mu.Unlock()
 	})
 }

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -56,7 +57,10 @@ func newEventReader(r io.Reader, max int64) *eventReader {
 }
 
 // A tooLongError reports a message over the cap. The next call goes on behind it.
-type tooLongError struct{ max int64 }
+type tooLongError struct {
+	max  int64
+	head []byte // how it begins, or nil: nobody knows
+}
 
 func (e *tooLongError) Error() string { return fmt.Sprintf("a message of more than %d bytes", e.max) }
 
@@ -66,6 +70,11 @@ func (e *eventReader) next() (event, error) {
 	some := false
 	for {
 		line, owned, err := e.line()
+		var long *tooLongError
+		if errors.As(err, &long) {
+			head := append(bytes.Clone(ev.data[:min(len(ev.data), maxFieldBytes)]), bytes.TrimPrefix(long.head, []byte("data:"))...)
+			return event{}, &tooLongError{e.max, head}
+		}
 		if err != nil {
 			return event{}, err
 		}
@@ -88,7 +97,8 @@ func (e *eventReader) next() (event, error) {
 			case e.skipping:
 			case int64(len(ev.data)+len(value)) > e.max:
 				e.skipping = true
-				return event{}, &tooLongError{e.max}
+				head := append(bytes.Clone(ev.data[:min(len(ev.data), maxFieldBytes)]), value[:min(len(value), maxFieldBytes)]...)
+				return event{}, &tooLongError{e.max, head}
 			case some:
 				ev.data = append(append(ev.data, '\n'), value...)
 			case owned:
@@ -162,7 +172,11 @@ func (e *eventReader) line() (line []byte, owned bool, err error) {
 			part = part[:max(0, min(len(part), len(part)-(n-maxFieldBytes)))]
 		case e.size > e.max+maxFieldBytes:
 			e.skipping, e.midLine = true, end < 0
-			return nil, false, &tooLongError{e.max}
+			var head []byte
+			for _, piece := range append(full, block, part) {
+				head = append(head, piece[:min(len(piece), maxFieldBytes-len(head))]...)
+			}
+			return nil, false, &tooLongError{e.max, head}
 		case e.large != nil && e.size > largeBytes && e.size-int64(len(part)) <= largeBytes:
 			if err := e.large(); err != nil {
 				return nil, false, err
@@ -192,7 +206,7 @@ func (e *eventReader) line() (line []byte, owned bool, err error) {
 func readCapped(r io.Reader, max int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, max+1))
 	if int64(len(b)) > max {
-		return nil, &tooLongError{max}
+		return nil, &tooLongError{max, nil}
 	}
 	return b, err
 }

@@ -17,7 +17,7 @@ import (
 const (
 	// legacyVersion begins with a handshake. Servers of every age answer that.
 	legacyVersion = "2025-11-25"
-	// NewestVersion is the one that has no handshake and no sessions: each request says what the
+	// NewestVersion has no handshake and no sessions: each request says what the
 	// handshake would have said.
 	NewestVersion = "2026-07-28"
 )
@@ -51,7 +51,7 @@ func initialize(ctx context.Context, p peer, h hooks) (*Info, error) {
 		return nil, err
 	}
 	if v := init.ProtocolVersion; v >= NewestVersion || !slices.Contains(mcp.SupportedProtocolVersions(), v) {
-		return nil, fmt.Errorf("the server answered initialize with revision %q", v)
+		return nil, fmt.Errorf("the server answered initialize with revision %.40q", v)
 	}
 	return init, nil
 }
@@ -72,7 +72,7 @@ func discover(ctx context.Context, p peer, meta map[string]json.RawMessage) (*In
 		return nil, fmt.Errorf("%w: of server/discover: %w", wire.ErrBadAnswer, err)
 	}
 	if !slices.Contains(found.SupportedVersions, NewestVersion) {
-		return nil, fmt.Errorf("the server speaks none of our revisions, but %q", found.SupportedVersions)
+		return nil, fmt.Errorf("the server speaks none of our revisions, but %.40q", found.SupportedVersions[:min(len(found.SupportedVersions), 10)])
 	}
 	init, err := readInfo("server/discover", raw)
 	if err == nil {

@@ -191,6 +191,16 @@ func isToken(s string) bool {
 	return s != ""
 }
 
+// canBeSent reports whether a header can hold s as it is.
+func canBeSent(s string) bool {
+	for _, c := range []byte(s) {
+		if c < 0x20 && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
 // headerValue returns s, in Base64 with marks around it if a header cannot hold
 // it as it is or if it looks as if it had them.
 func headerValue(s string) string {

@@ -32,7 +32,7 @@ func openHTTP(ctx context.Context, h hooks, url string, client *http.Client, hea
 	if l.maxBytes <= 0 {
 		l.maxBytes = wire.DefaultMaxLineBytes
 	}
-	l.asks = asks{request: h.request, reply: l.reply}
+	l.asks = asks{request: h.request, reply: l.reply, maxBytes: l.maxBytes}
 	l.life, l.die = context.WithCancelCause(context.Background())
 	var err error
 	if newest {

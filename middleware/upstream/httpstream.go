@@ -68,7 +68,7 @@ func (l *httpLink) answer(ctx context.Context, resp *http.Response, id string) (
 		if end == nil {
 			return raw, err
 		}
-		if lastID = end.lastID; lastID == "" || l.meta != nil {
+		if lastID = end.lastID; lastID == "" || !canBeSent(lastID) || l.meta != nil {
 			return nil, lost(fmt.Errorf("the response ended before the answer: %w", err))
 		}
 		if resp, err = l.resume(ctx, lastID, end.retry); err != nil {

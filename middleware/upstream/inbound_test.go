@@ -75,3 +75,31 @@ func FuzzInbound(f *testing.F) {
 		l.headers.learn(data)
 	})
 }
+
+// TestAsksBytes: requests that wait for their answers hold no more bytes than a
+// message may have, and what was held is free again.
+func TestAsksBytes(t *testing.T) {
+	leave := make(chan bool)
+	replies := make(chan string, 3)
+	a := asks{
+		request: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			<-leave
+			return json.RawMessage("{}"), nil
+		},
+		reply:    func(b []byte) { replies <- string(b) },
+		maxBytes: 1 << 20,
+	}
+	var wg sync.WaitGroup
+	long := json.RawMessage(`{"x":"` + strings.Repeat("x", 400<<10) + `"}`)
+	for _, id := range []string{"1", "2", "3"} {
+		a.begin(t.Context(), &wg, wire.Message{ID: json.RawMessage(id), Method: "m", Params: long})
+	}
+	if got := receive(t, "the refusal", replies); !strings.Contains(got, `"id":3,"error"`) {
+		t.Error(got)
+	}
+	close(leave)
+	wg.Wait()
+	if a.held != 0 || a.open != 0 {
+		t.Errorf("%d bytes, %d requests are held", a.held, a.open)
+	}
+}

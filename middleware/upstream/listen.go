@@ -40,6 +40,9 @@ func (l *httpLink) listen(ctx context.Context, wanted json.RawMessage) error {
 				resp.Body.Close()
 				return err
 			}
+			if !canBeSent(lastID) {
+				lastID = ""
+			}
 		case resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests:
 			missed = true
 		default:

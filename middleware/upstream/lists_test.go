@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -162,4 +164,69 @@ func TestCallsAgainOnce(t *testing.T) {
 			t.Errorf("%v, %d calls", err, calls.Load())
 		}
 	})
+}
+
+// TestListsAreBounded: what a server offers holds no more than its bounds, and
+// fills no log.
+func TestListsAreBounded(t *testing.T) {
+	tool := func(name string, bytes int) string {
+		return fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object"}}`, name, strings.Repeat("x", bytes))
+	}
+	many := make([]string, 20_000)
+	for i := range many {
+		many[i] = tool(fmt.Sprint("t", i), 1)
+	}
+	large := make([]string, 40)
+	for i := range large {
+		large[i] = tool(fmt.Sprint("t", i), 1<<20)
+	}
+	for _, tt := range []struct {
+		what, tools string
+		want        int
+	}{
+		{"many", strings.Join(many, ","), maxTools},
+		{"large", strings.Join(large, ","), maxListBytes>>20 - 1},
+		{"a long name", `{"name":"` + strings.Repeat("n", 1<<20) + `"},{"name":"t","inputSchema":{"type":"object"}}`, 1},
+		{"no tools", strings.Repeat("7,", 100_000) + "7", 0},
+	} {
+		var log lockedBuffer
+		l := &fakeLink{done: make(chan struct{}), call: func(method string) (string, error) {
+			if method == "tools/list" {
+				return `{"tools":[` + tt.tools + `]}`, nil
+			}
+			return `{"prompts":[]}`, nil
+		}}
+		u := New(Options{Dial: func(context.Context, hooks) (link, error) { return l, nil }, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		u.Settled(t.Context())
+		if got := len(u.Tools()); got != tt.want {
+			t.Errorf("%s: %d tools, want %d", tt.what, got, tt.want)
+		}
+		u.Close()
+		if n := len(log.String()); n > 8<<10 {
+			t.Errorf("%s: %d bytes in the log", tt.what, n)
+		}
+	}
+}
+
+// TestListsOfManyPages: a server whose list never ends offers what it told so far.
+func TestListsOfManyPages(t *testing.T) {
+	for what, next := range map[string]func(n int64) string{
+		"the same": func(int64) string { return "a" },
+		"another":  func(n int64) string { return fmt.Sprint(n) },
+	} {
+		var n atomic.Int64
+		l := &fakeLink{done: make(chan struct{}), call: func(method string) (string, error) {
+			if method == "tools/list" {
+				i := n.Add(1)
+				return fmt.Sprintf(`{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}],"nextCursor":%q}`, i, next(i)), nil
+			}
+			return `{"prompts":[]}`, nil
+		}}
+		u := New(Options{Dial: func(context.Context, hooks) (link, error) { return l, nil }})
+		u.Settled(t.Context())
+		if state, err := u.State(); state != Ready || len(u.Tools()) == 0 || n.Load() > maxPages {
+			t.Errorf("%s cursor: %v, %v, %d tools of %d pages", what, state, err, len(u.Tools()), n.Load())
+		}
+		u.Close()
+	}
 }

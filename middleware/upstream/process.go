@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"rlmproxy/middleware/wire"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"rlmproxy/middleware/wire"
 )
 
 // How long a server may take to end by itself: once its stdin is closed, as the
@@ -38,6 +40,7 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
 	stdout *os.File
+	stderr *os.File
 	exited chan struct{} // closed when the server's own process has ended
 	err    error         // how it ended; read after exited
 	logs   sync.WaitGroup
@@ -82,7 +85,7 @@ func (c Command) start(logger *slog.Logger) (*process, error) {
 	errW.Close()
 	wire.Widen(outR)
 
-	p := &process{cmd: cmd, stdin: inW, stdout: outR, exited: make(chan struct{})}
+	p := &process{cmd: cmd, stdin: inW, stdout: outR, stderr: errR, exited: make(chan struct{})}
 	p.logs.Go(func() { logLines(errR, logger) })
 	go func() {
 		p.err = cmd.Wait()
@@ -124,23 +127,39 @@ func (p *process) gone(d time.Duration) bool {
 }
 
 // close ends the server and all that it started: stdin is closed first, then
-// the group is told to terminate, then killed.
+// the group is told to terminate, then killed. A server that has joined another
+// group is told by itself; one that may not be signalled, having become another
+// user's, is left alone.
 func (p *process) close() {
 	p.stdin.Close()
+	ended := p.ended(closeGrace)
+	p.endGroup()
+	for _, sig := range []os.Signal{syscall.SIGTERM, os.Kill} {
+		if !ended {
+			_ = p.cmd.Process.Signal(sig) // if it has not ended by now
+			ended = p.ended(termGrace)
+		}
+	}
+	if !ended {
+		p.stdout.Close()
+		p.stderr.Close()
+	}
+	p.logs.Wait()
+}
+
+// ended waits at most d for the server's own process.
+func (p *process) ended(d time.Duration) bool {
 	select {
 	case <-p.exited:
-	case <-time.After(closeGrace):
+		return true
+	case <-time.After(d):
+		return false
 	}
-	p.endGroup()
-	<-p.exited
-	p.logs.Wait()
 }
 
 // exit describes how the process ended, or is empty while it runs.
 func (p *process) exit() string {
-	select {
-	case <-p.exited:
-	case <-time.After(200 * time.Millisecond):
+	if !p.ended(200 * time.Millisecond) {
 		return ""
 	}
 	if p.err != nil {

@@ -103,21 +103,3 @@ func withoutURL(err error) error {
 	}
 	return err
 }
-
-// A statusTripper makes errors of responses that are no success, of which the
-// SDK would keep the text alone.
-type statusTripper struct{ http.RoundTripper }
-
-func (t statusTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := t.RoundTripper.RoundTrip(req)
-	if err == nil && resp.StatusCode >= 400 {
-		resp.Body.Close()
-		return nil, newStatusError(resp)
-	}
-	return resp, err
-}
-
-// CloseIdleConnections is what [http.Client.CloseIdleConnections] calls.
-func (t statusTripper) CloseIdleConnections() {
-	(&http.Client{Transport: t.RoundTripper}).CloseIdleConnections()
-}

@@ -35,10 +35,14 @@ func Remote(address, transport string, headers map[string]string) Dialer {
 	}
 }
 
-// sameHost stops a redirect from carrying the operator's headers elsewhere.
+// sameHost stops a redirect from carrying the operator's headers elsewhere, and one
+// that would ask for another thing: behind 301 to 303, net/http does not post again.
 func sameHost(req *http.Request, via []*http.Request) error {
 	if req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
 		return fmt.Errorf("redirect to another host, %s", req.URL.Host)
+	}
+	if req.Method != via[0].Method {
+		return errors.New("a redirect that drops the message; its URL is to be configured instead")
 	}
 	if len(via) > 5 {
 		return errors.New("more than 5 redirects")

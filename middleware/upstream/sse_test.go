@@ -144,6 +144,14 @@ func TestSSE(t *testing.T) {
 	receive(t, "a request", begun)
 	s.out <- `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`
 	receive(t, "its end", ended)
+	u.mu.Lock()
+	asks := &u.live.link.(*sseLink).asks
+	u.mu.Unlock()
+	eventually(t, "nothing of it is left", func() bool {
+		asks.mu.Lock()
+		defer asks.mu.Unlock()
+		return asks.open == 0
+	})
 	for i := range maxAsks + 1 {
 		s.out <- fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"wait"}`, 10+i)
 	}

@@ -88,7 +88,7 @@ func openStream(ctx context.Context, h hooks, open opener, newest, orOlder bool)
 		Notify: l.notified,
 		Fault:  func(err error) { h.logger.Error("internal error", "error", err) },
 	})
-	l.tasks.Go(l.pong)
+	l.tasks.Go(l.drop)
 	if newest {
 		if l.meta, err = newestMeta(h); err == nil {
 			l.init, err = discover(ctx, l, l.meta)
@@ -124,15 +124,11 @@ func openStream(ctx context.Context, h hooks, open opener, newest, orOlder bool)
 	return l, nil
 }
 
-// pong answers pings, and drops what else nobody waits for.
-func (l *streamLink) pong() {
+// drop reads what nobody waits for.
+func (l *streamLink) drop() {
 	for {
-		msg, err := l.Read(l.life)
-		if err != nil {
+		if _, err := l.Read(l.life); err != nil {
 			return
-		}
-		if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
-			_ = l.Write(l.life, &jsonrpc.Response{ID: req.ID, Result: json.RawMessage("{}")}) // a lost server is seen elsewhere
 		}
 	}
 }

@@ -18,8 +18,13 @@ import (
 
 // Bounds on what one server may offer: a hostile list must not grow for ever.
 const (
-	maxTools = 2000
-	maxPages = 200
+	maxTools     = 2000
+	maxPages     = 200
+	maxListBytes = 16 << 20 // of definitions
+	// maxLeftOut is how many of those left out are logged one by one, maxNameLogged
+	// how many bytes of a name.
+	maxLeftOut    = 16
+	maxNameLogged = 200
 )
 
 // listTools reads the whole list. A definition that would make clients refuse the
@@ -34,13 +39,19 @@ func (u *Upstream) listPrompts(ctx context.Context, l link) ([]Tool, error) {
 }
 
 // list reads a list of things with names, page by page: what is "tools" under
-// tools/list. What check refuses is logged and left out, and a server that does
-// not know the method has none.
+// tools/list. What check refuses is logged and left out, as is what goes beyond
+// the bounds, and a server that does not know the method has none.
 func (u *Upstream) list(ctx context.Context, l link, what string, check func(json.RawMessage) (string, error)) ([]Tool, error) {
 	var things []Tool
 	seen := map[string]bool{}
+	bytes, left := 0, 0
 	method := what + "/list"
 	cursor := ""
+	defer func() {
+		if left > maxLeftOut {
+			u.logger.Warn(method+": left out", "all", left)
+		}
+	}()
 	for range maxPages {
 		params := json.RawMessage("{}")
 		if cursor != "" {
@@ -61,6 +72,7 @@ func (u *Upstream) list(ctx context.Context, l link, what string, check func(jso
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)
 		}
+		last := cursor
 		cursor = ""
 		err = wire.Members(result, func(key string, value json.RawMessage) error {
 			switch key {
@@ -80,13 +92,18 @@ func (u *Upstream) list(ctx context.Context, l link, what string, check func(jso
 						err = errors.New("a second one of this name")
 					case err == nil && len(things) == maxTools:
 						err = fmt.Errorf("more than %d", maxTools)
+					case err == nil && bytes+len(raw) > maxListBytes:
+						err = fmt.Errorf("more than %d bytes", maxListBytes)
 					}
 					if err != nil {
-						u.logger.Warn(method+": left out", "name", name, "error", err)
+						if left++; left <= maxLeftOut {
+							u.logger.Warn(method+": left out", "name", name[:min(len(name), maxNameLogged)], "error", err)
+						}
 						return nil
 					}
 					seen[name] = true
-					things = append(things, Tool{name, raw})
+					bytes += len(raw)
+					things = append(things, Tool{name, slices.Clone(raw)}) // the rest of the page is not kept
 					return nil
 				})
 			}
@@ -95,11 +112,16 @@ func (u *Upstream) list(ctx context.Context, l link, what string, check func(jso
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)
 		}
-		if cursor == "" {
+		switch cursor {
+		case "":
+			return things, nil
+		case last:
+			u.logger.Warn(method + ": nextCursor is that of the page before")
 			return things, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: more than %d pages", method, maxPages)
+	u.logger.Warn(fmt.Sprintf("%s: more than %d pages", method, maxPages))
+	return things, nil
 }
 
 // checkPrompt returns a prompt's name.
@@ -259,8 +281,8 @@ func withMeta(params json.RawMessage, hop map[string]json.RawMessage, token stri
 	return append(wire.AppendMember(out[:len(out)-1], "_meta", meta), '}'), err
 }
 
-// progressBacklog is how many notifications may wait for a slow client; more
-// are dropped, since each one replaces the last.
+// progressBacklog is how many notifications may wait for a slow client; then the
+// oldest are dropped, since each one replaces the last.
 const progressBacklog = 16
 
 // follow registers a token for a call's progress. done unregisters it and
@@ -298,9 +320,12 @@ func (u *Upstream) onProgress(params json.RawMessage) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if ch, ok := u.progress[token]; ok {
-		select {
-		case ch <- params:
-		default:
+		if len(ch) == cap(ch) {
+			select {
+			case <-ch:
+			default: // the client is not that slow
+			}
 		}
+		ch <- params // u.mu lets nobody else send
 	}
 }

@@ -498,7 +498,7 @@ func (u *Upstream) ready(ctx context.Context, r Request) (link, error) {
 	}
 }
 
-// A lost answer may be a method that the server does not have: servers without
+// methodNotFound reports whether the server does not have the method: one without
 // tools need not know tools/list.
 func methodNotFound(err error) bool {
 	var e *jsonrpc.Error

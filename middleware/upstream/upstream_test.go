@@ -43,6 +43,27 @@ func misbehave(how string) {
 	case "dead":
 		fmt.Fprintln(os.Stderr, "cannot open database")
 		os.Exit(3)
+	case "early":
+		out(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		out(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`)
+		out(`{"jsonrpc":"2.0","id":"rlm-1","method":"roots/list"}`)
+		out(`{"jsonrpc":"2.0","id":null,"method":"ping"}`)
+		out(`{"jsonrpc":"2.0","id":7,"result":{}}`)
+		out(`{"jsonrpc":"2.0","id":"rlm-2","result":{"tools":5}}`)
+		out(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}`)
+	case "noisy":
+		line := bytes.Repeat([]byte{'x'}, 1<<20)
+		for range 16 {
+			_, _ = os.Stderr.Write(line)
+		}
+	case "flooding":
+		go func() {
+			for {
+				out(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				out(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"rlm-1","progress":1}}`)
+				out(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+			}
+		}()
 	case "banner":
 		out("Welcome to the server\n\n{\"level\":\"info\"}\n[1,2]\n\"text\"")
 	}
@@ -51,7 +72,7 @@ func misbehave(how string) {
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			if how == "stubborn" {
+			if how == "stubborn" || how == "mover" {
 				time.Sleep(time.Hour)
 			}
 			return
@@ -74,7 +95,13 @@ func misbehave(how string) {
 		}
 		switch m.Method {
 		case "initialize":
+			if how == "early" {
+				out(`{"jsonrpc":"2.0","id":8,"result":{}}`)
+			}
 			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"m","version":"1"}}`)
+			if how == "early" {
+				answer(`{"protocolVersion":"1"}`) // once more
+			}
 		case "tools/list":
 			if grown {
 				answer(`{"tools":[{"name":"new","inputSchema":{"type":"object"}}]}`)
@@ -96,6 +123,8 @@ func misbehave(how string) {
 				out(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 				answer(`{"content":[]}`)
 			case "hang":
+			case "sleep":
+				time.Sleep(time.Hour)
 			case "refuse":
 				out(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no such thing","data":{"n":9007199254740993}}}`, m.ID)
 			case "huge":
@@ -303,6 +332,30 @@ func TestProgress(t *testing.T) {
 	}
 	if len(got) != 3 || !strings.Contains(got[2], `"progress":2,"x":1.0`) {
 		t.Errorf("progress %q, want three, the last one 2", got)
+	}
+}
+
+// TestProgressOfSlowClients: a client that is slow misses some, but not the last.
+func TestProgressOfSlowClients(t *testing.T) {
+	u := New(Options{Dial: func(ctx context.Context, _ hooks) (link, error) { <-ctx.Done(); return nil, ctx.Err() }})
+	defer u.Close()
+	begun, leave := make(chan bool, 100), make(chan bool)
+	var last string
+	token, done := u.follow(func(params json.RawMessage) {
+		begun <- true
+		<-leave
+		last = string(params)
+	})
+	for i := range 50 {
+		u.onProgress(json.RawMessage(fmt.Sprintf(`{"progressToken":%q,"progress":%d}`, token, i)))
+		if i == 0 {
+			<-begun
+		}
+	}
+	close(leave)
+	done()
+	if want := fmt.Sprintf(`{"progressToken":%q,"progress":49}`, token); last != want {
+		t.Errorf("the last is %s, want %s", last, want)
 	}
 }
 

@@ -3,9 +3,10 @@
 //
 //	upstream's line → Split → Call's result → RawResult → client's line
 //
-// A [Conn] serves the SDK as its connection and, beside it, our own calls: the
-// SDK does the handshake, pings and notifications; tool calls and their results
-// never pass through its decoder, which would reorder keys and round numbers.
+// A [Conn] serves the SDK as its connection and, beside it, our own calls. Towards
+// clients the SDK does the handshake and pings; towards servers nothing passes
+// through it. Its decoder, which would reorder keys and round numbers, never sees
+// tool calls and their results.
 // Sizes are bytes of the line.
 package wire
 
@@ -20,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -54,8 +56,8 @@ type Options struct {
 	// Forward says which of the peer's requests reach the SDK as
 	// [ForwardMethod], undecoded. Nil: none.
 	Forward func(method string) bool
-	// Handle answers the peer's requests, all but pings, with a raw result or
-	// an error, of which an *[jsonrpc.Error] is sent as it is. Its ctx ends with
+	// Handle answers the peer's requests, all but pings, which the connection
+	// answers then, with a raw result or an error, of which an *[jsonrpc.Error] is sent as it is. Its ctx ends with
 	// the connection, and when the peer cancels. Nil leaves them to the SDK.
 	Handle func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	// Notify sees each incoming notification first and reports whether it has
@@ -77,6 +79,7 @@ type Conn struct {
 
 	incoming chan jsonrpc.Message // for the SDK
 	outgoing chan outgoing
+	tried    atomic.Int64    // bytes in outgoing that nobody waits for
 	life     context.Context // ended by Close
 	die      func()
 	done     <-chan struct{} // of life
@@ -89,7 +92,7 @@ type Conn struct {
 	handlers int                  // that run, those of cancelled requests too
 	open     int                  // requests of the peer that are not answered
 	long     map[jsonrpc.ID]int64 // those over longBytes, with their bytes
-	held     int64                // sum of long
+	held     int64                // bytes of long, or of what handling runs with
 	err      error                // why reading ended
 	closed   bool
 
@@ -111,6 +114,7 @@ type outgoing struct {
 	ctx   context.Context // not written once it has ended
 	parts [][]byte
 	sent  chan<- error // capacity 1
+	tried int64        // bytes, of what nobody waits for
 }
 
 // NewConn starts reading messages from r and writing messages to w. Close
@@ -169,8 +173,7 @@ func (c *Conn) readLoop() {
 			c.end(err)
 			return
 		case line[0] == '[':
-			// A batch, of revision 2025-03-26 and before.
-			if err := Elements(line, func(v json.RawMessage) error { return c.message(v) }); err != nil {
+			if err := c.batch(line); err != nil {
 				c.junk(line, err)
 			}
 		default:
@@ -185,6 +188,27 @@ func (c *Conn) readLoop() {
 		default:
 		}
 	}
+}
+
+// maxBadParts is how many messages of one batch may be none. Each costs an answer,
+// or a line in a log.
+const maxBadParts = 16
+
+// batch routes the messages of a batch, of revision 2025-03-26 and before. What is
+// wrong with one of them fails that one.
+func (c *Conn) batch(line []byte) error {
+	bad := 0
+	return Elements(line, func(v json.RawMessage) error {
+		err := c.message(v)
+		if err == nil {
+			return nil
+		}
+		if bad++; bad > maxBadParts {
+			return fmt.Errorf("a batch of which more than %d parts are no messages: %w", maxBadParts, err)
+		}
+		c.junk(v, err)
+		return nil
+	})
 }
 
 // message routes one message: an answer to a call of ours, or else to the SDK.
@@ -206,7 +230,11 @@ func (c *Conn) message(line []byte) error {
 		if c.opts.Notify != nil && c.notified(m) {
 			return nil
 		}
-	case c.opts.Handle != nil && m.Method != "ping":
+	case c.opts.Handle != nil && m.Method == "ping":
+		// A peer that reads nothing now must not keep us from reading.
+		c.trySend(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", m.ID))
+		return nil
+	case c.opts.Handle != nil:
 		return c.handle(m)
 	case c.opts.Forward != nil && c.opts.Forward(m.Method):
 		forward = true
@@ -322,19 +350,28 @@ func (c *Conn) deliver(m Message) bool {
 }
 
 // lost fails the call that an unreadable message would have answered. When its
-// id cannot be told from its ends and the message was surely an answer (all is
-// set), every call that waits fails, since one of them would wait for ever.
+// id cannot be told from its ends, nor that it asks or tells something, and all is
+// set, every call that waits fails, since one of them might wait for ever.
 func (c *Conn) lost(head, tail []byte, why error, all bool) {
+	if asks(head, tail) {
+		return
+	}
 	id := guessID(head, tail)
-	code, _ := json.Marshal(jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why.Error()})
+	failed := Unreadable(why)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, wait := range c.pending {
 		if key == string(id) || all && id == nil {
 			delete(c.pending, key)
-			wait.answer <- Message{Error: code}
+			wait.answer <- failed
 		}
 	}
+}
+
+// Unreadable is the answer in the place of one that cannot be read.
+func Unreadable(why error) Message {
+	code, _ := json.Marshal(jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why.Error()}) // encodes: it has no data
+	return Message{Error: code}
 }
 
 // junk deals with a line that is no message; of one over the cap, line is its
@@ -355,19 +392,22 @@ func (c *Conn) junk(line []byte, err error) {
 		return
 	}
 	id := json.RawMessage("null")
-	code := jsonrpc.CodeParseError
+	code := int64(jsonrpc.CodeParseError)
 	if m, _ := Split(line); m.ID != nil {
 		id, code = m.ID, jsonrpc.CodeInvalidRequest
 	} else if guess := guessID(line, tail); guess != nil {
 		id, code = guess, jsonrpc.CodeInvalidRequest
 	}
-	answer, merr := json.Marshal(map[string]any{
+	_ = c.send(context.Background(), refusal(id, code, err)) // fails only if the connection has ended
+}
+
+// refusal builds the answer to what is not worked on.
+func refusal(id json.RawMessage, code int64, why error) []byte {
+	answer, _ := json.Marshal(map[string]any{ // it encodes: id is valid JSON
 		"jsonrpc": "2.0", "id": id,
-		"error": jsonrpc.Error{Code: int64(code), Message: err.Error()},
+		"error": jsonrpc.Error{Code: code, Message: why.Error()},
 	})
-	if merr == nil {
-		_ = c.send(context.Background(), append(answer, '\n')) // fails only if the connection has ended
-	}
+	return append(answer, '\n')
 }
 
 // end records why reading ended and fails the calls that wait. Done is closed
@@ -517,7 +557,7 @@ func request(id, method string, params json.RawMessage) []byte {
 func (c *Conn) send(ctx context.Context, parts ...[]byte) error {
 	sent := make(chan error, 1)
 	select {
-	case c.outgoing <- outgoing{ctx, parts, sent}:
+	case c.outgoing <- outgoing{ctx, parts, sent, 0}:
 	case <-c.done:
 		return ErrClosed
 	case <-ctx.Done():
@@ -536,18 +576,25 @@ func (c *Conn) send(ctx context.Context, parts ...[]byte) error {
 // TryNotify sends a notification unless so much waits to be sent that it would
 // have to wait too: then it is lost.
 func (c *Conn) TryNotify(method string, params json.RawMessage) {
-	if params != nil {
-		params = append(json.RawMessage(nil), params...)
+	if c.tried.Load() <= maxTried { // or a copy would be for nothing
+		c.trySend(request("", method, params))
 	}
-	c.trySend(request("", method, params))
 }
+
+// maxTried is beyond how many bytes of what nobody waits for no more is queued.
+const maxTried = 4 << 20
 
 // trySend queues a line without waiting; a peer that reads nothing loses it.
 func (c *Conn) trySend(line []byte) {
-	select {
-	case c.outgoing <- outgoing{context.Background(), [][]byte{line}, make(chan error, 1)}:
-	default:
+	n := int64(len(line))
+	if c.tried.Add(n)-n <= maxTried {
+		select {
+		case c.outgoing <- outgoing{context.Background(), [][]byte{line}, make(chan error, 1), n}:
+			return
+		default:
+		}
 	}
+	c.tried.Add(-n)
 }
 
 // writeLoop writes whole lines, so that a caller who gives up never leaves half
@@ -559,6 +606,7 @@ func (c *Conn) writeLoop() {
 		case <-c.done:
 			return
 		case out := <-c.outgoing:
+			c.tried.Add(-out.tried)
 			err := out.ctx.Err()
 			if err == nil {
 				if err = writeParts(w, out.parts); err != nil {

@@ -93,23 +93,37 @@ type handling struct{ cancel context.CancelFunc }
 // with the connection.
 func (c *Conn) handle(m Message) error {
 	id := string(m.ID)
+	size := int64(len(m.ID) + len(m.Params))
+	if size <= longBytes {
+		size = 0
+	}
 	ctx, cancel := context.WithCancel(c.life)
 	h := &handling{cancel}
 	c.mu.Lock()
 	twice := c.handling[id] != nil
-	full := c.handlers >= maxOpen
-	if !twice && !full {
+	var full error
+	switch {
+	case c.handlers >= maxOpen:
+		full = fmt.Errorf("more than %d requests wait for their answers", maxOpen)
+	case size > 0 && c.held > 0 && c.held+size > c.opts.MaxLineBytes:
+		full = fmt.Errorf("requests of more than %d bytes wait for their answers", c.opts.MaxLineBytes)
+	}
+	if !twice && full == nil {
 		c.handling[id] = h
 		c.handlers++
+		c.held += size
 	}
 	c.mu.Unlock()
 	switch {
-	case twice:
+	case twice: // the first one's answer has this id
 		cancel()
 		return errors.New("a request of this id waits for its answer")
-	case full:
+	case full != nil:
 		cancel()
-		return fmt.Errorf("more than %d requests wait for their answers", maxOpen)
+		if !c.opts.Refuse { // or it is answered as junk
+			c.trySend(refusal(m.ID, jsonrpc.CodeInternalError, full))
+		}
+		return full
 	}
 	method, params := m.Method, append(json.RawMessage(nil), m.Params...)
 	go func() {
@@ -125,6 +139,7 @@ func (c *Conn) handle(m Message) error {
 		}
 		c.mu.Lock()
 		c.handlers--
+		c.held -= size
 		c.mu.Unlock()
 	}()
 	return nil

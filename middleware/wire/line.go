@@ -30,6 +30,17 @@ var (
 	tailID = regexp.MustCompile(`,\s*"id"\s*:\s*("[^"\\]{1,64}"|-?\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 )
 
+// What a request or a notification begins or ends with, where its id and its
+// method are written side by side.
+var (
+	headMethod = regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]{0,64}"|-?\d{1,18})\s*,\s*){0,2}"method"\s*:\s*"`)
+	tailMethod = regexp.MustCompile(`,\s*"method"\s*:\s*"[^"\\]{0,128}"\s*(?:,\s*"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]{0,64}"|-?\d{1,18})\s*){0,2}\}\s*$`)
+)
+
+// asks reports whether a message of which only the ends are readable is surely no
+// answer.
+func asks(head, tail []byte) bool { return headMethod.Match(head) || tailMethod.Match(tail) }
+
 // guessID returns the id, as written, of a message of which only the ends are
 // readable, or nil. The worst a wrong guess does is to fail another call of the
 // peer that sent the message.
@@ -41,6 +52,16 @@ func guessID(head, tail []byte) []byte {
 		return m[1]
 	}
 	return nil
+}
+
+// Meant returns the id, as written, of the call that an unreadable message would
+// have answered, as far as its ends tell, and whether it may be an answer at all.
+func Meant(message []byte) (id []byte, answer bool) {
+	head, tail := message[:min(len(message), endBytes)], message[max(0, len(message)-endBytes):]
+	if asks(head, tail) {
+		return nil, false
+	}
+	return guessID(head, tail), true
 }
 
 // A lineReader reads newline-delimited messages of at most max bytes.

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -19,7 +20,17 @@ type Failure struct {
 	err *jsonrpc.Error
 }
 
-func (f *Failure) Error() string { return f.err.Error() }
+// maxErrorBytes is how much of an error object's text stands in logs.
+const maxErrorBytes = 1000
+
+func (f *Failure) Error() string {
+	text := f.err.Error()
+	if len(text) <= maxErrorBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxErrorBytes], "") + "…"
+}
+
 func (f *Failure) Unwrap() error { return f.err }
 
 // Shield prepares an error for the way through the SDK, until Unshield. The bytes
