@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// headerTime is how long a client may take to send the headers of a request,
-	// keepTime how long a connection waits for the next one.
+	// headerTime is how long a client may take to send the headers of a request, and
+	// likewise a body that nobody reads; keepTime how long a connection waits for the
+	// next one.
 	headerTime = 10 * time.Second
 	keepTime   = 2 * time.Minute
 

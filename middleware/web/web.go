@@ -90,6 +90,11 @@ func New(opts Options) *Handler {
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.Body != http.NoBody {
+		// net/http reads what is left of a body before it answers, for as long as
+		// that takes. A body that is read has its own time.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
+	}
 	switch r.URL.Path {
 	case "/healthz", "/readyz":
 		h.health.ServeHTTP(w, r)
