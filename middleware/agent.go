@@ -40,7 +40,7 @@ func partyOf(who Identity, n int) (party string, ends bool) {
 	case who.Subject != "":
 		return "subject " + short(who.Subject), false
 	case who.Session != "":
-		return "session " + short(who.Session), true
+		return "session #" + digest(who.Session), true // the log names agents
 	case who.Name != "":
 		return "name " + short(who.Name), false
 	case who.Peer != "":
@@ -55,6 +55,10 @@ func short(name string) string {
 	if len(name) <= 128 {
 		return ":" + name
 	}
+	return "#" + digest(name)
+}
+
+func digest(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	return "#" + hex.EncodeToString(sum[:])
+	return hex.EncodeToString(sum[:])
 }
