@@ -34,6 +34,9 @@ func Address(text string) (string, error) {
 	if err == nil && port == "" {
 		err = errors.New("missing port in address")
 	}
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
 	if err != nil {
 		return "", err
 	}
