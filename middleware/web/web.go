@@ -191,6 +191,7 @@ func (h *Handler) Close() {
 	h.removeAll() // one that began meanwhile
 }
 
+// removeAll ends all sessions together: each may wait for a slow server.
 func (h *Handler) removeAll() {
 	h.mu.Lock()
 	var all []*session
@@ -198,7 +199,9 @@ func (h *Handler) removeAll() {
 		all = append(all, s)
 	}
 	h.mu.Unlock()
+	var ends sync.WaitGroup
 	for _, s := range all {
-		h.remove(s, "shutdown")
+		ends.Go(func() { h.remove(s, "shutdown") })
 	}
+	ends.Wait()
 }
