@@ -99,8 +99,12 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 	if said == "" {
 		said = unsaid
 	}
-	if batch && (said >= unbatched || len(msgs) == 0) {
+	switch {
+	case batch && said >= unbatched:
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "batches ended with revision "+unbatched)
+		return
+	case len(msgs) == 0:
+		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "the batch is empty")
 		return
 	}
 	for _, m := range msgs {

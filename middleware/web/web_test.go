@@ -420,6 +420,9 @@ func TestBatch(t *testing.T) {
 	if resp.StatusCode != 400 {
 		t.Errorf("2025-11-25: %s", resp.Status)
 	}
+	if got := body(t, s.do("POST", "[]", "Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-03-26")); !strings.Contains(got, "empty") {
+		t.Errorf("an empty batch: %s", got)
+	}
 	if resp = s.do("POST", "["+begin+"]"); resp.StatusCode != 400 {
 		t.Errorf("initialize in a batch: %s", resp.Status)
 	}
