@@ -57,7 +57,11 @@ type cli struct {
 // run is the program. Under a host stdout belongs to the protocol: what people
 // read goes to stderr.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr, log: newLogWriter(stderr)}
 	root := c.root()
