@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -63,6 +64,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
+	// Who reads our stdout or stderr may go. That is an error of the write: the
+	// signal would end us, and leave servers behind.
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr, log: newLogWriter(stderr)}
 	root := c.root()
 	root.SetArgs(args)
@@ -75,8 +81,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	var failed *failedCall
-	if errors.As(err, &failed) {
-		return exitFailed
+	var write *fs.PathError
+	if errors.As(err, &failed) || errors.As(err, &write) && write.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE) {
+		return exitFailed // it was printed, or nobody reads
 	}
 	for i, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
 		if i == 0 {
