@@ -39,10 +39,11 @@ func partyOf(who Identity, n int) (party string, ends bool) {
 	switch {
 	case who.Subject != "":
 		return "subject " + short(who.Subject), false
+	// The log names agents: not by what lets anybody be one.
 	case who.Session != "":
-		return "session #" + digest(who.Session), true // the log names agents
+		return "session #" + digest(who.Session), true
 	case who.Name != "":
-		return "name " + short(who.Name), false
+		return "name #" + digest(who.Name), false
 	case who.Peer != "":
 		return "peer " + short(who.Peer), false
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // TestAgentNames: two clients that are known in different ways are two agents, and
-// the name of neither has the id of a session, with which anybody could go on with
-// it: the log names agents.
+// the name of neither has the id of a session, or what a client calls itself, with
+// which anybody could go on as that agent: the log names agents.
 func TestAgentNames(t *testing.T) {
 	const id = "JBSWY3DPEHPK3PXP"
 	seen := map[string]bool{}
@@ -17,8 +17,8 @@ func TestAgentNames(t *testing.T) {
 			t.Errorf("%q stands for two", party)
 		}
 		seen[party] = true
-		if who.Session != "" && strings.Contains(party, id) {
-			t.Errorf("%q has the session's id", party)
+		if who.Session+who.Name != "" && strings.Contains(party, id) {
+			t.Errorf("%q has what lets anybody be it", party)
 		}
 	}
 }
