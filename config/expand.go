@@ -84,6 +84,7 @@ func (r *reader) expandServer(s *Server, at map[string]node, vars variables) {
 	}
 	expandMap(s.Env, at["env"])
 	expandMap(s.Headers, at["headers"])
+	r.checkHeaders(s.Headers, at["headers"])
 
 	s.Command = vars.inHome(s.Command)
 	if s.Cwd = vars.inHome(s.Cwd); s.Cwd != "" && !filepath.IsAbs(s.Cwd) && !strings.HasPrefix(s.Cwd, "~/") {

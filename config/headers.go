@@ -3,7 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -37,12 +39,38 @@ func Headers(lines, environ []string) (map[string]string, error) {
 			return nil, fmt.Errorf("%s: %s is not set", name, missing[0])
 		case value == "":
 			return nil, errors.New(name + ": the value is empty")
-		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-			return nil, errors.New(name + ": a line end or another control character is in the value")
+		case !isHeaderValue(value):
+			return nil, errors.New(name + ": " + controlInHeader)
 		}
 		headers[name] = value
 	}
 	return headers, nil
+}
+
+// checkHeaders notes headers that no request can carry, without their values, and
+// trims values: a secret from a file often ends with its line.
+func (r *reader) checkHeaders(headers map[string]string, n node) {
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		headers[name] = strings.TrimSpace(headers[name])
+		at := pathTo(n.path, name)
+		switch {
+		case !isHeaderName(name):
+			r.mistakeAt(n.value.StartOffset, at, "it is no name of a header", "")
+		case !isHeaderValue(headers[name]):
+			r.mistakeAt(n.value.StartOffset, at, controlInHeader, "")
+		case seen[http.CanonicalHeaderKey(name)]:
+			r.mistakeAt(n.value.StartOffset, at, "the header stands twice", "")
+		}
+		seen[http.CanonicalHeaderKey(name)] = true
+	}
+}
+
+const controlInHeader = "a line end or another control character is in the value"
+
+// isHeaderValue reports whether net/http sends s.
+func isHeaderValue(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // isHeaderName reports whether s is a token (RFC 9110, section 5.6.2).

@@ -35,3 +35,28 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadersOfFile: what no request can carry is a mistake, without its value. It
+// was found when the server was connected to, over and over. A line end after a
+// value, as files that hold secrets have, is none of it.
+func TestHeadersOfFile(t *testing.T) {
+	environ := []string{"LINE=hunter2\n", "LINES=hunter2\nX: y"}
+	for _, tt := range []struct{ header, value, err string }{
+		{`"K": "Bearer ${LINE}"`, "Bearer hunter2", ""},
+		{`"K": " a\tb "`, "a\tb", ""},
+		{`"K": "${NONE}"`, "${NONE}", ""},
+		{`"K": "Bearer ${LINES}"`, "", "mcp.json:1:53: mcpServers.a.headers.K: a line end or another control character is in the value"},
+		{`"bad name": "hunter2"`, "", `mcp.json:1:53: mcpServers.a.headers."bad name": it is no name of a header`},
+		{`"X-Key": "hunter2", "x-key": "hunter3"`, "", "mcp.json:1:53: mcpServers.a.headers.x-key: the header stands twice"},
+		{`"": "hunter2"`, "", `mcp.json:1:53: mcpServers.a.headers."": it is no name of a header`},
+	} {
+		data := `{"mcpServers": {"a": {"url": "http://x", "headers": {` + tt.header + `}}}}`
+		c, err := load("mcp.json", "/mcp.json", []byte(data), Options{Environ: environ})
+		switch {
+		case tt.err != "" && (err == nil || err.Error() != tt.err):
+			t.Errorf("%s: %v, want %s", tt.header, err, tt.err)
+		case tt.err == "" && (err != nil || c.Servers[0].Headers["K"] != tt.value):
+			t.Errorf("%s: %v, %+v", tt.header, err, c)
+		}
+	}
+}

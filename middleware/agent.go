@@ -39,10 +39,11 @@ func partyOf(who Identity, n int) (party string, ends bool) {
 	switch {
 	case who.Subject != "":
 		return "subject " + short(who.Subject), false
+	// The log names agents: not by what lets anybody be one.
 	case who.Session != "":
-		return "session " + short(who.Session), true
+		return "session #" + digest(who.Session), true
 	case who.Name != "":
-		return "name " + short(who.Name), false
+		return "name #" + digest(who.Name), false
 	case who.Peer != "":
 		return "peer " + short(who.Peer), false
 	}
@@ -55,6 +56,10 @@ func short(name string) string {
 	if len(name) <= 128 {
 		return ":" + name
 	}
+	return "#" + digest(name)
+}
+
+func digest(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	return "#" + hex.EncodeToString(sum[:])
+	return hex.EncodeToString(sum[:])
 }

@@ -24,6 +24,9 @@ func (s *Server) callTool(ctx context.Context, r *request) (json.RawMessage, err
 	} else {
 		raw, err = s.callUpstream(ctx, r)
 	}
+	if err != nil && ctx.Err() == context.Canceled {
+		return nil, context.Canceled // nobody waits; the cause may be how its connection ended
+	}
 	if err != nil {
 		return s.failure(r.name, err)
 	}

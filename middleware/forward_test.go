@@ -585,6 +585,10 @@ func TestHeldRequests(t *testing.T) {
 	if got := refused(conn, state(first)); !strings.Contains(got, "requestState is unknown") {
 		t.Errorf("a state once more: %s", got)
 	}
+	again = send(conn, state(again)+`"inputResponses":{"q1":"accept"},`)
+	if again.Get("inputRequests.q1.params.message").String() != "who?" {
+		t.Fatalf("an answer that is none: %s", again)
+	}
 	second := send(conn, state(again)+`"inputResponses":{"q1":{"action":"accept","z":1.0}},`)
 	if second.Get("inputRequests.q2.params.message").String() != "how old?" {
 		t.Fatalf("second: %s", second)

@@ -248,7 +248,9 @@ func (s *Server) resume(up *Upstream, r *request, params json.RawMessage) (*held
 	h.now = r
 	if len(answers) > 0 && answers[0] == '{' {
 		_ = wire.Members(answers, func(key string, value json.RawMessage) error {
-			if q := h.open[key]; q != nil {
+			// A result is an object: the libraries of servers pass over others, and the
+			// server would wait for its answer until the call runs out of time.
+			if q := h.open[key]; q != nil && value[0] == '{' {
 				q.answer <- append(json.RawMessage(nil), value...)
 				delete(h.open, key)
 			}

@@ -47,7 +47,7 @@ func (c *cli) open(cmd *cobra.Command, command []string) (conn *wire.Conn, done 
 	if f := cmd.Flags().Lookup("log-level"); f == nil || !f.Changed {
 		cfg.Proxy.LogLevel = "warn" // somebody reads along
 	}
-	logger := c.logger(cfg.Proxy.LogLevel)
+	logger := c.logger(cfg)
 	s, err := start(cfg, logger, nil, nobody)
 	if err != nil {
 		return nil, nil, err

@@ -63,8 +63,9 @@ func (c *cli) demo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	cfg.Proxy.LogLevel = "warn"
 	var sent tally
-	logger := c.logger("warn")
+	logger := c.logger(cfg)
 	s, err := start(cfg, logger, map[string]*mcp.Server{"data": demoServer(&sent)}, nobody)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"strings"
@@ -17,13 +18,17 @@ import (
 // serveHTTP serves at addr until a signal comes. What speaks against it is found
 // before any server is started.
 func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string) error {
-	logger := c.logger(cfg.Proxy.LogLevel)
+	logger := c.logger(cfg)
 	addr, err := web.Address(addr)
 	if err != nil {
 		return &usageError{fmt.Errorf("--http: %w", err), "--http 127.0.0.1:8080, or --http 8080 for the same"}
 	}
 	guard, err := guard(cfg.Proxy, logger)
-	if err != nil {
+	var missing *fs.PathError
+	switch {
+	case errors.As(err, &missing):
+		return &usageError{err, "write a file that you can read, with a line for each agent, as in alice: TOKEN"}
+	case err != nil:
 		return &usageError{err: err}
 	}
 	if err := auth.CheckBind(addr, guard.Authenticates()); err != nil {
@@ -31,7 +36,7 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string) er
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return err
+		return &usageError{fmt.Errorf("--http: %w", err), "take a port that is free, of an address that this machine has, as in --http 127.0.0.1:8081"}
 	}
 	defer l.Close()
 	limitMemory(cfg.Proxy, manyClients)

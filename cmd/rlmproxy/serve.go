@@ -56,7 +56,7 @@ func (c *cli) serveConfig(cmd *cobra.Command, cfg *config.Config, addr string) e
 		return c.serveHTTP(ctx, cfg, addr)
 	}
 	limitMemory(cfg.Proxy, oneClient)
-	s, err := start(cfg, c.logger(cfg.Proxy.LogLevel), nil, oneClient)
+	s, err := start(cfg, c.logger(cfg), nil, oneClient)
 	if err != nil {
 		return err
 	}

@@ -68,22 +68,24 @@ func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
 	return cfg, nil
 }
 
-// logger logs at the configured level.
-func (c *cli) logger(level string) *slog.Logger {
+// logger logs at the configured level. What is odd in the configuration comes
+// first: it may be why nothing starts.
+func (c *cli) logger(cfg *config.Config) *slog.Logger {
 	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
+	if err := l.UnmarshalText([]byte(cfg.Proxy.LogLevel)); err != nil {
 		l = slog.LevelInfo
 	}
-	return slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: l}))
+	logger := slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: l}))
+	for _, w := range cfg.Warnings {
+		logger.Warn("configuration", "warning", w)
+	}
+	return logger
 }
 
 // start starts the servers of cfg and a proxy before them. extra are servers
 // that run in our own process.
 func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server, who audience) (*stack, error) {
 	p := cfg.Proxy
-	for _, w := range cfg.Warnings {
-		logger.Warn("configuration", "warning", w)
-	}
 	for _, sc := range cfg.Servers {
 		if up := served(sc, nil); !sc.Disabled {
 			if err := up.Check(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -99,9 +100,12 @@ func (l *link) admit(ids []jsonrpc.ID) (*stream, error) {
 	if len(l.owed)+len(ids) > maxOpen {
 		return nil, errTooMany
 	}
-	for _, id := range ids {
+	for i, id := range ids {
 		if l.owed[id] != nil {
 			return nil, fmt.Errorf("a request of the id %v waits for its answer", id.Raw())
+		}
+		if slices.Contains(ids[:i], id) {
+			return nil, fmt.Errorf("the id %v stands twice", id.Raw())
 		}
 	}
 	l.seq++

@@ -99,8 +99,12 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 	if said == "" {
 		said = unsaid
 	}
-	if batch && (said >= unbatched || len(msgs) == 0) {
+	switch {
+	case batch && said >= unbatched:
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "batches ended with revision "+unbatched)
+		return
+	case len(msgs) == 0:
+		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "the batch is empty")
 		return
 	}
 	for _, m := range msgs {
@@ -137,14 +141,18 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *wire.Hold) 
 	held := hold.Reader(r.Context(), in, length)
 	_, err := b.ReadFrom(io.LimitReader(held, largeBody))
 	if err == nil && b.Len() == largeBody {
-		if err = hold.Take(r.Context(), length); err == nil && r.ContentLength > largeBody {
+		err = hold.Take(r.Context(), length)
+		_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // it may have waited
+		if err == nil && r.ContentLength > largeBody {
 			b.Grow(int(length) - b.Len() + bytes.MinRead) // or it is copied as it grows
 		}
 		if err == nil {
 			_, err = b.ReadFrom(held)
 		}
 	}
-	_ = rc.SetReadDeadline(time.Time{})
+	if err == nil { // else what is left of it is read, in what is left of its time
+		_ = rc.SetReadDeadline(time.Time{})
+	}
 	if body := b.Bytes(); err == nil && len(body) > 0 {
 		// It has turned out how long it is. Whoever gave all back and waited for
 		// another turn would stand behind all others, each with its body.

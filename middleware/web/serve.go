@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// headerTime is how long a client may take to send the headers of a request,
-	// keepTime how long a connection waits for the next one.
+	// headerTime is how long a client may take to send the headers of a request, and
+	// likewise a body that nobody reads; keepTime how long a connection waits for the
+	// next one.
 	headerTime = 10 * time.Second
 	keepTime   = 2 * time.Minute
 
@@ -32,6 +33,9 @@ func Address(text string) (string, error) {
 	}
 	if err == nil && port == "" {
 		err = errors.New("missing port in address")
+	}
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
 	}
 	if err != nil {
 		return "", err

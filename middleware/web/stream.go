@@ -48,8 +48,11 @@ type reader struct {
 	out  chan struct{} // closed when another reads instead
 }
 
-// maxQueued bounds the notifications that wait on a stream for its reader.
-const maxQueued = 256
+// Bounds on the notifications that wait on a stream for its reader.
+const (
+	maxQueued      = 256
+	maxQueuedBytes = 1 << 20 // one may be longer than that
+)
 
 func newStream(l *link, id string) *stream { return &stream{id: id, link: l} }
 
@@ -57,7 +60,7 @@ func newStream(l *link, id string) *stream { return &stream{id: id, link: l} }
 func (s *stream) push(e *event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !e.answer && !e.asks && s.first+len(s.events)-s.next >= maxQueued {
+	if !e.answer && !e.asks && !s.admits(e.size()) {
 		return
 	}
 	if e.answer {
@@ -70,6 +73,19 @@ func (s *stream) push(e *event) {
 		default:
 		}
 	}
+}
+
+// admits reports whether there is room for a notification of n bytes. s.mu must be
+// held.
+func (s *stream) admits(n int) bool {
+	waiting := s.events[max(0, s.next-s.first):]
+	bytes := 0
+	for _, e := range waiting {
+		if !e.answer && !e.asks {
+			bytes += e.size()
+		}
+	}
+	return len(waiting) < maxQueued && (bytes == 0 || bytes+n <= maxQueuedBytes)
 }
 
 func (s *stream) unanswered() bool {
@@ -118,13 +134,19 @@ func (s *stream) attach() *reader {
 	return s.reader
 }
 
-// take returns the next event and its number; over means that none will come.
+// take returns the next event and its number; over means that none will come, a
+// number below zero that the next one was dropped since the stream was resumed.
 func (s *stream) take(r *reader) (e *event, n int, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.listens {
+		s.next = max(s.next, s.first)
+	}
 	switch {
 	case s.reader != r:
 		return nil, 0, false
+	case s.next < s.first:
+		return nil, -1, false
 	case s.next < s.first+len(s.events):
 		e = s.events[s.next-s.first]
 		s.next++
@@ -238,7 +260,7 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 	for {
 		var e *event
 		var n int
-		if e, n, over = s.take(r); over {
+		if e, n, over = s.take(r); over || n < 0 {
 			return
 		}
 		if e != nil {

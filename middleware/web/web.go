@@ -90,6 +90,11 @@ func New(opts Options) *Handler {
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.Body != http.NoBody {
+		// net/http reads what is left of a body before it answers, for as long as
+		// that takes. A body that is read has its own time.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
+	}
 	switch r.URL.Path {
 	case "/healthz", "/readyz":
 		h.health.ServeHTTP(w, r)
@@ -186,6 +191,7 @@ func (h *Handler) Close() {
 	h.removeAll() // one that began meanwhile
 }
 
+// removeAll ends all sessions together: each may wait for a slow server.
 func (h *Handler) removeAll() {
 	h.mu.Lock()
 	var all []*session
@@ -193,7 +199,9 @@ func (h *Handler) removeAll() {
 		all = append(all, s)
 	}
 	h.mu.Unlock()
+	var ends sync.WaitGroup
 	for _, s := range all {
-		h.remove(s, "shutdown")
+		ends.Go(func() { h.remove(s, "shutdown") })
 	}
+	ends.Wait()
 }

@@ -420,6 +420,9 @@ func TestBatch(t *testing.T) {
 	if resp.StatusCode != 400 {
 		t.Errorf("2025-11-25: %s", resp.Status)
 	}
+	if got := body(t, s.do("POST", "[]", "Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-03-26")); !strings.Contains(got, "empty") {
+		t.Errorf("an empty batch: %s", got)
+	}
 	if resp = s.do("POST", "["+begin+"]"); resp.StatusCode != 400 {
 		t.Errorf("initialize in a batch: %s", resp.Status)
 	}
@@ -677,7 +680,7 @@ func TestHealth(t *testing.T) {
 func TestAddress(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"8080", "127.0.0.1:8080"}, {":8080", "127.0.0.1:8080"}, {"0.0.0.0:1", "0.0.0.0:1"},
-		{"localhost:0", "localhost:0"}, {"[::1]:80", "[::1]:80"}, {"", ""}, {"localhost", ""}, {"a:", ""},
+		{"localhost:0", "localhost:0"}, {"[::1]:80", "[::1]:80"}, {"", ""}, {"localhost", ""}, {"a:", ""}, {"99999", ""}, {"a:-1", ""},
 	} {
 		if got, err := Address(tt.text); got != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("%q: %q, %v", tt.text, got, err)

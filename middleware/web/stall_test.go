@@ -1,0 +1,191 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"rlmproxy/cache"
+	"rlmproxy/middleware"
+	"rlmproxy/middleware/auth"
+	"rlmproxy/middleware/wire"
+)
+
+// A pipeListener accepts pipes, so that time is synctest's.
+type pipeListener struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (l *pipeListener) dial() net.Conn {
+	near, far := net.Pipe()
+	l.conns <- far
+	return near
+}
+
+// TestStalled: who announces a body and does not send it is answered, and its
+// connection ended, whatever becomes of the request. net/http reads what a handler
+// has left of a body before it answers: requests that were refused, for want of a
+// token too, kept their connections for ever.
+func TestStalled(t *testing.T) {
+	for _, tt := range []struct{ name, head string }{
+		{"no token", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"},
+		{"another path", "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n"},
+		{"health", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"},
+		{"in pieces", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"},
+		{"another Host", "POST /mcp HTTP/1.1\r\nHost: example.com\r\nContent-Length: 100\r\n\r\n"},
+		{"another type", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n"},
+		{"a message", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nAuthorization: Bearer 0123456789abcdef\r\nContent-Type: application/json\r\nAccept: */*\r\n\r\n{"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			guard, err := auth.New(auth.Options{Tokens: []auth.Token{{Agent: "a", Secret: "0123456789abcdef"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := New(Options{Guard: guard})
+			l := newPipeListener()
+			ctx, cancel := context.WithCancel(t.Context())
+			var serving sync.WaitGroup
+			serving.Go(func() { _ = h.Serve(ctx, l) })
+			conn := l.dial()
+			began := time.Now()
+			// It does not read yet either, as pipes hold nothing.
+			go func() { _, _ = io.WriteString(conn, tt.head) }()
+			_ = conn.SetReadDeadline(began.Add(time.Hour))
+			in := bufio.NewReader(conn)
+			if _, err := http.ReadResponse(in, nil); err != nil {
+				t.Errorf("%s: no answer: %v", tt.name, err)
+			}
+			_, _ = io.Copy(io.Discard, in)
+			if took := time.Since(began); took > bodyTime+5*time.Second {
+				t.Errorf("%s: the connection lasted %v", tt.name, took)
+			}
+			conn.Close()
+			cancel()
+			serving.Wait()
+		})
+	}
+}
+
+// TestStreamWithBody: a stream outlasts the time of a body that came with its
+// request.
+func TestStreamWithBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := cache.New(cache.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := middleware.New(middleware.Options{Store: store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		guard, err := auth.New(auth.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := New(Options{Server: server, Guard: guard})
+		l := newPipeListener()
+		ctx, cancel := context.WithCancel(t.Context())
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = h.Serve(ctx, l) })
+		conn := l.dial()
+		in := bufio.NewReader(conn)
+		ask := func(head string) *http.Response {
+			go func() { _, _ = io.WriteString(conn, head) }()
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil || resp.StatusCode != 200 {
+				t.Fatal(resp, err)
+			}
+			return resp
+		}
+		resp := ask(fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nContent-Type: application/json\r\nAccept: */*\r\n\r\n%s", len(begin), begin))
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp = ask("GET /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nAccept: */*\r\nMcp-Session-Id: " + resp.Header.Get("Mcp-Session-Id") + "\r\n\r\n0\r\n\r\n")
+		began := time.Now()
+		go func() {
+			time.Sleep(10 * time.Minute)
+			cancel()
+		}()
+		_, _ = io.Copy(io.Discard, resp.Body)
+		if took := time.Since(began); took < 10*time.Minute {
+			t.Errorf("the stream lasted %v", took)
+		}
+		conn.Close()
+		serving.Wait()
+		server.Close()
+		store.Close()
+	})
+}
+
+// TestWaitingBody: a long body that has waited for its turn has its time to arrive
+// after that. The time used to run while it waited.
+func TestWaitingBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 2 << 20
+		h := &Handler{opts: Options{MaxBodyBytes: size}, bodies: wire.NewBudget(size, nil)}
+		other := h.bodies.Hold()
+		if err := other.Take(t.Context(), size); err != nil {
+			t.Fatal(err)
+		}
+		var until time.Time
+		w := deadlined{httptest.NewRecorder(), &until}
+		r := httptest.NewRequest(http.MethodPost, "/mcp", &late{Reader: bytes.NewReader(make([]byte, size)), until: &until})
+		r.ContentLength = size
+		go func() {
+			time.Sleep(2 * bodyTime)
+			other.Release()
+		}()
+		hold := h.bodies.Hold()
+		defer hold.Release()
+		if got, ok := h.read(w, r, hold); !ok || len(got) != size {
+			t.Errorf("%d bytes, %s", len(got), w.Body)
+		}
+	})
+}
+
+// deadlined notes until when may be read.
+type deadlined struct {
+	*httptest.ResponseRecorder
+	until *time.Time
+}
+
+func (w deadlined) SetReadDeadline(t time.Time) error { *w.until = t; return nil }
+
+// late fails after the deadline.
+type late struct {
+	io.Reader
+	until *time.Time
+}
+
+func (l *late) Read(p []byte) (int, error) {
+	if !l.until.IsZero() && time.Now().After(*l.until) {
+		return 0, context.DeadlineExceeded
+	}
+	return l.Reader.Read(p)
+}
