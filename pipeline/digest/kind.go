@@ -124,7 +124,7 @@ func hexRun(line []byte, from int) int {
 	return i - from
 }
 
-var roleLine = lazy(`^\s*- ([a-z]+)( "|:| \[|$)|^\s*- ('[a-z]+ "|/url: |text: )`)
+var roleLine = anchored(`^\s*- ([a-z]+)( "|:| \[|$)|^\s*- ('[a-z]+ "|/url: |text: )`)
 
 // guessPage wants the accessibility tree of a page, which browser tools return
 // as YAML, often below a few lines of Markdown.
