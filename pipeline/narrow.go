@@ -3,8 +3,8 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"iter"
+	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/show"
 	"slices"
 )
@@ -194,7 +194,7 @@ func (t *trier) walk(value []byte, i int) {
 		t.walk(found, i+1)
 	case s.Kind == StepJSON && kind == '"':
 		// fromjson takes scalars too, which is more than [enterString] does.
-		if inner := []byte(unquote(bytes.TrimSpace(value))); json.Valid(inner) {
+		if inner := []byte(unquote(bytes.TrimSpace(value))); jsonscan.Valid(inner, maxDepth) {
 			t.walk(bytes.TrimSpace(inner), i+1)
 			return
 		}

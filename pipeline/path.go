@@ -1,11 +1,11 @@
 package pipeline
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/show"
 )
 
@@ -178,7 +178,7 @@ func bracket(s string) (Step, int) {
 func leadingString(s string) (string, int) {
 	raw := []byte(s)
 	end := skipString(raw, 0)
-	if end < 2 || !json.Valid(raw[:end]) {
+	if end < 2 || !jsonscan.Valid(raw[:end], 0) {
 		return "", 0
 	}
 	return unquote(raw[:end]), end

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"rlmproxy/bench/corpus"
+	"rlmproxy/jsonscan"
 )
 
 // FuzzProject projects any document along any paths, one a line.
@@ -48,11 +49,11 @@ func FuzzProject(f *testing.F) {
 		p := &Project{Fields: fuzzPaths(fields), Exclude: fuzzPaths(exclude)}
 		sameProjection(t, p, Recognise(doc, nil))
 		// jq also makes scalars, and lines of them.
-		if json.Valid(doc) && depthWithin(doc, maxDepth) {
+		if jsonscan.Valid(doc, maxDepth) {
 			sameProjection(t, p, counted(JSON, doc, nil))
 		}
 		for line := range records(doc) {
-			if !json.Valid(line) || !depthWithin(line, maxDepth) {
+			if !jsonscan.Valid(line, maxDepth) {
 				return
 			}
 		}

@@ -3,12 +3,12 @@ package pipeline
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"iter"
 	"math/bits"
+	"rlmproxy/jsonscan"
 )
 
-// The functions of this file walk JSON that json.Valid accepted, without
+// The functions of this file walk JSON that jsonscan.Valid accepted, without
 // decoding it. On anything else they end early; they never read past the end.
 
 // kindOf returns the first byte of the value in data, which tells its type,
@@ -104,24 +104,6 @@ func skipValue(data []byte, i int) int {
 		}
 	}
 	return len(data)
-}
-
-// depthWithin reports whether no more than limit brackets are open at once.
-func depthWithin(data []byte, limit int) bool {
-	depth := 0
-	for i := 0; i < len(data); i++ {
-		switch data[i] {
-		case '"':
-			i = skipString(data, i) - 1
-		case '{', '[':
-			if depth++; depth > limit {
-				return false
-			}
-		case '}', ']':
-			depth--
-		}
-	}
-	return true
 }
 
 // elements yields the elements of an array, as they are written.
@@ -225,11 +207,10 @@ func unquote(raw []byte) string {
 	if plain {
 		return string(raw[1 : len(raw)-1])
 	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
+	if raw[0] != '"' || !jsonscan.Valid(raw, 0) {
 		return string(raw)
 	}
-	return s
+	return string(jsonscan.AppendUnquoted(nil, raw))
 }
 
 // appendMinified appends data without the space between its tokens.

@@ -3,9 +3,9 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"sort"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/search"
 )
 
@@ -38,7 +38,7 @@ func viewOf(ctx context.Context, v Value) (*view, error) {
 			w.text, size = text, int64(len(text))
 		default:
 			// Log text as one JSON string has its lines inside.
-			if s := bytes.TrimSpace(v.Data); len(s) > 1 && s[0] == '"' && json.Valid(s) {
+			if s := bytes.TrimSpace(v.Data); len(s) > 1 && s[0] == '"' && jsonscan.Valid(s, 0) {
 				w.text, w.isJSON = []byte(unquote(s)), false
 				size = int64(len(w.text))
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/digest/digesttest"
 	"rlmproxy/search"
 )
@@ -130,7 +131,7 @@ func checkUnit(t *rapid.T, doc Value, u *units, n int) {
 	}
 }
 
-func isDeep(raw []byte) bool { return !depthWithin(raw, maxUnitDepth-5) }
+func isDeep(raw []byte) bool { return !jsonscan.Valid(raw, maxUnitDepth-5) }
 
 // TestUnescaped: each string, decoded in place, is what encoding/json decodes,
 // and blanks.

@@ -14,7 +14,7 @@ package pipeline
 
 import (
 	"bytes"
-	"encoding/json"
+	"rlmproxy/jsonscan"
 )
 
 // A Kind says how a document is read.
@@ -145,7 +145,7 @@ func memoised[T any](v Value, key string, build func() (T, int64, error)) (T, er
 // of the package can walk.
 func isContainer(data []byte) bool {
 	k := kindOf(data)
-	return (k == '{' || k == '[') && depthWithin(data, maxDepth) && json.Valid(data)
+	return (k == '{' || k == '[') && jsonscan.Valid(data, maxDepth)
 }
 
 // isLines reports whether data is JSON Lines.
@@ -177,7 +177,7 @@ func enterString(data []byte) ([]byte, bool) {
 		return nil, false
 	}
 	head := bytes.TrimLeft(data[1:], ` \nrt`)
-	if len(head) == 0 || head[0] != '{' && head[0] != '[' || !json.Valid(data) {
+	if len(head) == 0 || head[0] != '{' && head[0] != '[' || !jsonscan.Valid(data, 0) {
 		return nil, false
 	}
 	inner := []byte(unquote(data))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/show"
 )
 
@@ -99,23 +100,8 @@ func lineAt(data []byte, n, offset int) Line {
 // maxDepth is where the rest of the pipeline calls JSON text.
 const maxDepth = 1000
 
-// isJSON reports a line that is an object of JSON, which the caller saw begin.
-func isJSON(line []byte) bool {
-	depth := 0
-	for i := 0; i < len(line); i++ {
-		switch line[i] {
-		case '"':
-			i = stringEnd(line, i) - 1
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return false
-			}
-		case '}', ']':
-			depth--
-		}
-	}
-	return json.Valid(line)
-}
+// isJSON reports a line that is JSON.
+func isJSON(line []byte) bool { return jsonscan.Valid(line, maxDepth) }
 
 // stringEnd returns the offset behind the JSON string that starts at i.
 func stringEnd(data []byte, i int) int {

@@ -1,0 +1,49 @@
+package jsonscan
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// AppendMember appends a member to dst, an object that is still open.
+func AppendMember(dst []byte, key string, value []byte) []byte {
+	last := len(dst) - 1
+	for space(dst[last:], 0) > 0 {
+		last--
+	}
+	if dst[last] != '{' {
+		dst = append(dst, ',')
+	}
+	name, _ := json.Marshal(key) // any string encodes
+	return append(append(append(dst, name...), ':'), value...)
+}
+
+// Rewrite returns the object in b with the value of each member as f returns it;
+// nil leaves the member out. All else keeps its bytes: keys as they are spelled,
+// and white space between the brackets.
+func Rewrite(b []byte, f func(key string, value json.RawMessage) json.RawMessage) (json.RawMessage, error) {
+	out := append(make([]byte, 0, len(b)+64), '{')
+	done := space(b, 0) + 1 // what of b is in out, or left out of it
+	first := true
+	err := members(b, func(key string, at, from, to int) error {
+		value := f(key, b[from:to:to])
+		switch {
+		case value == nil:
+		case first:
+			// Of what stands before it, the comma belongs to a member left out.
+			if lead := b[done:at]; bytes.IndexByte(lead, ',') < 0 {
+				out = append(out, lead...)
+			}
+			out = append(append(out, b[at:from]...), value...)
+			first = false
+		default:
+			out = append(append(out, b[done:from]...), value...)
+		}
+		done = to
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append(out, bytes.TrimRight(b[done:], " \t\r\n")...), nil
+}
