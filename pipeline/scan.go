@@ -78,29 +78,35 @@ func skipWord(data []byte, i int) int {
 	return i
 }
 
+// shapes has the bytes of a container that the way to its end depends on: brackets,
+// and quotes, behind which brackets mean nothing.
+var shapes = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true}
+
 // skipValue returns the offset behind the value that starts at i. It keeps a
 // count instead of recursing, so depth costs nothing.
 func skipValue(data []byte, i int) int {
-	depth := 0
-	for i < len(data) {
+	for i < len(data) && (data[i] == ',' || data[i] == ':' || isSpace(data[i])) {
+		i++
+	}
+	if i < len(data) && !shapes[data[i]] {
+		return skipWord(data, i)
+	}
+	for depth := 0; i < len(data); {
 		switch data[i] {
 		case '"':
 			i = skipString(data, i)
 		case '{', '[':
 			depth++
 			i++
-			continue
 		case '}', ']':
 			depth--
 			i++
-		case ',', ':', ' ', '\n', '\t', '\r':
-			i++
-			continue
-		default:
-			i = skipWord(data, i)
 		}
 		if depth <= 0 {
 			return i
+		}
+		for i < len(data) && !shapes[data[i]] {
+			i++
 		}
 	}
 	return len(data)
