@@ -3,9 +3,9 @@
 //	Members, Elements  an object or array ──► slices of it
 //	Rewrite            an object ──► the same with other values
 //	Valid              bytes ──► are they JSON?
-//	AppendUnquoted     a string as it is written ──► what it holds
+//	Unquote            a string as it is written ──► what it holds
 //
-// All but AppendUnquoted check what they read, as strictly as [json.Valid], so that
+// All but the last check what they read, as strictly as [json.Valid], so that
 // their slices can stand in other JSON as they are. They take one pass and no memory
 // of their own, however deep the value.
 package jsonscan
@@ -67,10 +67,7 @@ func members(b []byte, f func(key string, at, from, to int) error) error {
 		if i < 0 {
 			return &SyntaxError{start, "a string"}
 		}
-		key, err := unquote(b[start:i])
-		if err != nil {
-			return err
-		}
+		key := Unquote(b[start:i])
 		if i = space(b, i); i >= len(b) || b[i] != ':' {
 			return &SyntaxError{i, "':'"}
 		}
@@ -133,18 +130,6 @@ func trailing(b []byte, i int) error {
 		return &SyntaxError{i, "the end of the message"}
 	}
 	return nil
-}
-
-// unquote decodes the string literal in b.
-func unquote(b []byte) (string, error) {
-	for _, c := range b {
-		if c == '\\' || c >= 0x80 {
-			var s string
-			err := json.Unmarshal(b, &s)
-			return s, err
-		}
-	}
-	return string(b[1 : len(b)-1]), nil
 }
 
 // skip returns the offset after the value that starts at b[i]. It keeps its

@@ -9,6 +9,16 @@ import (
 	"unicode/utf8"
 )
 
+// Unquote returns what a JSON string literal holds. See [AppendUnquoted].
+func Unquote(quoted []byte) string {
+	for _, c := range quoted {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return string(AppendUnquoted(nil, quoted))
+		}
+	}
+	return string(quoted[1 : len(quoted)-1])
+}
+
 // AppendUnquoted appends what a JSON string literal holds, as [json.Unmarshal]
 // decodes it: what is no UTF-8, and each lone surrogate, becomes U+FFFD. quoted must
 // be valid JSON and begin with a quotation mark. Cost: one pass, and one allocation

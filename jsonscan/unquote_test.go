@@ -26,6 +26,9 @@ func FuzzUnquoted(f *testing.F) {
 		if got := string(AppendUnquoted([]byte("before "), quoted)); got != "before "+want {
 			t.Errorf("%q: %q, want %q", quoted, got, want)
 		}
+		if got := Unquote(quoted); got != want {
+			t.Errorf("%q: %q, want %q", quoted, got, want)
+		}
 		if string(quoted) != before {
 			t.Errorf("%q has become %q", before, quoted)
 		}
