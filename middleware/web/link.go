@@ -159,6 +159,13 @@ func (l *link) find(event string) (*stream, int) {
 	return l.streams[name], n
 }
 
+// owes reports whether a request of the client waits for its answer.
+func (l *link) owes() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.owed) > 0
+}
+
 func (l *link) drop(s *stream) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -60,6 +60,7 @@ type Handler struct {
 
 	mu       sync.Mutex // guards the fields below
 	sessions map[string]*session
+	opening  map[string]int // sessions that have a place and are not there yet, by subject
 	draining bool
 	running  sync.WaitGroup // requests and ends of sessions
 }
@@ -77,6 +78,7 @@ func New(opts Options) *Handler {
 		replay:   newReplay(replayBytes),
 		drain:    make(chan struct{}),
 		sessions: map[string]*session{},
+		opening:  map[string]int{},
 	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
