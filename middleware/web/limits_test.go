@@ -1,7 +1,9 @@
 package web
 
 import (
+	"bytes"
 	"encoding/json"
+	"log/slog"
 	"testing"
 )
 
@@ -9,7 +11,9 @@ import (
 // bytes, and one long message is not lost for being long. Their number alone was
 // bounded, so a session could hold 256 messages of any length.
 func TestLongNotifications(t *testing.T) {
-	l := (&Handler{replay: newReplay(replayBytes)}).newLink("s")
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	l := (&Handler{log: logger, replay: newReplay(replayBytes)}).newLink("s")
 	params, _ := json.Marshal(map[string]string{"data": string(make([]byte, 1<<20))})
 	for range maxQueued {
 		l.TryNotify(t.Context(), "notifications/message", params)
@@ -20,6 +24,9 @@ func TestLongNotifications(t *testing.T) {
 	}
 	if held < len(params) || held > maxQueuedBytes+2*len(params) {
 		t.Errorf("%d bytes wait", held)
+	}
+	if n := bytes.Count(log.Bytes(), []byte("dropped")); n != 1 {
+		t.Errorf("%d lines of the log say that some are lost", n)
 	}
 	r := l.standalone.attach()
 	for e, _, _ := l.standalone.take(r); e != nil; e, _, _ = l.standalone.take(r) {

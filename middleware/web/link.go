@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ type link struct {
 	session    string // "": it is there for one request
 	standalone *stream
 	replay     *replay
+	log        *slog.Logger
 	resumeTime time.Duration // see [Options]
 	splices    wire.Splices
 	incoming   chan jsonrpc.Message // for the SDK
@@ -51,6 +53,7 @@ func (h *Handler) newLink(session string) *link {
 	l := &link{
 		session:    session,
 		replay:     h.replay,
+		log:        h.log,
 		resumeTime: h.opts.ResumeTime,
 		incoming:   make(chan jsonrpc.Message),
 		done:       make(chan struct{}),

@@ -1,13 +1,16 @@
 package web
 
-import "testing"
+import (
+	"log/slog"
+	"testing"
+)
 
 // TestForgottenMeanwhile: what a client comes back for may be dropped before it is
 // sent again, for the sake of others. Its reply ends, and it can ask in vain; on a
 // stream of notifications the rest comes. That was an index out of range.
 func TestForgottenMeanwhile(t *testing.T) {
 	for _, listens := range []bool{false, true} {
-		l := (&Handler{replay: newReplay(3 * (replayCost + 10))}).newLink("s")
+		l := (&Handler{log: slog.New(slog.DiscardHandler), replay: newReplay(3 * (replayCost + 10))}).newLink("s")
 		s, err := l.admit(nil)
 		if err != nil {
 			t.Fatal(err)

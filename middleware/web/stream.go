@@ -40,6 +40,7 @@ type stream struct {
 	next     int        // how many have been sent
 	reader   *reader    // nil: nobody reads
 	numbered bool       // the client has an event's id
+	lost     bool       // a notification was dropped
 	gone     *time.Timer
 }
 
@@ -61,6 +62,10 @@ func (s *stream) push(e *event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !e.answer && !e.asks && !s.admits(e.size()) {
+		if !s.lost {
+			s.lost = true
+			s.link.log.Debug("notifications dropped, others wait", "stream", s.id, "reads", s.reader != nil)
+		}
 		return
 	}
 	if e.answer {

@@ -41,7 +41,8 @@ type Options struct {
 	// ResumeTime is how long the requests of a stream go on when the client was
 	// cut off and could come back for their answers. Zero means 10 seconds.
 	ResumeTime time.Duration
-	// Logger receives sessions at debug level. Nil discards them.
+	// Logger receives sessions, and what is lost on their streams, at debug level. Nil
+	// discards them.
 	Logger *slog.Logger
 }
 
