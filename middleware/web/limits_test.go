@@ -38,3 +38,25 @@ func TestLongNotifications(t *testing.T) {
 		t.Errorf("%d events, then %d: there was room", before, len(l.standalone.events))
 	}
 }
+
+// TestAskedAtOnce: a server that asks before the reply to its request has been
+// begun reaches the client. On a busy machine it was told that there is no stream.
+func TestAskedAtOnce(t *testing.T) {
+	l := (&Handler{log: slog.New(slog.DiscardHandler), replay: newReplay(replayBytes)}).newLink("s")
+	s, err := l.admit(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.open = 1
+	if !s.reaches() {
+		t.Error("not before it is read")
+	}
+	r := s.attach()
+	if !s.reaches() {
+		t.Error("not while it is read")
+	}
+	s.detach(r, true)
+	if s.reaches() || l.standalone.reaches() {
+		t.Error("nobody reads")
+	}
+}

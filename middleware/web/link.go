@@ -115,6 +115,7 @@ func (l *link) admit(ids []jsonrpc.ID) (*stream, error) {
 	s := newStream(l, strconv.FormatInt(l.seq, 10))
 	s.owed = ids
 	s.open = len(ids)
+	s.awaits = true
 	l.streams[s.id] = s
 	for _, id := range ids {
 		l.owed[id] = s

@@ -39,6 +39,7 @@ type stream struct {
 	first    int        // how many came before events
 	next     int        // how many have been sent
 	reader   *reader    // nil: nobody reads
+	awaits   bool       // whoever made the request is about to read
 	numbered bool       // the client has an event's id
 	lost     bool       // a notification was dropped
 	gone     *time.Timer
@@ -99,11 +100,12 @@ func (s *stream) unanswered() bool {
 	return s.listens || s.open > 0
 }
 
-// reaches reports whether a client reads the stream, or may come back to it.
+// reaches reports whether a client reads the stream, or is about to, or may come
+// back to it.
 func (s *stream) reaches() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reader != nil || s.gone != nil
+	return s.reader != nil || s.awaits || s.gone != nil
 }
 
 // resume makes the event after the nth the next; -1 is wherever it stands. It
@@ -128,6 +130,7 @@ func (s *stream) resume(n int) bool {
 func (s *stream) attach() *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.awaits = false
 	if s.reader != nil {
 		close(s.reader.out)
 	}
