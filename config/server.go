@@ -206,10 +206,23 @@ func (r *reader) kind(entry member, s *Server, at map[string]node, slip string) 
 			r.mistake(at["type"], fmt.Sprintf("type %q needs a url, but command is set", s.Type), "")
 		}
 		s.Type = "stdio"
+		r.noEffect(at, "headers", len(s.Headers) > 0, "a server that is started gets no headers", "pass secrets to it in env")
 	default:
 		if s.Type == "stdio" {
 			r.mistake(at["type"], `type "stdio" needs a command, but url is set`, "")
 		}
+		const remote = "the server at a url is not started here"
+		r.noEffect(at, "args", len(s.Args) > 0, remote, "")
+		r.noEffect(at, "env", len(s.Env) > 0, remote, "pass secrets to it in headers")
+		r.noEffect(at, "cwd", s.Cwd != "", remote, "")
+	}
+}
+
+// noEffect warns of a key that has no effect on this kind of server, if something is
+// set: other hosts write empty ones.
+func (r *reader) noEffect(at map[string]node, key string, set bool, why, hint string) {
+	if n, ok := at[key]; ok && set {
+		r.warn(n.value.StartOffset, n.path, "no effect: "+why, hint)
 	}
 }
 

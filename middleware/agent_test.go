@@ -22,3 +22,31 @@ func TestAgentNames(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoCounts holds the order of README and docs/architecture.md: whoever has a
+// token is one agent in all sessions, and a name counts without session only.
+func TestWhoCounts(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		a, b Identity
+		same bool
+	}{
+		{"two sessions of a token", Identity{Subject: "ann", Session: "1"}, Identity{Subject: "ann", Session: "2"}, true},
+		{"a session of a token and a request of it", Identity{Subject: "ann", Session: "1"}, Identity{Subject: "ann", Name: "n", Peer: "p"}, true},
+		{"two tokens under one name", Identity{Subject: "ann", Name: "n"}, Identity{Subject: "bob", Name: "n"}, false},
+		{"two sessions under one name", Identity{Session: "1", Name: "n"}, Identity{Session: "2", Name: "n"}, false},
+		{"one name from two addresses", Identity{Name: "n", Peer: "p"}, Identity{Name: "n", Peer: "q"}, true},
+		{"two names from one address", Identity{Name: "n", Peer: "p"}, Identity{Name: "m", Peer: "p"}, false},
+		{"one address", Identity{Peer: "p"}, Identity{Peer: "p"}, true},
+		{"two connections", Identity{}, Identity{}, false},
+	} {
+		a, aEnds := partyOf(tt.a, 1)
+		b, _ := partyOf(tt.b, 2)
+		if (a == b) != tt.same {
+			t.Errorf("%s: %q and %q", tt.name, a, b)
+		}
+		if tt.a.Subject != "" && aEnds {
+			t.Errorf("%s: the agent ends with its session", tt.name)
+		}
+	}
+}

@@ -56,6 +56,9 @@ func (s *Server) connTo(ctx context.Context, up *Upstream, c *client) (conn, fun
 	o, err := s.isolation.take(ctx, up, c, func(number int) Own {
 		log := s.logger.With("server", up.Name, "connection", number)
 		a := &Agent{Number: number, server: s, up: s.upstream(up.Name), name: c.agent, can: c.says(), newest: c.stated.Load() != nil, toClients: newQueue(log), toServer: newQueue(log)}
+		if !c.ends {
+			a.can = json.RawMessage(AnyClient)
+		}
 		return agentConn{up.PerAgent(a), a}
 	})
 	if err != nil {
@@ -83,7 +86,14 @@ func ownerOf(up *Upstream, c *client) string {
 	return c.agent
 }
 
-// Capabilities is what the client can do whose request made the connection.
+// AnyClient is all that a client may be able to do: what a server is told that
+// more than one may use. Servers hear it once. One that asks a client which cannot
+// is told so.
+const AnyClient = `{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}`
+
+// Capabilities is what the client can do whose request made the connection. An
+// agent that may come back, or have several clients, can do [AnyClient]: the next
+// one may do more than this.
 func (a *Agent) Capabilities(context.Context) json.RawMessage { return a.can }
 
 // Newest reports whether that client speaks the newest revision.

@@ -201,6 +201,65 @@ func TestOwnAsksItsAgent(t *testing.T) {
 	}
 }
 
+// TestOwnOfSeveralClients: a process that was begun for a client which can do
+// nothing serves one that can, if both are the same agent: it was told that nobody
+// can be asked, for as long as it lived.
+func TestOwnOfSeveralClients(t *testing.T) {
+	s, made := isolated(t)
+	open := func(can *mcp.ClientCapabilities) *wire.Conn {
+		conn := attach(t, s, Identity{Subject: "ann"}, wire.Options{Handle: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+			return fmt.Appendf(nil, `{"method":%q}`, method), nil
+		}})
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{Capabilities: can}).
+			Connect(t.Context(), conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { session.Close() })
+		return conn
+	}
+	plain := open(&mcp.ClientCapabilities{})
+	text(t, plain, "next", `{}`)
+	m := <-made
+	if can := m.agent.Capabilities(t.Context()); !declares(can, "sampling/createMessage") || !declares(can, "elicitation/create") || !declares(can, "roots/list") {
+		t.Errorf("told that its clients can %s", can)
+	}
+	waits := func(conn *wire.Conn, asked func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan bool)
+		go func() {
+			_, _ = conn.Call(ctx, "tools/call", json.RawMessage(`{"name":"wait","arguments":{}}`))
+			close(ended)
+		}()
+		for running := 0; running == 0; time.Sleep(time.Millisecond) {
+			s.mu.Lock()
+			running = len(s.running)
+			s.mu.Unlock()
+		}
+		asked()
+		cancel()
+		<-ended
+		for running := 1; running > 0; time.Sleep(time.Millisecond) {
+			s.mu.Lock()
+			running = len(s.running)
+			s.mu.Unlock()
+		}
+	}
+	waits(plain, func() {
+		if _, err := m.agent.Ask(t.Context(), "sampling/createMessage", json.RawMessage(`{}`)); err == nil || !strings.Contains(err.Error(), "does not support") {
+			t.Errorf("a client that cannot: %v", err)
+		}
+	})
+	waits(open(&mcp.ClientCapabilities{Sampling: &mcp.SamplingCapabilities{}}), func() {
+		if got, err := m.agent.Ask(t.Context(), "sampling/createMessage", json.RawMessage(`{}`)); err != nil || !strings.Contains(string(got), "sampling") {
+			t.Errorf("a later one that can: %s, %v", got, err)
+		}
+	})
+	if len(made) > 0 {
+		t.Error("another process was begun")
+	}
+}
+
 // TestOwnTellsItsAgent: so does what it tells, and nobody hears of a change that
 // he would not see.
 func TestOwnTellsItsAgent(t *testing.T) {

@@ -37,7 +37,7 @@ func split(cmd *cobra.Command, args []string) (before, command []string) {
 func (c *cli) open(cmd *cobra.Command, command []string) (conn *wire.Conn, done func(), err error) {
 	var cfg *config.Config
 	if command != nil {
-		cfg, err = c.single(cmd, "server", "", command)
+		cfg, err = c.single(cmd, config.Server{Name: "server", Prefix: new(""), Isolation: "shared"}, command)
 	} else {
 		cfg, err = c.load(cmd)
 	}

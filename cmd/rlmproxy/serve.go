@@ -82,8 +82,8 @@ type nopCloser struct{ io.Writer }
 func (nopCloser) Close() error { return nil }
 
 func (c *cli) wrapCommand() *cobra.Command {
-	var name, prefix, http, remote string
-	var headers []string
+	var http string
+	var w wrapFlags
 	cmd := &cobra.Command{
 		Use:   "wrap [flags] {-- COMMAND [ARGUMENT...] | --url URL}",
 		Short: "Serve one server, without a file",
@@ -91,55 +91,69 @@ func (c *cli) wrapCommand() *cobra.Command {
 stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
 		Example: `  rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem .
   rlmproxy wrap --http 8080 -- npx -y @modelcontextprotocol/server-filesystem .
+  rlmproxy wrap --http 8080 --isolation agent -- npx -y @playwright/mcp --headless --isolated
   rlmproxy wrap --url https://mcp.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); at > 0 {
 				return &usageError{fmt.Errorf("%q stands before --", args[0]), "put the server's command after --"}
 			}
-			cfg, err := c.wrapped(cmd, name, prefix, remote, headers, args)
+			cfg, err := c.wrapped(cmd, w, args)
 			if err != nil {
 				return err
 			}
 			return c.serveConfig(cmd, cfg, http)
 		},
 	}
-	cmd.Flags().StringVar(&name, "name", "server", "the server's `name` in logs and errors")
-	cmd.Flags().StringVar(&prefix, "prefix", "", "expose tools as `prefix`_tool")
-	cmd.Flags().StringVar(&remote, "url", "", "connect to the server at `URL` instead of starting one")
-	cmd.Flags().StringArrayVar(&headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR} stands for a variable; may be repeated")
+	cmd.Flags().StringVar(&w.name, "name", "server", "the server's `name` in logs and errors")
+	cmd.Flags().StringVar(&w.prefix, "prefix", "", "expose tools as `prefix`_tool")
+	cmd.Flags().StringVar(&w.url, "url", "", "connect to the server at `URL` instead of starting one")
+	cmd.Flags().StringArrayVar(&w.headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR} stands for a variable; may be repeated")
+	cmd.Flags().StringVar(&w.isolation, "isolation", "shared", "give each agent over HTTP a process or session of its own, or let all share one: `agent|shared`")
 	httpFlag(cmd, &http)
 	config.RegisterFlags(cmd.Flags())
 	return cmd
 }
 
+// wrapFlags are what the flags of wrap say of the server.
+type wrapFlags struct {
+	name, prefix, url, isolation string
+	headers                      []string
+}
+
 // single is the configuration of one server that the command line gives.
-func (c *cli) single(cmd *cobra.Command, name, prefix string, args []string) (*config.Config, error) {
+func (c *cli) single(cmd *cobra.Command, server config.Server, args []string) (*config.Config, error) {
 	if len(args) == 0 {
 		return nil, &usageError{errors.New("no command to wrap"), "rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem ."}
 	}
-	return configured(cmd, config.Server{Name: name, Prefix: &prefix, Command: args[0], Args: args[1:]})
+	server.Command, server.Args = args[0], args[1:]
+	return configured(cmd, server)
 }
 
 // wrapped is that of wrap: the server is a command or a URL.
-func (c *cli) wrapped(cmd *cobra.Command, name, prefix, remote string, headers, args []string) (*config.Config, error) {
+func (c *cli) wrapped(cmd *cobra.Command, w wrapFlags, args []string) (*config.Config, error) {
+	if w.isolation != "shared" && w.isolation != "agent" {
+		return nil, &usageError{fmt.Errorf("--isolation %q is neither agent nor shared", w.isolation), "rlmproxy wrap --http 8080 --isolation agent -- COMMAND"}
+	}
+	server := config.Server{Name: w.name, Prefix: &w.prefix, Isolation: w.isolation}
 	if !cmd.Flags().Changed("url") {
-		if len(headers) > 0 {
+		if len(w.headers) > 0 {
 			return nil, &usageError{errors.New("--header without --url"), "a server that is started gets variables of the environment, and no headers"}
 		}
-		return c.single(cmd, name, prefix, args)
+		return c.single(cmd, server, args)
 	}
-	u, err := url.Parse(remote)
+	u, err := url.Parse(w.url)
 	switch {
 	case len(args) > 0:
 		return nil, &usageError{errors.New("--url and a command"), "one proxy wraps one server: leave one of them out"}
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, &usageError{fmt.Errorf("--url %q is not a URL of a server", remote), "rlmproxy wrap --url https://mcp.example.com/mcp"}
+		return nil, &usageError{fmt.Errorf("--url %q is not a URL of a server", w.url), "rlmproxy wrap --url https://mcp.example.com/mcp"}
 	}
-	sent, err := config.Headers(headers, os.Environ())
+	sent, err := config.Headers(w.headers, os.Environ())
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("--header: %w", err), `write it as in --header 'Authorization: Bearer ${TOKEN}'`}
 	}
-	return configured(cmd, config.Server{Name: name, Prefix: &prefix, URL: remote, Headers: sent})
+	server.URL, server.Headers = w.url, sent
+	return configured(cmd, server)
 }
 
 func configured(cmd *cobra.Command, server config.Server) (*config.Config, error) {

@@ -41,10 +41,6 @@ const (
 	manyClients                 // over HTTP: each can do something else
 )
 
-// anyClient is all that a client may be able to do. A server that asks one which
-// cannot is told so.
-const anyClient = `{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}`
-
 // load reads the configuration that the command's flags name.
 func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
 	dir, err := os.Getwd()
@@ -151,7 +147,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			case s != nil && who == oneClient:
 				return s.ClientCapabilities(ctx)
 			case who == manyClients:
-				return json.RawMessage(anyClient)
+				return json.RawMessage(middleware.AnyClient)
 			}
 			return nil
 		}

@@ -3,8 +3,8 @@
 //	request → Host → Origin → Authorization → agent → handler
 //
 // An agent shows a bearer token: a static one of the operator's, or a JWT of
-// an issuer whose keys are fetched and kept. Every refusal is logged with its
-// reason and the peer's address; no log line, error or reply holds a token, or
+// an issuer whose keys are fetched and kept. Refusals are logged with their
+// reason and the peer's address, ten a minute for each reason; no log line, error or reply holds a token, or
 // a part of one.
 //
 // There is no TLS here. Whoever serves beyond one machine puts it in front.
@@ -37,7 +37,8 @@ type Options struct {
 	// AllowedOrigins are origins of browser pages, such as
 	// https://inspector.example.com, besides that of the Host itself.
 	AllowedOrigins []string
-	// Logger receives refusals at info level, an issuer's failures at warn.
+	// Logger receives refusals at info level, and at debug level where there are
+	// many; an issuer's failures at warn.
 	// Nil discards them.
 	Logger *slog.Logger
 }
@@ -50,6 +51,7 @@ type Guard struct {
 	hosts    map[string]bool
 	origins  map[string]bool
 	log      *slog.Logger
+	refusals refusals
 }
 
 // New checks opts; errors name the settings of package config. No connection is
@@ -59,6 +61,7 @@ func New(opts Options) (*Guard, error) {
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
+	g.refusals.log = g.log
 	var err error
 	if g.tokens, err = digests(opts.Tokens); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func noKeys() *refusal {
 }
 
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
-	g.log.LogAttrs(r.Context(), slog.LevelInfo, "http request refused", slog.String("reason", no.reason), slog.String("remote", r.RemoteAddr), no.seen)
+	g.log.LogAttrs(r.Context(), g.refusals.level(no.reason), "http request refused", slog.String("reason", no.reason), slog.String("remote", r.RemoteAddr), no.seen)
 
 	h := w.Header()
 	switch no.status {

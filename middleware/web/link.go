@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ type link struct {
 	session    string // "": it is there for one request
 	standalone *stream
 	replay     *replay
+	log        *slog.Logger
 	resumeTime time.Duration // see [Options]
 	splices    wire.Splices
 	incoming   chan jsonrpc.Message // for the SDK
@@ -51,6 +53,7 @@ func (h *Handler) newLink(session string) *link {
 	l := &link{
 		session:    session,
 		replay:     h.replay,
+		log:        h.log,
 		resumeTime: h.opts.ResumeTime,
 		incoming:   make(chan jsonrpc.Message),
 		done:       make(chan struct{}),
@@ -112,6 +115,7 @@ func (l *link) admit(ids []jsonrpc.ID) (*stream, error) {
 	s := newStream(l, strconv.FormatInt(l.seq, 10))
 	s.owed = ids
 	s.open = len(ids)
+	s.awaits = true
 	l.streams[s.id] = s
 	for _, id := range ids {
 		l.owed[id] = s
@@ -157,6 +161,13 @@ func (l *link) find(event string) (*stream, int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.streams[name], n
+}
+
+// owes reports whether a request of the client waits for its answer.
+func (l *link) owes() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.owed) > 0
 }
 
 func (l *link) drop(s *stream) {

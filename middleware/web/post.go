@@ -69,6 +69,10 @@ const (
 	// bodyTime is how long a message may take to arrive.
 	bodyTime = time.Minute
 
+	// bodyWait is how long a long one waits for its share before it is refused:
+	// most clients have given up by then.
+	bodyWait = 2 * time.Minute
+
 	// largeBody is from where it shares the bytes that all have. A hold counts
 	// from one byte more.
 	largeBody = 1<<20 + 1
@@ -127,8 +131,13 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 	h.several(w, r, msgs, batch, said)
 }
 
+// errLongBodies is why a long body is refused.
+var errLongBodies = errors.New("long messages of others are being worked on")
+
 // read reads a body. What is long takes its share of the bytes that all bodies
-// may have.
+// may have. It has that until it was answered: what is made of it is in memory for
+// as long, in the SDK's record of the request too, so nothing is gained by giving
+// the share back when the request was sent on.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *wire.Hold) ([]byte, bool) {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // tests have connections without
@@ -141,7 +150,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *wire.Hold) 
 	held := hold.Reader(r.Context(), in, length)
 	_, err := b.ReadFrom(io.LimitReader(held, largeBody))
 	if err == nil && b.Len() == largeBody {
-		err = hold.Take(r.Context(), length)
+		wait, end := context.WithTimeoutCause(r.Context(), bodyWait, errLongBodies)
+		err = hold.Take(wait, length)
+		end()
 		_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // it may have waited
 		if err == nil && r.ContentLength > largeBody {
 			b.Grow(int(length) - b.Len() + bytes.MinRead) // or it is copied as it grows
@@ -163,6 +174,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *wire.Hold) 
 	switch {
 	case errors.As(err, &over):
 		fail(w, http.StatusRequestEntityTooLarge, nil, codeInvalidRequest, fmt.Sprintf("a message of more than %d bytes", over.Limit))
+	case errors.Is(err, errLongBodies):
+		w.Header().Set("Retry-After", "60")
+		fail(w, http.StatusServiceUnavailable, nil, codeInvalidRequest, err.Error())
 	case err != nil:
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "the body could not be read")
 	default:

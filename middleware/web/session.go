@@ -23,25 +23,25 @@ type session struct {
 	timer  *time.Timer // of its end; nil: it has ended
 }
 
-// restTime is how long a session without anything open keeps its place when
-// others need it.
-const restTime = time.Minute
-
 // open begins a session that is in use. It is nil if there are too many.
 func (h *Handler) open(r *http.Request) *session {
-	if !h.room() {
+	subject, _ := auth.Subject(r.Context())
+	if !h.room(subject) {
 		return nil
 	}
-	s := &session{id: rand.Text(), active: 1}
-	s.subject, _ = auth.Subject(r.Context())
+	s := &session{id: rand.Text(), subject: subject, active: 1, since: time.Now()}
 	s.link = h.newLink(s.id)
 	client, err := h.opts.Server.Attach(context.WithoutCancel(r.Context()), s.link, middleware.Identity{Subject: s.subject, Session: s.id})
+	h.mu.Lock()
+	if h.opening[subject]--; h.opening[subject] == 0 {
+		delete(h.opening, subject)
+	}
 	if err != nil {
+		h.mu.Unlock()
 		h.log.Error("session not begun", "error", err)
 		return nil
 	}
 	s.client = client
-	h.mu.Lock()
 	s.timer = time.AfterFunc(h.opts.SessionIdle, func() { h.expire(s) })
 	h.sessions[s.id] = s
 	n := len(h.sessions)
@@ -50,24 +50,26 @@ func (h *Handler) open(r *http.Request) *session {
 	return s
 }
 
-// room makes room for a session, at the cost of the one that rests longest.
-func (h *Handler) room() bool {
+// room takes a place for a session of subject, at the cost of another's if need be:
+// open gives it back.
+func (h *Handler) room(subject string) bool {
 	h.mu.Lock()
-	var rests *session
-	if len(h.sessions) >= h.opts.MaxSessions {
-		for _, s := range h.sessions {
-			if s.active == 0 && time.Since(s.since) >= restTime && (rests == nil || s.since.Before(rests.since)) {
-				rests = s
-			}
-		}
-		if rests == nil {
+	var yields *session
+	begun := len(h.sessions)
+	for _, n := range h.opening {
+		begun += n
+	}
+	if begun >= h.opts.MaxSessions {
+		if yields = h.yields(subject); yields == nil {
 			h.mu.Unlock()
 			return false
 		}
+		h.unlist(yields)
 	}
+	h.opening[subject]++
 	h.mu.Unlock()
-	if rests != nil {
-		h.remove(rests, "others need its place")
+	if yields != nil {
+		h.finish(yields, "others need its place")
 	}
 	return true
 }
@@ -119,21 +121,30 @@ func (h *Handler) expire(s *session) {
 // remove ends a session, once, and returns when it has ended.
 func (h *Handler) remove(s *session, why string) {
 	h.mu.Lock()
-	if s.timer == nil {
-		h.mu.Unlock()
-		return
+	listed := s.timer != nil
+	if listed {
+		h.unlist(s)
 	}
+	h.mu.Unlock()
+	if listed {
+		h.finish(s, why)
+	}
+}
+
+// unlist takes a session's place away, before finish ends it. h.mu must be held.
+func (h *Handler) unlist(s *session) {
 	s.timer.Stop()
 	s.timer = nil
 	delete(h.sessions, s.id)
-	n := len(h.sessions)
 	h.running.Add(1)
-	h.mu.Unlock()
+}
+
+func (h *Handler) finish(s *session, why string) {
 	defer h.running.Done()
 	s.link.Close()
 	s.client.End()
 	h.replay.forget(s.link)
-	h.log.Debug("session ended", "why", why, "sessions", n)
+	h.log.Debug("session ended", "why", why)
 }
 
 // get opens the stream of what no request is owed, or resumes another.

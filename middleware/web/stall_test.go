@@ -158,13 +158,42 @@ func TestWaitingBody(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, "/mcp", &late{Reader: bytes.NewReader(make([]byte, size)), until: &until})
 		r.ContentLength = size
 		go func() {
-			time.Sleep(2 * bodyTime)
+			time.Sleep((bodyTime + bodyWait) / 2)
 			other.Release()
 		}()
 		hold := h.bodies.Hold()
 		defer hold.Release()
 		if got, ok := h.read(w, r, hold); !ok || len(got) != size {
 			t.Errorf("%d bytes, %s", len(got), w.Body)
+		}
+	})
+}
+
+// TestBodyWaitsInVain: it is told so while its client may still listen. It waited
+// for as long as a call of somebody else's ran.
+func TestBodyWaitsInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 2 << 20
+		h := &Handler{opts: Options{MaxBodyBytes: size}, bodies: wire.NewBudget(size, nil)}
+		other := h.bodies.Hold()
+		if err := other.Take(t.Context(), size); err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		hold := h.bodies.Hold()
+		defer hold.Release()
+		began := time.Now()
+		_, ok := h.read(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", bytes.NewReader(make([]byte, size))), hold)
+		if took := time.Since(began); ok || took != bodyWait || w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+			t.Errorf("after %v: %d %s", took, w.Code, w.Body)
+		}
+		other.Release()
+		again := h.bodies.Hold()
+		defer again.Release()
+		if got, ok := h.read(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", bytes.NewReader(make([]byte, size))), again); !ok || len(got) != size {
+			t.Error("the share is lost")
 		}
 	})
 }

@@ -39,7 +39,9 @@ type stream struct {
 	first    int        // how many came before events
 	next     int        // how many have been sent
 	reader   *reader    // nil: nobody reads
+	awaits   bool       // whoever made the request is about to read
 	numbered bool       // the client has an event's id
+	lost     bool       // a notification was dropped
 	gone     *time.Timer
 }
 
@@ -61,6 +63,10 @@ func (s *stream) push(e *event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !e.answer && !e.asks && !s.admits(e.size()) {
+		if !s.lost {
+			s.lost = true
+			s.link.log.Debug("notifications dropped, others wait", "stream", s.id, "reads", s.reader != nil)
+		}
 		return
 	}
 	if e.answer {
@@ -94,11 +100,12 @@ func (s *stream) unanswered() bool {
 	return s.listens || s.open > 0
 }
 
-// reaches reports whether a client reads the stream, or may come back to it.
+// reaches reports whether a client reads the stream, or is about to, or may come
+// back to it.
 func (s *stream) reaches() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reader != nil || s.gone != nil
+	return s.reader != nil || s.awaits || s.gone != nil
 }
 
 // resume makes the event after the nth the next; -1 is wherever it stands. It
@@ -123,6 +130,7 @@ func (s *stream) resume(n int) bool {
 func (s *stream) attach() *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.awaits = false
 	if s.reader != nil {
 		close(s.reader.out)
 	}

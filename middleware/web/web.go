@@ -41,7 +41,8 @@ type Options struct {
 	// ResumeTime is how long the requests of a stream go on when the client was
 	// cut off and could come back for their answers. Zero means 10 seconds.
 	ResumeTime time.Duration
-	// Logger receives sessions at debug level. Nil discards them.
+	// Logger receives sessions, and what is lost on their streams, at debug level. Nil
+	// discards them.
 	Logger *slog.Logger
 }
 
@@ -60,6 +61,7 @@ type Handler struct {
 
 	mu       sync.Mutex // guards the fields below
 	sessions map[string]*session
+	opening  map[string]int // sessions that have a place and are not there yet, by subject
 	draining bool
 	running  sync.WaitGroup // requests and ends of sessions
 }
@@ -77,6 +79,7 @@ func New(opts Options) *Handler {
 		replay:   newReplay(replayBytes),
 		drain:    make(chan struct{}),
 		sessions: map[string]*session{},
+		opening:  map[string]int{},
 	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -690,7 +691,7 @@ func TestAddress(t *testing.T) {
 
 // TestWrite: what the SDK cannot encode does not end a session.
 func TestWrite(t *testing.T) {
-	l := (&Handler{replay: newReplay(1000)}).newLink("s")
+	l := (&Handler{log: slog.New(slog.DiscardHandler), replay: newReplay(1000)}).newLink("s")
 	if err := l.Write(t.Context(), &jsonrpc.Response{}); err != nil {
 		t.Error(err)
 	}
