@@ -91,7 +91,7 @@ func openStream(ctx context.Context, h hooks, open opener, newest, orOlder bool)
 	l.tasks.Go(l.drop)
 	if newest {
 		if l.meta, err = newestMeta(h); err == nil {
-			l.init, err = discover(ctx, l, l.meta)
+			l.init, err = discover(ctx, l, h, l.meta)
 		}
 		var refused *jsonrpc.Error
 		if orOlder && errors.As(err, &refused) {
