@@ -92,6 +92,9 @@ func (l *httpLink) Close() {
 		cancel()
 	}
 	l.tasks.end()
+	if l.hooks.life.Err() != nil { // or calls may go on, and what is asked by them
+		l.asks.tasks.end()
+	}
 	l.client.CloseIdleConnections()
 }
 

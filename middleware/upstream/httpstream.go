@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"sync"
 	"time"
 
 	"rlmproxy/middleware/wire"
@@ -35,7 +34,6 @@ func isStream(resp *http.Response) bool {
 type inbound struct {
 	link *httpLink
 	ctx  context.Context // ends with the call
-	wg   sync.WaitGroup  // its requests of the client
 }
 
 // answer reads the answer to the call of this id from a response, which is one
@@ -44,7 +42,6 @@ type inbound struct {
 func (l *httpLink) answer(ctx context.Context, resp *http.Response, id string) (json.RawMessage, error) {
 	ctx, end := context.WithCancel(ctx)
 	in := &inbound{link: l, ctx: ctx}
-	defer in.wg.Wait()
 	defer end()
 	if !isStream(resp) {
 		body := wire.HoldOf(ctx).Reader(ctx, resp.Body, l.maxBytes)
@@ -145,7 +142,7 @@ func (in *inbound) message(data []byte, id string) (raw json.RawMessage, done bo
 	case m.Method != "" && m.ID == nil:
 		in.link.hooks.notified(in.ctx, m.Method, m.Params)
 	case m.Method != "":
-		in.link.asks.begin(in.ctx, &in.wg, m)
+		in.link.asks.begin(in.ctx, m)
 	case string(m.ID) == id, id != "" && m.Error != nil && (m.ID == nil || string(m.ID) == "null"):
 		raw, err = wire.Answer(m)
 		return raw, true, err

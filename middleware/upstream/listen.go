@@ -19,7 +19,6 @@ import (
 // wanted from those without. Servers need not offer it.
 func (l *httpLink) listen(ctx context.Context, wanted json.RawMessage) error {
 	in := &inbound{link: l, ctx: ctx}
-	defer in.wg.Wait()
 	lastID := ""
 	pause := firstPause
 	opened, missed := false, false

@@ -28,9 +28,8 @@ type sseLink struct {
 	post     string          // the URL for messages
 	life     context.Context // ends with the session
 	die      context.CancelFunc
-	wg       sync.WaitGroup // the server's requests of the client
-	tasks    tasks          // what tells of calls that have ended
-	ended    chan struct{}  // closed when nothing of wg and no reader runs any more
+	tasks    tasks         // what tells of calls that have ended
+	ended    chan struct{} // closed when nothing of asks and no reader runs any more
 
 	mu      sync.Mutex // guards the fields below
 	seq     int64
@@ -144,7 +143,7 @@ func (l *sseLink) finish() {
 	for _, wait := range pending {
 		close(wait)
 	}
-	l.wg.Wait()
+	l.asks.tasks.end()
 	close(l.ended)
 }
 
@@ -159,7 +158,7 @@ func (l *sseLink) message(data []byte) {
 	case m.Method != "" && m.ID == nil:
 		l.hooks.notified(l.hooks.life, m.Method, m.Params)
 	case m.Method != "":
-		l.asks.begin(l.life, &l.wg, m)
+		l.asks.begin(l.life, m)
 	default:
 		l.deliver(string(m.ID), m)
 	}
