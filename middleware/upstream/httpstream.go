@@ -16,8 +16,10 @@ const (
 	// firstPause is how long we wait before we go on with a stream that ended,
 	// if the server named no time. It doubles while that fails.
 	firstPause = time.Second
-	// minPause is the least that a server may name.
+	// minPause is the least that a server may name. For what belongs to no call it
+	// doubles while streams bring nothing, up to maxFloor.
 	minPause = 50 * time.Millisecond
+	maxFloor = 5 * time.Second
 	// maxResumes is how often in a row it may fail to go on with a call's stream.
 	maxResumes = 5
 	// steady is how long a stream must last to count as one that works.
@@ -34,6 +36,8 @@ func isStream(resp *http.Response) bool {
 type inbound struct {
 	link *httpLink
 	ctx  context.Context // ends with the call
+
+	brought bool // something has come that is more than a begin
 }
 
 // answer reads the answer to the call of this id from a response, which is one
@@ -140,8 +144,10 @@ func (in *inbound) message(data []byte, id string) (raw json.RawMessage, done bo
 	case m.Method == acknowledged:
 		in.link.feeds.acked(m.Params)
 	case m.Method != "" && m.ID == nil:
+		in.brought = true
 		in.link.hooks.notified(in.ctx, m.Method, m.Params)
 	case m.Method != "":
+		in.brought = true
 		in.link.asks.begin(in.ctx, m)
 	case string(m.ID) == id, id != "" && m.Error != nil && (m.ID == nil || string(m.ID) == "null"):
 		raw, err = wire.Answer(m)

@@ -9,9 +9,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/tidwall/gjson"
-
-	"rlmproxy/middleware/wire"
 )
 
 // listen reads what belongs to no call until ctx ends, which l.life does with
@@ -20,18 +17,19 @@ import (
 func (l *httpLink) listen(ctx context.Context, wanted json.RawMessage) error {
 	in := &inbound{link: l, ctx: ctx}
 	lastID := ""
-	pause := firstPause
+	pause, floor := firstPause, minPause
 	opened, missed := false, false
 	for ctx.Err() == nil {
 		begun := time.Now()
 		resp, id, err := l.openListener(ctx, wanted, lastID)
 		asked := time.Duration(0)
+		in.brought = false
 		switch {
 		case err != nil:
 			missed = true
 		case resp.StatusCode/100 == 2 && isStream(resp):
 			if missed {
-				l.missed(wanted)
+				l.hooks.missed(wanted)
 			}
 			opened, missed = true, false
 			lastID, asked, err = in.listenTo(resp, id, lastID)
@@ -55,10 +53,14 @@ func (l *httpLink) listen(ctx context.Context, wanted json.RawMessage) error {
 		if resp != nil {
 			resp.Body.Close()
 		}
+		if in.brought || time.Since(begun) > steady {
+			floor = minPause
+		}
 		if asked > 0 {
-			if err := sleep(ctx, max(asked, minPause)); err != nil {
+			if err := sleep(ctx, max(asked, floor)); err != nil {
 				return err
 			}
+			floor = min(2*floor, maxFloor)
 			continue
 		}
 		if time.Since(begun) > steady {
@@ -72,19 +74,9 @@ func (l *httpLink) listen(ctx context.Context, wanted json.RawMessage) error {
 	return ctx.Err()
 }
 
-// missed tells of what may have changed while the server was away.
-func (l *httpLink) missed(wanted json.RawMessage) {
-	uri := gjson.GetBytes(wanted, "resourceSubscriptions.0")
-	if !uri.Exists() {
-		l.hooks.listChanged()
-		return
-	}
-	l.hooks.notify(l.hooks.life, "notifications/resources/updated", append(wire.AppendMember([]byte{'{'}, "uri", json.RawMessage(uri.Raw)), '}'))
-}
-
-// listenTo reads a stream to its end. It returns the id of the last event and
-// the pause that the server asks for, or the error that it answers the request
-// of this id with.
+// listenTo reads a stream to its end. It returns the id of the last event, the
+// pause that the server asks for, or the error that it answers the request of
+// this id with.
 func (in *inbound) listenTo(resp *http.Response, id, lastID string) (string, time.Duration, error) {
 	events := in.events(resp, lastID)
 	for {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -141,13 +142,27 @@ func (l *streamLink) notified(method string, params json.RawMessage) bool {
 	return l.hooks.notified(l.hooks.life, method, params)
 }
 
-// listen returns when the server ends the subscription, or ctx does.
+// listen hears of what is wanted until ctx ends or the server refuses it. Where the
+// server ends the subscription, it is begun again after a pause, which doubles
+// unless the one before has lasted.
 func (l *streamLink) listen(ctx context.Context, wanted json.RawMessage) error {
 	params, err := listenParams(wanted, l.meta)
-	if err == nil {
-		_, err = l.Call(ctx, listenMethod, params)
+	if err != nil {
+		return err
 	}
-	return err
+	for pause := firstPause; ; pause = min(2*pause, maxRetry) {
+		begun := time.Now()
+		if _, err := l.Call(ctx, listenMethod, params); err != nil {
+			return err
+		}
+		if time.Since(begun) > steady {
+			pause = firstPause
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		l.hooks.missed(wanted)
+	}
 }
 
 // Watch implements link.
