@@ -70,7 +70,7 @@ func discover(ctx context.Context, p peer, h hooks, meta map[string]json.RawMess
 	}
 	var found struct{ SupportedVersions []string }
 	if err := json.Unmarshal(raw, &found); err != nil {
-		return nil, fmt.Errorf("%w: of server/discover: %w", wire.ErrBadAnswer, err)
+		return nil, fmt.Errorf("%w: of server/discover: supportedVersions is no list of strings", wire.ErrBadAnswer)
 	}
 	if !slices.Contains(found.SupportedVersions, NewestVersion) {
 		return nil, fmt.Errorf("the server speaks none of our revisions, but %.40q", found.SupportedVersions[:min(len(found.SupportedVersions), 10)])

@@ -95,7 +95,7 @@ func (in *inbound) listenTo(resp *http.Response, id, lastID string) (string, tim
 			return "", 0, refused
 		}
 		if err != nil {
-			in.link.hooks.logger.Warn("an event is no message", "error", err)
+			in.link.hooks.junk.add("an event is no message", "error", err)
 		}
 	}
 }

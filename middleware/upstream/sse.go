@@ -127,7 +127,7 @@ func (l *sseLink) readLoop() {
 		}
 		// A batch, of revision 2025-03-26.
 		if err := wire.Elements(ev.data, func(m json.RawMessage) error { l.message(m); return nil }); err != nil {
-			l.hooks.logger.Warn("an event is no message", "error", err)
+			l.hooks.junk.add("an event is no message", "error", err)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func (l *sseLink) deliver(id string, m wire.Message) {
 // was too long by its head. Where nobody can tell which that is, all fail, since one
 // of them would wait for ever.
 func (l *sseLink) lost(data []byte, why error) {
-	l.hooks.logger.Warn("an event is no message", "error", why)
+	l.hooks.junk.add("an event is no message", "error", why)
 	var long *tooLongError
 	id, answer := wire.Meant(data)
 	if data = bytes.TrimSpace(data); !answer || len(data) == 0 || data[0] != '{' {

@@ -83,7 +83,7 @@ func openStream(ctx context.Context, h hooks, open opener, newest, orOlder bool)
 	l.Conn = wire.NewConn(r, w, wire.Options{
 		MaxLineBytes: h.maxLineBytes,
 		Junk: func(line []byte, err error) {
-			h.logger.Warn("line on stdout is no message", "line", string(line), "error", err)
+			h.junk.add("line on stdout is no message", "line", string(line), "error", err)
 		},
 		Handle: h.request,
 		Notify: l.notified,

@@ -377,6 +377,7 @@ func Unreadable(why error) Message {
 // junk deals with a line that is no message; of one over the cap, line is its
 // begin.
 func (c *Conn) junk(line []byte, err error) {
+	err = brief{err}
 	head, tail := line[:min(len(line), endBytes)], line[max(0, len(line)-endBytes):]
 	var over *OversizeError
 	if errors.As(err, &over) {
@@ -529,7 +530,7 @@ func Answer(m Message) (json.RawMessage, error) {
 	case m.Error != nil && m.Error[0] == '{':
 		var e jsonrpc.Error
 		if err := json.Unmarshal(m.Error, &e); err != nil {
-			return nil, fmt.Errorf("%w: its error object: %w", ErrBadAnswer, err)
+			return nil, fmt.Errorf("%w: its error object: %w", ErrBadAnswer, brief{err})
 		}
 		return nil, &Failure{m.Error, &e}
 	case m.Result == nil:
