@@ -103,8 +103,8 @@ func (c Command) start(logger *slog.Logger) (*process, error) {
 // when nothing is left.
 func (p *process) endGroup() {
 	p.stop.Do(func() {
-		if signalGroup(p.cmd, false) && !p.gone(termGrace) {
-			signalGroup(p.cmd, true)
+		if p.signalGroup(false) && !p.gone(termGrace) {
+			p.signalGroup(true)
 			p.gone(termGrace)
 		}
 	})
@@ -113,7 +113,7 @@ func (p *process) endGroup() {
 // gone waits at most d for the whole group to end.
 func (p *process) gone(d time.Duration) bool {
 	deadline := time.Now().Add(d)
-	for pause := 2 * time.Millisecond; groupAlive(p.cmd); pause = min(2*pause, 20*time.Millisecond) {
+	for pause := 2 * time.Millisecond; p.groupAlive(); pause = min(2*pause, 20*time.Millisecond) {
 		if time.Now().After(deadline) {
 			return false
 		}
