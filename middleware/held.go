@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"rlmproxy/middleware/wire"
 )
 
@@ -81,8 +79,7 @@ func (s *Server) hold(ctx context.Context, up *Upstream, r *request, params json
 
 // aboutOf is what a request is for, as its server knows it.
 func aboutOf(params json.RawMessage) string {
-	p := gjson.GetManyBytes(params, "name", "uri", "ref")
-	return p[0].Raw + " " + p[1].Raw + " " + p[2].Raw
+	return fmt.Sprintf("%s %s %s", wire.Member(params, "name"), wire.Member(params, "uri"), wire.Member(params, "ref"))
 }
 
 // await returns what the server answers, or asks first. Nobody waits for a

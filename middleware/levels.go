@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/upstream"
 )
@@ -140,6 +139,6 @@ func (s *Server) wants(to recipient, params json.RawMessage) bool {
 		return false
 	}
 	least := slices.Index(levels, asked)
-	level := slices.Index(levels, gjson.GetBytes(params, "level").String())
+	level := slices.Index(levels, stringOf(params, "level"))
 	return level < 0 || level >= least
 }

@@ -134,7 +134,7 @@ func (s *Server) listResources(ctx context.Context, r *request, what, key string
 // pageOf is a page of one server with the URIs that clients know, and a cursor
 // that leads to the next page or server.
 func (s *Server) pageOf(raw json.RawMessage, up *Upstream, at int, what, key string) (json.RawMessage, error) {
-	next := gjson.GetBytes(raw, "nextCursor").String()
+	next := stringOf(raw, "nextCursor")
 	if next == "" {
 		at++
 	}
@@ -208,7 +208,7 @@ func readCursor(params json.RawMessage) (at int, own string, err error) {
 // readResource answers resources/read: a block of a cached result, or a server's
 // own resource, cut like the result of a tool if it is over the limit.
 func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage, error) {
-	uri := gjson.GetBytes(r.params, "uri").String()
+	uri := stringOf(r.params, "uri")
 	if strings.HasPrefix(uri, "rlmproxy://") {
 		return s.readBlock(ctx, r.client.agent, uri)
 	}

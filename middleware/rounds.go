@@ -76,7 +76,7 @@ type input struct {
 
 // inputRequired reports whether a result is none yet, and what it asks.
 func inputRequired(raw json.RawMessage) (asked []input, state json.RawMessage, ok bool) {
-	if gjson.GetBytes(raw, "resultType").Str != "input_required" {
+	if stringOf(raw, "resultType") != "input_required" {
 		return nil, nil, false
 	}
 	_ = wire.Members(raw, func(key string, value json.RawMessage) error {
