@@ -24,11 +24,18 @@ var levels = []string{"debug", "info", "notice", "warning", "error", "critical",
 // request.
 const noLevel = "none"
 
+func checkLevel(level string) error {
+	if slices.Contains(levels, level) {
+		return nil
+	}
+	return invalidParams("level %q is none of %s", clipped(level), strings.Join(levels, ", "))
+}
+
 // setLevel notes what a client wants to hear, and returns when the servers that
 // log know of it.
 func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingLevelParams]) error {
-	if !slices.Contains(levels, string(r.Params.Level)) {
-		return invalidParams("level %q is none of %s", clipped(string(r.Params.Level)), strings.Join(levels, ", "))
+	if err := checkLevel(string(r.Params.Level)); err != nil {
+		return err
 	}
 	c := s.clientOf(r.Session)
 	s.mu.Lock()
