@@ -3,12 +3,9 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"rlmproxy/middleware/wire"
 )
@@ -154,13 +151,5 @@ func response(id string, result json.RawMessage, err error) []byte {
 	if err == nil {
 		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 	}
-	var e *jsonrpc.Error
-	if !errors.As(err, &e) {
-		e = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-	}
-	body, err := json.Marshal(e)
-	if err != nil { // its data is no JSON
-		body, _ = json.Marshal(&jsonrpc.Error{Code: e.Code, Message: e.Message})
-	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, body)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, wire.ErrorObject(err))
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/middleware/wire"
 )
 
 // listen reads what belongs to no call until ctx ends, which l.life does with
@@ -112,7 +114,7 @@ func (l *httpLink) openListener(ctx context.Context, wanted json.RawMessage, las
 		return nil, "", err
 	}
 	id = strconv.Quote("rlm-listen-" + strconv.FormatInt(l.seq.Add(1), 10))
-	resp, err = l.post(ctx, message(id, listenMethod, params), listenMethod, params)
+	resp, err = l.post(ctx, wire.Request(id, listenMethod, params), listenMethod, params)
 	return resp, id, err
 }
 

@@ -245,7 +245,7 @@ func (l *sseLink) send(ctx context.Context, body []byte) error {
 }
 
 func (l *sseLink) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	return l.send(ctx, message("", method, params))
+	return l.send(ctx, wire.Request("", method, params))
 }
 
 func (l *sseLink) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
@@ -259,7 +259,7 @@ func (l *sseLink) Call(ctx context.Context, method string, params json.RawMessag
 	id := strconv.Quote("rlm-" + strconv.FormatInt(l.seq, 10))
 	l.pending[id] = wait
 	l.mu.Unlock()
-	err := l.send(ctx, message(id, method, params))
+	err := l.send(ctx, wire.Request(id, method, params))
 	if err == nil {
 		select {
 		case m, ok := <-wait:
