@@ -63,8 +63,8 @@ func withMore(ours, theirs json.RawMessage) (out json.RawMessage, more bool) {
 		}
 		return nil
 	})
-	_ = wire.Members(theirs, func(key string, value json.RawMessage) error {
-		value = add[key]
+	_ = wire.Members(theirs, func(key string, _ json.RawMessage) error {
+		value := add[key]
 		if value == nil {
 			return nil
 		}

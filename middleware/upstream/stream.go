@@ -117,7 +117,7 @@ func openStream(ctx context.Context, h hooks, open opener, newest, orOlder bool)
 	}
 	if wanted := changesOf(l.init); newest && wanted != nil {
 		l.tasks.Go(func() {
-			if err := l.listen(l.life, wanted); err != nil && l.life.Err() == nil {
+			if err := l.listen(l.life, wanted); l.life.Err() == nil {
 				h.logger.Debug("subscriptions/listen", "error", err)
 			}
 		})
