@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/wire"
 )
@@ -192,7 +191,7 @@ func (s *Server) Tell(ctx context.Context, server, method string, params json.Ra
 // tellUpdated passes on that a resource has changed, by the connection of one
 // agent or, if that is "", of all. It does not keep params.
 func (s *Server) tellUpdated(up *Upstream, agent string, q *queue, params json.RawMessage) {
-	uri := gjson.GetBytes(params, "uri").String()
+	uri := stringOf(params, "uri")
 	s.mu.Lock()
 	watches := s.watched[watched{place{up, uri}, agent}] > 0
 	s.mu.Unlock()

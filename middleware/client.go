@@ -56,6 +56,7 @@ type client struct {
 
 	// Guarded by Server.mu:
 	watching map[watched]bool
+	uris     map[string]bool   // that it has subscribed to, or is about to, as it spells them
 	queues   map[string]*queue // of what it tells, by server
 	gone     bool              // it tells no more
 	level    string            // of the log messages that it wants, or ""

@@ -48,25 +48,27 @@ func withMore(ours, theirs json.RawMessage) (out json.RawMessage, more bool) {
 		has[key] = value
 		return nil
 	})
-	add := map[string]bool{}
+	add := map[string]json.RawMessage{} // of a name the last counts, as wherever they are read
 	_ = wire.Members(theirs, func(key string, value json.RawMessage) error {
+		delete(add, key)
 		if own, ok := has[key]; !ok || own[0] == '{' && value[0] == '{' {
-			add[key] = true
+			add[key] = value
 		}
 		return nil
 	})
 	out = append(out, '{')
 	_ = wire.Members(ours, func(key string, value json.RawMessage) error {
-		if !add[key] {
+		if add[key] == nil {
 			out = wire.AppendMember(out, key, value)
 		}
 		return nil
 	})
-	_ = wire.Members(theirs, func(key string, value json.RawMessage) error {
-		if !add[key] {
+	_ = wire.Members(theirs, func(key string, _ json.RawMessage) error {
+		value := add[key]
+		if value == nil {
 			return nil
 		}
-		add[key] = false // the first of its name counts
+		delete(add, key)
 		if own, ok := has[key]; ok {
 			merged, inner := withMore(own, value)
 			more = more || inner

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"rlmproxy/middleware/wire"
 )
 
@@ -26,7 +24,9 @@ import (
 // A held request runs at a server, whoever waits for it.
 type held struct {
 	agent  string
-	number int // in the order in which they were parked; guarded by Server.mu
+	number int   // in the order in which they were parked; guarded by Server.mu
+	parked bool  // likewise
+	kept   int64 // bytes of the result, if it has come while parked; likewise
 	up     *Upstream
 	method string
 	about  string // the tool, prompt or resource
@@ -56,6 +56,9 @@ const (
 	heldTime    = 10 * time.Minute // that a client may take to answer
 	maxHeld     = 1000             // then the one that waits longest ends
 	maxHeldEach = 20               // of one agent, likewise
+	// maxHeldBytes bounds the results of requests that have ended while parked,
+	// likewise; one that is larger by itself is kept alone. No budget counts them.
+	maxHeldBytes = 64 << 20
 	// askTogether is how long a server may take to ask more at once.
 	askTogether = 10 * time.Millisecond
 )
@@ -68,6 +71,7 @@ func (s *Server) hold(ctx context.Context, up *Upstream, r *request, params json
 	}
 	ctx, h.cancel = context.WithCancelCause(wire.WithHold(context.WithoutCancel(ctx), nil))
 	go func() {
+		defer s.keep(h)
 		defer close(h.done)
 		defer func() {
 			if v := recover(); v != nil {
@@ -81,8 +85,7 @@ func (s *Server) hold(ctx context.Context, up *Upstream, r *request, params json
 
 // aboutOf is what a request is for, as its server knows it.
 func aboutOf(params json.RawMessage) string {
-	p := gjson.GetManyBytes(params, "name", "uri", "ref")
-	return p[0].Raw + " " + p[1].Raw + " " + p[2].Raw
+	return fmt.Sprintf("%s %s %s", wire.Member(params, "name"), wire.Member(params, "uri"), wire.Member(params, "ref"))
 }
 
 // await returns what the server answers, or asks first. Nobody waits for a
@@ -139,13 +142,14 @@ func (s *Server) park(h *held) (json.RawMessage, error) {
 	s.makeRoom(h.agent)
 	s.serial++
 	h.number = s.serial
-	s.held[state] = h
+	s.held[state], h.parked = h, true
 	h.expiry = time.AfterFunc(heldTime, func() {
 		if h := s.unpark(state); h != nil {
 			h.cancel(errTimeout)
 		}
 	})
 	s.mu.Unlock()
+	s.keep(h) // it may have ended by now
 	return fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":%s},"requestState":%q}`, requests, state), nil
 }
 
@@ -173,12 +177,50 @@ func (s *Server) makeRoom(agent string) {
 	}
 }
 
+// keep counts the result of a parked request that has ended, and ends those that
+// have waited longest with results while they are too large together.
+func (s *Server) keep(h *held) {
+	select {
+	case <-h.done:
+	default:
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !h.parked || h.kept > 0 {
+		return
+	}
+	h.kept = int64(len(h.raw))
+	s.heldBytes += h.kept
+	for s.heldBytes > max(maxHeldBytes, h.kept) {
+		oldest := ""
+		for state, o := range s.held {
+			if o != h && o.kept > 0 && (oldest == "" || o.number < s.held[oldest].number) {
+				oldest = state
+			}
+		}
+		s.drop(oldest)
+	}
+}
+
+// take takes a request out of those that are parked, nil if it is not there. s.mu
+// must be held.
+func (s *Server) take(state string) *held {
+	h := s.held[state]
+	if h == nil {
+		return nil
+	}
+	delete(s.held, state)
+	s.heldBytes -= h.kept
+	h.parked, h.kept = false, 0
+	return h
+}
+
 var errNotAnswered = errors.New("too many requests wait for input: this one waited longest")
 
 // drop ends a parked request. s.mu must be held.
 func (s *Server) drop(state string) {
-	h := s.held[state]
-	delete(s.held, state)
+	h := s.take(state)
 	h.expiry.Stop()
 	h.cancel(errNotAnswered)
 }
@@ -207,9 +249,7 @@ func (s *Server) forgetHeld(ctx context.Context, agent string) {
 func (s *Server) unpark(state string) *held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.held[state]
-	delete(s.held, state)
-	return h
+	return s.take(state)
 }
 
 // resume finds the held request that r goes on with, and hands on the answers
@@ -237,7 +277,7 @@ func (s *Server) resume(up *Upstream, r *request, params json.RawMessage) (*held
 	}
 	if h != nil {
 		h.expiry.Stop()
-		delete(s.held, state)
+		s.take(state)
 	}
 	s.mu.Unlock()
 	if h == nil {

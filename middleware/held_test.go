@@ -149,3 +149,60 @@ func TestStatesOfAnotherProxy(t *testing.T) {
 		t.Errorf("after %s: %s", state, got)
 	}
 }
+
+// TestHeldResultsAreBounded: of results whose clients do not come back for them,
+// only so much is kept as fits.
+func TestHeldResultsAreBounded(t *testing.T) {
+	s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: server(nil)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := &request{client: &client{agent: "ann"}, method: "tools/call"}
+	leave := make(chan bool)
+	result := make(json.RawMessage, 20<<20)
+	park := func(size int) *held {
+		h := s.hold(t.Context(), &s.opts.Upstreams[0], r, nil, func(ctx context.Context, h *held) (json.RawMessage, error) {
+			<-leave
+			return result[:size], nil
+		})
+		if _, err := s.park(h); err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	parked := func() (n int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		bytes := int64(0)
+		for _, h := range s.held {
+			bytes += h.kept
+		}
+		if bytes != s.heldBytes || bytes > maxHeldBytes {
+			t.Errorf("%d bytes are kept, %d counted", bytes, s.heldBytes)
+		}
+		return len(s.held)
+	}
+	all := []*held{park(0)}
+	for range 5 {
+		all = append(all, park(20<<20))
+	}
+	for range 6 { // all end, in whichever order
+		leave <- true
+	}
+	for _, h := range all {
+		<-h.done
+		s.keep(h)
+	}
+	if n := parked(); n != 4 {
+		t.Errorf("%d are parked, want the one without a result and three", n)
+	}
+	s.mu.Lock()
+	for state := range s.held {
+		s.drop(state)
+	}
+	s.mu.Unlock()
+	if parked() != 0 || s.heldBytes != 0 {
+		t.Errorf("%d bytes are left", s.heldBytes)
+	}
+}

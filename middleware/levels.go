@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/upstream"
 )
@@ -25,11 +24,18 @@ var levels = []string{"debug", "info", "notice", "warning", "error", "critical",
 // request.
 const noLevel = "none"
 
+func checkLevel(level string) error {
+	if slices.Contains(levels, level) {
+		return nil
+	}
+	return invalidParams("level %q is none of %s", clipped(level), strings.Join(levels, ", "))
+}
+
 // setLevel notes what a client wants to hear, and returns when the servers that
 // log know of it.
 func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingLevelParams]) error {
-	if !slices.Contains(levels, string(r.Params.Level)) {
-		return invalidParams("level %q is none of %s", clipped(string(r.Params.Level)), strings.Join(levels, ", "))
+	if err := checkLevel(string(r.Params.Level)); err != nil {
+		return err
 	}
 	c := s.clientOf(r.Session)
 	s.mu.Lock()
@@ -140,6 +146,6 @@ func (s *Server) wants(to recipient, params json.RawMessage) bool {
 		return false
 	}
 	least := slices.Index(levels, asked)
-	level := slices.Index(levels, gjson.GetBytes(params, "level").String())
+	level := slices.Index(levels, stringOf(params, "level"))
 	return level < 0 || level >= least
 }

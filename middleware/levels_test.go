@@ -80,3 +80,15 @@ func TestLevelsOfSeveralClients(t *testing.T) {
 		t.Errorf("the server is told %q", <-told)
 	}
 }
+
+// TestLevelOfARequest: a level that a request names itself is checked like that of
+// a session.
+func TestLevelOfARequest(t *testing.T) {
+	for level, ok := range map[string]bool{"debug": true, "emergency": true, "verbose": false, noLevel: false, "": false} {
+		params := json.RawMessage(`{"uri":"x",` + statelessMeta(`"`+metaLogLevel+`":"`+level+`",`) + `}`)
+		r, err := newRequest(&client{}, "resources/read", params)
+		if (err == nil) != ok || ok && r.level != level || !ok && !strings.Contains(err.Error(), "is none of") {
+			t.Errorf("level %q: %v", level, err)
+		}
+	}
+}

@@ -114,7 +114,7 @@ func messagesOf(raw json.RawMessage, lim limit) (all []message, whole bool, err 
 			return nil
 		}
 		return wire.Elements(value, func(value json.RawMessage) error {
-			m := message{raw: value, content: json.RawMessage(gjson.GetBytes(value, "content").Raw)}
+			m := message{raw: value, content: wire.Member(value, "content")}
 			whole = whole && value[0] == '{' && len(m.content) > 0
 			if whole {
 				r := &result{}

@@ -122,6 +122,7 @@ type Server struct {
 	watched    map[watched]int      // subscriptions by resource: how many clients
 	progress   map[string]asked     // of requests that clients work on, by our token as written
 	held       map[string]*held     // by the state that their clients have
+	heldBytes  int64                // of results that held has
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what

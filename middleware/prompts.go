@@ -68,6 +68,12 @@ func renamed(raw json.RawMessage, name string) (json.RawMessage, error) {
 	return respelled(raw, "name", name)
 }
 
+// stringOf is a member of an object, "" if there is none. Of a repeated one the last
+// counts, for all who decide by it.
+func stringOf(object json.RawMessage, member string) string {
+	return gjson.ParseBytes(wire.Member(object, member)).String()
+}
+
 // respelled is an object with another string as one of its members. All else
 // keeps its bytes, and so does the member if it is that string, spelled otherwise.
 func respelled(raw json.RawMessage, member, s string) (json.RawMessage, error) {
@@ -87,7 +93,7 @@ func respelled(raw json.RawMessage, member, s string) (json.RawMessage, error) {
 // getPrompt answers prompts/get. What is over the limit is cut like the result
 // of a tool.
 func (s *Server) getPrompt(ctx context.Context, r *request) (json.RawMessage, error) {
-	p, err := s.findPrompt(gjson.GetBytes(r.params, "name").String())
+	p, err := s.findPrompt(stringOf(r.params, "name"))
 	if err != nil {
 		return nil, err
 	}
@@ -104,20 +110,20 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (json.RawMessage, er
 
 // complete answers completion/complete by the server of the prompt or resource.
 func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, error) {
-	ref := gjson.GetBytes(r.params, "ref")
+	ref := wire.Member(r.params, "ref")
 	var up *Upstream
 	key, own := "", ""
-	switch ref.Get("type").String() {
+	switch stringOf(ref, "type") {
 	case "ref/prompt":
-		p, err := s.findPrompt(ref.Get("name").String())
+		p, err := s.findPrompt(stringOf(ref, "name"))
 		if err != nil {
 			return nil, err
 		}
 		up, key, own = p.up, "name", p.name
 	case "ref/resource":
-		places := s.placesOf(ref.Get("uri").String())
+		places := s.placesOf(stringOf(ref, "uri"))
 		if len(places) == 0 {
-			return nil, notFound(ref.Get("uri").String())
+			return nil, notFound(stringOf(ref, "uri"))
 		}
 		up, key, own = places[0].up, "uri", places[0].uri
 	default:

@@ -64,7 +64,10 @@ func newRequest(c *client, method string, params json.RawMessage) (*request, err
 				case key == metaVersion:
 					r.stateless = true
 				case key == metaLogLevel && value[0] == '"':
-					return json.Unmarshal(value, &r.level)
+					if err := json.Unmarshal(value, &r.level); err != nil {
+						return err
+					}
+					return checkLevel(r.level)
 				}
 				return nil
 			})

@@ -134,7 +134,7 @@ func (s *Server) listResources(ctx context.Context, r *request, what, key string
 // pageOf is a page of one server with the URIs that clients know, and a cursor
 // that leads to the next page or server.
 func (s *Server) pageOf(raw json.RawMessage, up *Upstream, at int, what, key string) (json.RawMessage, error) {
-	next := gjson.GetBytes(raw, "nextCursor").String()
+	next := stringOf(raw, "nextCursor")
 	if next == "" {
 		at++
 	}
@@ -208,7 +208,7 @@ func readCursor(params json.RawMessage) (at int, own string, err error) {
 // readResource answers resources/read: a block of a cached result, or a server's
 // own resource, cut like the result of a tool if it is over the limit.
 func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage, error) {
-	uri := gjson.GetBytes(r.params, "uri").String()
+	uri := stringOf(r.params, "uri")
 	if strings.HasPrefix(uri, "rlmproxy://") {
 		return s.readBlock(ctx, r.client.agent, uri)
 	}
@@ -245,9 +245,27 @@ type watched struct {
 	agent string // whose connection to the server it is, "" if all have one
 }
 
-func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
-	failed := notFound(r.Params.URI)
+// Bounds on the subscriptions of one client, by the URIs that it sends: several may
+// be of one resource, and the SDK keeps each.
+const (
+	maxWatching = 1000
+	maxURIBytes = 16 << 10
+)
+
+func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) (err error) {
 	c := s.clientOf(r.Session)
+	isNew, err := s.admitURI(c, r.Params.URI)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if isNew && err != nil {
+			s.mu.Lock()
+			delete(c.uris, r.Params.URI)
+			s.mu.Unlock()
+		}
+	}()
+	failed := notFound(r.Params.URI)
 	for _, p := range s.placesOf(r.Params.URI) {
 		w := watched{p, ownerOf(p.up, c)}
 		s.use(p.up, c)
@@ -268,8 +286,30 @@ func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	return failed
 }
 
+// admitURI notes a URI that c subscribes to, and whether it is new, or refuses it.
+func (s *Server) admitURI(c *client, uri string) (isNew bool, err error) {
+	if len(uri) > maxURIBytes {
+		return false, invalidParams("uri has more than %d bytes", maxURIBytes)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case c.uris[uri]:
+		return false, nil
+	case len(c.uris) >= maxWatching:
+		return false, invalidParams("more than %d subscriptions: resources/unsubscribe ends some", maxWatching)
+	case c.uris == nil:
+		c.uris = map[string]bool{}
+	}
+	c.uris[uri] = true
+	return true, nil
+}
+
 func (s *Server) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
 	c := s.clientOf(r.Session)
+	s.mu.Lock()
+	delete(c.uris, r.Params.URI)
+	s.mu.Unlock()
 	for _, p := range s.placesOf(r.Params.URI) {
 		w := watched{p, ownerOf(p.up, c)}
 		s.mu.Lock()

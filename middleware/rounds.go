@@ -50,8 +50,10 @@ func (s *Server) rounds(ctx context.Context, up *Upstream, conn conn, r upstream
 			if idle++; idle >= maxIdleRounds {
 				return nil, badRound("server %q asks for another try again and again", up.Name)
 			}
-			if err := sleep(ctx, idlePause<<(idle-1)); err != nil {
-				return nil, err
+			select {
+			case <-time.After(idlePause << (idle - 1)):
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
 			}
 		} else if answers, err = s.answers(ctx, up, asked); err != nil {
 			return nil, err
@@ -76,7 +78,7 @@ type input struct {
 
 // inputRequired reports whether a result is none yet, and what it asks.
 func inputRequired(raw json.RawMessage) (asked []input, state json.RawMessage, ok bool) {
-	if gjson.GetBytes(raw, "resultType").Str != "input_required" {
+	if stringOf(raw, "resultType") != "input_required" {
 		return nil, nil, false
 	}
 	_ = wire.Members(raw, func(key string, value json.RawMessage) error {
@@ -150,15 +152,4 @@ func nextRound(params json.RawMessage, answers []byte, state json.RawMessage) (j
 		out = wire.AppendMember(out, "requestState", state)
 	}
 	return append(out, '}'), nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

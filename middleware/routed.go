@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"rlmproxy/middleware/wire"
 )
 
@@ -18,14 +16,14 @@ const atPrefix = "rlmproxy-at:"
 // owned narrows places to the server that r goes on with, and returns the params
 // that are for it. A request that begins has none to go on with and keeps both.
 func (s *Server) owned(r *request, places []place) ([]place, json.RawMessage, error) {
-	state, answers := gjson.GetBytes(r.params, "requestState"), gjson.GetBytes(r.params, "inputResponses")
-	if len(places) < 2 || !state.Exists() && !answers.Exists() {
+	has, state := wire.Member(r.params, "requestState") != nil, stringOf(r.params, "requestState")
+	if len(places) < 2 || !has && wire.Member(r.params, "inputResponses") == nil {
 		return places, r.params, nil
 	}
 	unknown := invalidParams("requestState is of no server that was asked for this resource")
-	if strings.HasPrefix(state.String(), s.stateMark) {
+	if strings.HasPrefix(state, s.stateMark) {
 		s.mu.Lock()
-		h := s.held[state.String()]
+		h := s.held[state]
 		s.mu.Unlock()
 		for _, p := range places {
 			if h != nil && h.agent == r.client.agent && h.up.Name == p.up.Name {
@@ -34,13 +32,13 @@ func (s *Server) owned(r *request, places []place) ([]place, json.RawMessage, er
 		}
 		return nil, nil, unknown
 	}
-	name, own, has := strings.Cut(strings.TrimPrefix(state.String(), atPrefix), "=")
+	name, own, gave := strings.Cut(strings.TrimPrefix(state, atPrefix), "=")
 	for _, p := range places {
-		if !strings.HasPrefix(state.String(), atPrefix) || s.scheme(p.up) != name {
+		if !strings.HasPrefix(state, atPrefix) || s.scheme(p.up) != name {
 			continue
 		}
 		var value json.RawMessage // nil: it gave none
-		if has {
+		if gave {
 			quoted, err := quote(own)
 			if err != nil {
 				return nil, nil, err
@@ -56,18 +54,19 @@ func (s *Server) owned(r *request, places []place) ([]place, json.RawMessage, er
 // marked notes in a result that requires input whose it is. Others, and those of
 // held requests, stay as they are.
 func (s *Server) marked(raw json.RawMessage, up *Upstream) (json.RawMessage, error) {
-	if gjson.GetBytes(raw, "resultType").String() != "input_required" {
+	if stringOf(raw, "resultType") != "input_required" {
 		return raw, nil
 	}
 	mark := atPrefix + s.scheme(up)
-	if state := gjson.GetBytes(raw, "requestState"); state.Exists() {
+	if wire.Member(raw, "requestState") != nil {
+		state := stringOf(raw, "requestState")
 		s.mu.Lock()
-		ours := s.held[state.String()] != nil
+		ours := s.held[state] != nil
 		s.mu.Unlock()
 		if ours {
 			return raw, nil
 		}
-		mark += "=" + state.String()
+		mark += "=" + state
 	}
 	quoted, err := quote(mark)
 	if err != nil {

@@ -3,12 +3,9 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"rlmproxy/middleware/wire"
 )
@@ -18,6 +15,9 @@ import (
 const (
 	maxAsks = 64
 	longAsk = 64 << 10
+	// maxRefusals is how many requests beyond are answered that they are too many,
+	// at one time: the others get no answer.
+	maxRefusals = 256
 )
 
 // asks are the requests of a server that wait for their answers, on a transport
@@ -30,16 +30,21 @@ type asks struct {
 	// maxBytes bounds those that are long, together: each is held several times
 	// over.
 	maxBytes int64
+	tasks    tasks // what answers
 
 	mu      sync.Mutex                    // guards the fields below
 	open    int                           // not answered yet
 	held    int64                         // bytes of those that are long
 	running map[string]context.CancelFunc // those that request works on, by id as written
+
+	refusals [][]byte // that wait to be sent
+	refusing bool     // one of tasks sends them
 }
 
-// begin answers a request of the server in a goroutine of wg. Its ctx ends with
-// ctx, and when the server cancels; then no answer is sent, but to a ping.
-func (a *asks) begin(ctx context.Context, wg *sync.WaitGroup, m wire.Message) {
+// begin answers a request of the server in one of a.tasks: a server that is slow to
+// take the answer holds up neither its stream nor a call that is over. Its ctx ends
+// with ctx, and when the server cancels; then no answer is sent, but to a ping.
+func (a *asks) begin(ctx context.Context, m wire.Message) {
 	id := string(m.ID)
 	if len(id) > maxFieldBytes || strings.IndexByte(`"-0123456789`, id[0]) < 0 {
 		return // no id, and nothing that an answer could name
@@ -73,10 +78,10 @@ func (a *asks) begin(ctx context.Context, wg *sync.WaitGroup, m wire.Message) {
 		return // the first one's answer has this id
 	case full != nil:
 		cancel()
-		a.reply(response(id, nil, full))
+		a.refuse(response(id, nil, full))
 		return
 	}
-	wg.Go(func() {
+	begun := a.tasks.Go(func() {
 		defer cancel()
 		result, err := json.RawMessage("{}"), error(nil)
 		if m.Method != "ping" {
@@ -92,6 +97,36 @@ func (a *asks) begin(ctx context.Context, wg *sync.WaitGroup, m wire.Message) {
 		a.open--
 		a.held -= size
 		a.mu.Unlock()
+	})
+	if !begun { // the link has ended
+		cancel()
+	}
+}
+
+// refuse sends an answer behind others like it.
+func (a *asks) refuse(answer []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.refusals) >= maxRefusals {
+		return
+	}
+	a.refusals = append(a.refusals, answer)
+	if a.refusing {
+		return
+	}
+	a.refusing = a.tasks.Go(func() {
+		for {
+			a.mu.Lock()
+			if len(a.refusals) == 0 {
+				a.refusing, a.refusals = false, nil
+				a.mu.Unlock()
+				return
+			}
+			next := a.refusals[0]
+			a.refusals = a.refusals[1:]
+			a.mu.Unlock()
+			a.reply(next)
+		}
 	})
 }
 
@@ -116,13 +151,5 @@ func response(id string, result json.RawMessage, err error) []byte {
 	if err == nil {
 		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 	}
-	var e *jsonrpc.Error
-	if !errors.As(err, &e) {
-		e = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-	}
-	body, err := json.Marshal(e)
-	if err != nil { // its data is no JSON
-		body, _ = json.Marshal(&jsonrpc.Error{Code: e.Code, Message: e.Message})
-	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, body)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, wire.ErrorObject(err))
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"rlmproxy/middleware/wire"
 )
 
@@ -43,6 +45,16 @@ func changesOf(init *Info) json.RawMessage {
 
 func listenParams(wanted json.RawMessage, meta map[string]json.RawMessage) (json.RawMessage, error) {
 	return withMeta(append(wire.AppendMember([]byte{'{'}, "notifications", wanted), '}'), meta, "")
+}
+
+// missed tells of what may have changed while nobody listened to what is wanted.
+func (h hooks) missed(wanted json.RawMessage) {
+	uri := gjson.GetBytes(wanted, "resourceSubscriptions.0")
+	if !uri.Exists() {
+		h.listChanged()
+		return
+	}
+	h.notify(h.life, "notifications/resources/updated", append(wire.AppendMember([]byte{'{'}, "uri", json.RawMessage(uri.Raw)), '}'))
 }
 
 // maxFeeds bounds the resources that are subscribed to at one server, each of

@@ -46,10 +46,11 @@ func initialize(ctx context.Context, p peer, h hooks) (*Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	init, err := readInfo("initialize", raw)
+	init, odd, err := readInfo("initialize", raw)
 	if err != nil {
 		return nil, err
 	}
+	h.warnOdd(odd)
 	if v := init.ProtocolVersion; v >= NewestVersion || !slices.Contains(mcp.SupportedProtocolVersions(), v) {
 		return nil, fmt.Errorf("the server answered initialize with revision %.40q", v)
 	}
@@ -58,7 +59,7 @@ func initialize(ctx context.Context, p peer, h hooks) (*Info, error) {
 
 // discover asks the server what it is, in NewestVersion, of which meta is what
 // every request says.
-func discover(ctx context.Context, p peer, meta map[string]json.RawMessage) (*Info, error) {
+func discover(ctx context.Context, p peer, h hooks, meta map[string]json.RawMessage) (*Info, error) {
 	params, err := withMeta(nil, meta, "")
 	if err != nil {
 		return nil, err
@@ -69,16 +70,24 @@ func discover(ctx context.Context, p peer, meta map[string]json.RawMessage) (*In
 	}
 	var found struct{ SupportedVersions []string }
 	if err := json.Unmarshal(raw, &found); err != nil {
-		return nil, fmt.Errorf("%w: of server/discover: %w", wire.ErrBadAnswer, err)
+		return nil, fmt.Errorf("%w: of server/discover: supportedVersions is no list of strings", wire.ErrBadAnswer)
 	}
 	if !slices.Contains(found.SupportedVersions, NewestVersion) {
 		return nil, fmt.Errorf("the server speaks none of our revisions, but %.40q", found.SupportedVersions[:min(len(found.SupportedVersions), 10)])
 	}
-	init, err := readInfo("server/discover", raw)
+	init, odd, err := readInfo("server/discover", raw)
 	if err == nil {
+		h.warnOdd(odd)
 		init.ProtocolVersion = NewestVersion
 	}
 	return init, err
+}
+
+// warnOdd tells of what a server says of itself in a type of its own.
+func (h hooks) warnOdd(odd []string) {
+	if len(odd) > 0 {
+		h.logger.Warn("what the server says of itself is of the wrong type in part, and is passed over", "members", odd)
+	}
 }
 
 // newestMeta is what NewestVersion wants to read in each request. What a client

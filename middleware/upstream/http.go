@@ -92,6 +92,9 @@ func (l *httpLink) Close() {
 		cancel()
 	}
 	l.tasks.end()
+	if l.hooks.life.Err() != nil { // or calls may go on, and what is asked by them
+		l.asks.tasks.end()
+	}
 	l.client.CloseIdleConnections()
 }
 
@@ -134,7 +137,7 @@ func (l *httpLink) Call(ctx context.Context, method string, params json.RawMessa
 // server may have seen something of it.
 func (l *httpLink) exchange(ctx context.Context, sent *atomic.Bool, id, method string, params json.RawMessage) (json.RawMessage, error) {
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
-	resp, err := l.post(traced, message(id, method, params), method, params)
+	resp, err := l.post(traced, wire.Request(id, method, params), method, params)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -158,21 +161,6 @@ func (l *httpLink) exchange(ctx context.Context, sent *atomic.Bool, id, method s
 
 // lost says that a call's answer will not come.
 func lost(err error) error { return fmt.Errorf("%w: %w", wire.ErrClosed, err) }
-
-// message builds a request, or with an empty id a notification.
-func message(id, method string, params json.RawMessage) []byte {
-	b := make([]byte, 0, len(params)+len(method)+64)
-	b = append(b, `{"jsonrpc":"2.0",`...)
-	if id != "" {
-		b = append(append(append(b, `"id":`...), id...), ',')
-	}
-	name, _ := json.Marshal(method)
-	b = append(append(b, `"method":`...), name...)
-	if params != nil {
-		b = append(append(b, `,"params":`...), params...)
-	}
-	return append(b, '}')
-}
 
 // post sends a message; method is empty for an answer.
 func (l *httpLink) post(ctx context.Context, body []byte, method string, params json.RawMessage) (*http.Response, error) {
@@ -222,7 +210,7 @@ func (l *httpLink) Notify(ctx context.Context, method string, params json.RawMes
 	if params == nil {
 		params = json.RawMessage("{}")
 	}
-	return l.tell(ctx, message("", method, params), method, params)
+	return l.tell(ctx, wire.Request("", method, params), method, params)
 }
 
 // cancelled tells the server that nobody waits for the call any more. From

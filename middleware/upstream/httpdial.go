@@ -38,7 +38,7 @@ func openHTTP(ctx context.Context, h hooks, url string, client *http.Client, hea
 	if newest {
 		l.version = NewestVersion
 		if l.meta, err = newestMeta(h); err == nil {
-			l.init, err = discover(ctx, l, l.meta)
+			l.init, err = discover(ctx, l, h, l.meta)
 		}
 	} else if l.init, err = initialize(ctx, l, h); err == nil {
 		l.version = l.init.ProtocolVersion

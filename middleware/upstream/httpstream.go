@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"sync"
 	"time"
 
 	"rlmproxy/middleware/wire"
@@ -17,8 +16,10 @@ const (
 	// firstPause is how long we wait before we go on with a stream that ended,
 	// if the server named no time. It doubles while that fails.
 	firstPause = time.Second
-	// minPause is the least that a server may name.
+	// minPause is the least that a server may name. For what belongs to no call it
+	// doubles while streams bring nothing, up to maxFloor.
 	minPause = 50 * time.Millisecond
+	maxFloor = 5 * time.Second
 	// maxResumes is how often in a row it may fail to go on with a call's stream.
 	maxResumes = 5
 	// steady is how long a stream must last to count as one that works.
@@ -35,7 +36,8 @@ func isStream(resp *http.Response) bool {
 type inbound struct {
 	link *httpLink
 	ctx  context.Context // ends with the call
-	wg   sync.WaitGroup  // its requests of the client
+
+	brought bool // something has come that is more than a begin
 }
 
 // answer reads the answer to the call of this id from a response, which is one
@@ -44,7 +46,6 @@ type inbound struct {
 func (l *httpLink) answer(ctx context.Context, resp *http.Response, id string) (json.RawMessage, error) {
 	ctx, end := context.WithCancel(ctx)
 	in := &inbound{link: l, ctx: ctx}
-	defer in.wg.Wait()
 	defer end()
 	if !isStream(resp) {
 		body := wire.HoldOf(ctx).Reader(ctx, resp.Body, l.maxBytes)
@@ -143,9 +144,11 @@ func (in *inbound) message(data []byte, id string) (raw json.RawMessage, done bo
 	case m.Method == acknowledged:
 		in.link.feeds.acked(m.Params)
 	case m.Method != "" && m.ID == nil:
+		in.brought = true
 		in.link.hooks.notified(in.ctx, m.Method, m.Params)
 	case m.Method != "":
-		in.link.asks.begin(in.ctx, &in.wg, m)
+		in.brought = true
+		in.link.asks.begin(in.ctx, m)
 	case string(m.ID) == id, id != "" && m.Error != nil && (m.ID == nil || string(m.ID) == "null"):
 		raw, err = wire.Answer(m)
 		return raw, true, err

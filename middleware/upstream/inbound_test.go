@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"rlmproxy/middleware/wire"
 )
@@ -21,12 +23,11 @@ func TestAskedByNone(t *testing.T) {
 		},
 		reply: func(b []byte) { replies <- string(b) },
 	}
-	var wg sync.WaitGroup
 	for _, id := range []string{"null", "{}", "[]", "true", `"` + strings.Repeat("x", maxFieldBytes) + `"`} {
-		a.begin(t.Context(), &wg, wire.Message{ID: json.RawMessage(id), Method: "roots/list"})
+		a.begin(t.Context(), wire.Message{ID: json.RawMessage(id), Method: "roots/list"})
 	}
-	a.begin(t.Context(), &wg, wire.Message{ID: json.RawMessage("-1"), Method: "ping"})
-	wg.Wait()
+	a.begin(t.Context(), wire.Message{ID: json.RawMessage("-1"), Method: "ping"})
+	a.tasks.end()
 	close(replies)
 	for got := range replies {
 		if got != `{"jsonrpc":"2.0","id":-1,"result":{}}` {
@@ -68,7 +69,7 @@ func FuzzInbound(f *testing.F) {
 		}
 		in := &inbound{link: l, ctx: t.Context()}
 		raw, done, err := in.data(data, `"a"`)
-		in.wg.Wait()
+		l.asks.tasks.end()
 		if done && err == nil && !json.Valid(raw) || !done && (raw != nil || err != nil) {
 			t.Errorf("%q: %q, %v, %v", data, raw, done, err)
 		}
@@ -89,17 +90,49 @@ func TestAsksBytes(t *testing.T) {
 		reply:    func(b []byte) { replies <- string(b) },
 		maxBytes: 1 << 20,
 	}
-	var wg sync.WaitGroup
 	long := json.RawMessage(`{"x":"` + strings.Repeat("x", 400<<10) + `"}`)
 	for _, id := range []string{"1", "2", "3"} {
-		a.begin(t.Context(), &wg, wire.Message{ID: json.RawMessage(id), Method: "m", Params: long})
+		a.begin(t.Context(), wire.Message{ID: json.RawMessage(id), Method: "m", Params: long})
 	}
 	if got := receive(t, "the refusal", replies); !strings.Contains(got, `"id":3,"error"`) {
 		t.Error(got)
 	}
 	close(leave)
-	wg.Wait()
+	a.tasks.end()
 	if a.held != 0 || a.open != 0 {
 		t.Errorf("%d bytes, %d requests are held", a.held, a.open)
+	}
+}
+
+// TestStalledAnswers: a server that takes no answers holds up neither the call that
+// it asks about nor its stream.
+func TestStalledAnswers(t *testing.T) {
+	s := newRawServer(t)
+	leave := make(chan bool)
+	defer close(leave)
+	asked := 0
+	s.first = func(w http.ResponseWriter, r *http.Request, m rawMessage) bool {
+		if r.Method == http.MethodPost && m.Method == "" {
+			<-leave
+		}
+		return r.Method == http.MethodPost && m.Method == ""
+	}
+	s.tool = func(w http.ResponseWriter, _ *http.Request, m rawMessage) {
+		send := stream(w)
+		for i := range asked {
+			send("data: {\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"%s\"}\n\n", i, []string{"ping", "roots/list"}[min(i, 1)])
+		}
+		send("data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n\n", m.ID)
+	}
+	u := s.connect(Options{Request: func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	for _, asked = range []int{1, maxAsks + 20} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if _, err := u.Call(ctx, toolCall("x", "{}")); err != nil {
+			t.Errorf("with %d requests: %v", asked, err)
+		}
+		cancel()
 	}
 }

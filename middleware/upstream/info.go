@@ -16,29 +16,88 @@ type Info struct {
 	Instructions    string
 	// Capabilities are those that the SDK knows; nil: none.
 	Capabilities *mcp.ServerCapabilities
-	// Declared are the capabilities as the server wrote them, an object or nil.
+	// Declared are the capabilities as the server wrote them, but for those that the
+	// SDK knows and cannot read, an object or nil.
 	Declared json.RawMessage
 }
 
-// readInfo reads a result of initialize or server/discover.
-func readInfo(method string, raw json.RawMessage) (*Info, error) {
-	info := &Info{}
-	known := struct {
-		*Info
-		Capabilities json.RawMessage
-		Meta         map[string]json.RawMessage `json:"_meta"`
-	}{Info: info}
-	if err := json.Unmarshal(raw, &known); err != nil {
-		return nil, fmt.Errorf("%w: of %s: %w", wire.ErrBadAnswer, method, err)
+// readInfo reads a result of initialize or server/discover. What is of the wrong
+// type is as if it were not there, and named in odd: other clients work with such
+// servers.
+func readInfo(method string, raw json.RawMessage) (info *Info, odd []string, err error) {
+	info = &Info{}
+	err = wire.Members(raw, func(key string, value json.RawMessage) error {
+		fits := true
+		switch key {
+		case "protocolVersion":
+			fits = json.Unmarshal(value, &info.ProtocolVersion) == nil
+		case "serverInfo":
+			fits = json.Unmarshal(value, &info.ServerInfo) == nil
+		case "instructions":
+			fits = json.Unmarshal(value, &info.Instructions) == nil
+		case "capabilities":
+			if fits = value[0] == '{' || value[0] == 'n'; fits && value[0] == '{' {
+				var dropped []string
+				if info.Declared, dropped, err = fitting(value); err != nil {
+					return err
+				}
+				odd, info.Capabilities = append(odd, dropped...), nil
+				return json.Unmarshal(info.Declared, &info.Capabilities)
+			}
+		}
+		if !fits {
+			odd = append(odd, key)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: of %s: %w", wire.ErrBadAnswer, method, err)
 	}
-	if who := known.Meta[mcp.MetaKeyServerInfo]; who != nil && info.ServerInfo == nil {
-		_ = json.Unmarshal(who, &info.ServerInfo) // who it is does not matter to us
+	var known struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
 	}
-	if len(known.Capabilities) > 0 && known.Capabilities[0] == '{' {
-		info.Declared = known.Capabilities
-		if err := json.Unmarshal(info.Declared, &info.Capabilities); err != nil {
-			return nil, fmt.Errorf("%w: the capabilities of %s: %w", wire.ErrBadAnswer, method, err)
+	if info.ServerInfo == nil && json.Unmarshal(raw, &known) == nil && known.Meta[mcp.MetaKeyServerInfo] != nil {
+		_ = json.Unmarshal(known.Meta[mcp.MetaKeyServerInfo], &info.ServerInfo) // who it is does not matter to us
+	}
+	return info, odd, nil
+}
+
+// maxOdd bounds what is named of what a server declares wrongly.
+const maxOdd = 8
+
+// fitting returns capabilities without those that the SDK cannot read, and without
+// what it cannot read within others. True in the place of a capability's object says
+// as much as an empty one.
+func fitting(capabilities json.RawMessage) (out json.RawMessage, odd []string, err error) {
+	fits := func(key string, value json.RawMessage) bool {
+		one := append(wire.AppendMember([]byte{'{'}, key, value), '}')
+		return json.Unmarshal(one, new(mcp.ServerCapabilities)) == nil
+	}
+	note := func(key string) {
+		if len(odd) < maxOdd {
+			odd = append(odd, "capabilities."+key[:min(len(key), 40)])
 		}
 	}
-	return info, nil
+	out, err = wire.Rewrite(capabilities, func(key string, value json.RawMessage) json.RawMessage {
+		if fits(key, value) {
+			return value
+		}
+		note(key)
+		switch value[0] {
+		case 't':
+			return json.RawMessage("{}")
+		case '{':
+			kept, err := wire.Rewrite(value, func(inner string, v json.RawMessage) json.RawMessage {
+				if fits(key, append(wire.AppendMember([]byte{'{'}, inner, v), '}')) {
+					return v
+				}
+				return nil
+			})
+			if err == nil && fits(key, kept) {
+				return kept
+			}
+		}
+		return nil
+	})
+	return out, odd, err
 }

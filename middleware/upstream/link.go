@@ -43,6 +43,7 @@ var errNotNewer = errors.New("there is no newer revision of this session")
 type hooks struct {
 	life         context.Context // of the upstream: it outlasts the link
 	logger       *slog.Logger
+	junk         *junkLog // of what is no message
 	impl         *mcp.Implementation
 	maxLineBytes int64
 	newest       bool                         // NewestVersion is tried first

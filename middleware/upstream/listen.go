@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/wire"
 )
@@ -19,20 +18,20 @@ import (
 // wanted from those without. Servers need not offer it.
 func (l *httpLink) listen(ctx context.Context, wanted json.RawMessage) error {
 	in := &inbound{link: l, ctx: ctx}
-	defer in.wg.Wait()
 	lastID := ""
-	pause := firstPause
+	pause, floor := firstPause, minPause
 	opened, missed := false, false
 	for ctx.Err() == nil {
 		begun := time.Now()
 		resp, id, err := l.openListener(ctx, wanted, lastID)
 		asked := time.Duration(0)
+		in.brought = false
 		switch {
 		case err != nil:
 			missed = true
 		case resp.StatusCode/100 == 2 && isStream(resp):
 			if missed {
-				l.missed(wanted)
+				l.hooks.missed(wanted)
 			}
 			opened, missed = true, false
 			lastID, asked, err = in.listenTo(resp, id, lastID)
@@ -56,10 +55,14 @@ func (l *httpLink) listen(ctx context.Context, wanted json.RawMessage) error {
 		if resp != nil {
 			resp.Body.Close()
 		}
+		if in.brought || time.Since(begun) > steady {
+			floor = minPause
+		}
 		if asked > 0 {
-			if err := sleep(ctx, max(asked, minPause)); err != nil {
+			if err := sleep(ctx, max(asked, floor)); err != nil {
 				return err
 			}
+			floor = min(2*floor, maxFloor)
 			continue
 		}
 		if time.Since(begun) > steady {
@@ -73,19 +76,9 @@ func (l *httpLink) listen(ctx context.Context, wanted json.RawMessage) error {
 	return ctx.Err()
 }
 
-// missed tells of what may have changed while the server was away.
-func (l *httpLink) missed(wanted json.RawMessage) {
-	uri := gjson.GetBytes(wanted, "resourceSubscriptions.0")
-	if !uri.Exists() {
-		l.hooks.listChanged()
-		return
-	}
-	l.hooks.notify(l.hooks.life, "notifications/resources/updated", append(wire.AppendMember([]byte{'{'}, "uri", json.RawMessage(uri.Raw)), '}'))
-}
-
-// listenTo reads a stream to its end. It returns the id of the last event and
-// the pause that the server asks for, or the error that it answers the request
-// of this id with.
+// listenTo reads a stream to its end. It returns the id of the last event, the
+// pause that the server asks for, or the error that it answers the request of
+// this id with.
 func (in *inbound) listenTo(resp *http.Response, id, lastID string) (string, time.Duration, error) {
 	events := in.events(resp, lastID)
 	for {
@@ -104,7 +97,7 @@ func (in *inbound) listenTo(resp *http.Response, id, lastID string) (string, tim
 			return "", 0, refused
 		}
 		if err != nil {
-			in.link.hooks.logger.Warn("an event is no message", "error", err)
+			in.link.hooks.junk.add("an event is no message", "error", err)
 		}
 	}
 }
@@ -121,7 +114,7 @@ func (l *httpLink) openListener(ctx context.Context, wanted json.RawMessage, las
 		return nil, "", err
 	}
 	id = strconv.Quote("rlm-listen-" + strconv.FormatInt(l.seq.Add(1), 10))
-	resp, err = l.post(ctx, message(id, listenMethod, params), listenMethod, params)
+	resp, err = l.post(ctx, wire.Request(id, listenMethod, params), listenMethod, params)
 	return resp, id, err
 }
 

@@ -24,7 +24,6 @@ import (
 const (
 	closeGrace = 500 * time.Millisecond
 	termGrace  = 1500 * time.Millisecond
-	drainTime  = 500 * time.Millisecond
 )
 
 // Command says how to start a server that speaks over its stdin and stdout.
@@ -39,7 +38,7 @@ type Command struct {
 type process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
-	stdout *os.File
+	stdout *output
 	stderr *os.File
 	exited chan struct{} // closed when the server's own process has ended
 	err    error         // how it ended; read after exited
@@ -85,7 +84,7 @@ func (c Command) start(logger *slog.Logger) (*process, error) {
 	errW.Close()
 	wire.Widen(outR)
 
-	p := &process{cmd: cmd, stdin: inW, stdout: outR, stderr: errR, exited: make(chan struct{})}
+	p := &process{cmd: cmd, stdin: inW, stdout: &output{File: outR}, stderr: errR, exited: make(chan struct{})}
 	p.logs.Go(func() { logLines(errR, logger) })
 	go func() {
 		p.err = cmd.Wait()
@@ -93,12 +92,9 @@ func (c Command) start(logger *slog.Logger) (*process, error) {
 		// Whatever the server started holds its ends of the pipes open. It
 		// goes with the server, or the reader would wait for it for ever.
 		p.endGroup()
-		// One that left the group may hold the pipes open; what was written
-		// before the end is read by then.
-		time.AfterFunc(drainTime, func() {
-			outR.Close()
-			errR.Close()
-		})
+		// One that left the group may hold the pipes open.
+		p.stdout.drain()
+		time.AfterFunc(drainTime, func() { errR.Close() })
 	}()
 	return p, nil
 }
@@ -107,8 +103,8 @@ func (c Command) start(logger *slog.Logger) (*process, error) {
 // when nothing is left.
 func (p *process) endGroup() {
 	p.stop.Do(func() {
-		if signalGroup(p.cmd, false) && !p.gone(termGrace) {
-			signalGroup(p.cmd, true)
+		if p.signalGroup(false) && !p.gone(termGrace) {
+			p.signalGroup(true)
 			p.gone(termGrace)
 		}
 	})
@@ -117,7 +113,7 @@ func (p *process) endGroup() {
 // gone waits at most d for the whole group to end.
 func (p *process) gone(d time.Duration) bool {
 	deadline := time.Now().Add(d)
-	for pause := 2 * time.Millisecond; groupAlive(p.cmd); pause = min(2*pause, 20*time.Millisecond) {
+	for pause := 2 * time.Millisecond; p.groupAlive(); pause = min(2*pause, 20*time.Millisecond) {
 		if time.Now().After(deadline) {
 			return false
 		}

@@ -12,14 +12,14 @@ import (
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // signalGroup reports whether there was anybody left to signal.
-func signalGroup(cmd *exec.Cmd, kill bool) bool {
+func (p *process) signalGroup(kill bool) bool {
 	sig := syscall.SIGTERM
 	if kill {
 		sig = syscall.SIGKILL
 	}
-	return syscall.Kill(-cmd.Process.Pid, sig) == nil
+	return syscall.Kill(-p.cmd.Process.Pid, sig) == nil
 }
 
-func groupAlive(cmd *exec.Cmd) bool {
-	return syscall.Kill(-cmd.Process.Pid, 0) == nil && !onlyZombies(cmd.Process.Pid)
+func (p *process) groupAlive() bool {
+	return syscall.Kill(-p.cmd.Process.Pid, 0) == nil && !onlyZombies(p.cmd.Process.Pid)
 }

@@ -14,11 +14,20 @@ func ownGroup(cmd *exec.Cmd) {
 
 // signalGroup ends the process tree; Windows has no gentle way that reaches
 // console programs without a console.
-func signalGroup(cmd *exec.Cmd, kill bool) bool {
-	if !groupAlive(cmd) {
+func (p *process) signalGroup(bool) bool {
+	if !p.groupAlive() {
 		return false
 	}
-	return exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(cmd.Process.Pid)).Run() == nil
+	return exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(p.cmd.Process.Pid)).Run() == nil
 }
 
-func groupAlive(cmd *exec.Cmd) bool { return cmd.ProcessState == nil }
+// groupAlive reports whether the server itself runs. The state in p.cmd may be
+// written meanwhile.
+func (p *process) groupAlive() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}

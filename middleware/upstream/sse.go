@@ -28,9 +28,8 @@ type sseLink struct {
 	post     string          // the URL for messages
 	life     context.Context // ends with the session
 	die      context.CancelFunc
-	wg       sync.WaitGroup // the server's requests of the client
-	tasks    tasks          // what tells of calls that have ended
-	ended    chan struct{}  // closed when nothing of wg and no reader runs any more
+	tasks    tasks         // what tells of calls that have ended
+	ended    chan struct{} // closed when nothing of asks and no reader runs any more
 
 	mu      sync.Mutex // guards the fields below
 	seq     int64
@@ -128,7 +127,7 @@ func (l *sseLink) readLoop() {
 		}
 		// A batch, of revision 2025-03-26.
 		if err := wire.Elements(ev.data, func(m json.RawMessage) error { l.message(m); return nil }); err != nil {
-			l.hooks.logger.Warn("an event is no message", "error", err)
+			l.hooks.junk.add("an event is no message", "error", err)
 		}
 	}
 }
@@ -144,7 +143,7 @@ func (l *sseLink) finish() {
 	for _, wait := range pending {
 		close(wait)
 	}
-	l.wg.Wait()
+	l.asks.tasks.end()
 	close(l.ended)
 }
 
@@ -159,7 +158,7 @@ func (l *sseLink) message(data []byte) {
 	case m.Method != "" && m.ID == nil:
 		l.hooks.notified(l.hooks.life, m.Method, m.Params)
 	case m.Method != "":
-		l.asks.begin(l.life, &l.wg, m)
+		l.asks.begin(l.life, m)
 	default:
 		l.deliver(string(m.ID), m)
 	}
@@ -179,7 +178,7 @@ func (l *sseLink) deliver(id string, m wire.Message) {
 // was too long by its head. Where nobody can tell which that is, all fail, since one
 // of them would wait for ever.
 func (l *sseLink) lost(data []byte, why error) {
-	l.hooks.logger.Warn("an event is no message", "error", why)
+	l.hooks.junk.add("an event is no message", "error", why)
 	var long *tooLongError
 	id, answer := wire.Meant(data)
 	if data = bytes.TrimSpace(data); !answer || len(data) == 0 || data[0] != '{' {
@@ -246,7 +245,7 @@ func (l *sseLink) send(ctx context.Context, body []byte) error {
 }
 
 func (l *sseLink) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	return l.send(ctx, message("", method, params))
+	return l.send(ctx, wire.Request("", method, params))
 }
 
 func (l *sseLink) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
@@ -260,7 +259,7 @@ func (l *sseLink) Call(ctx context.Context, method string, params json.RawMessag
 	id := strconv.Quote("rlm-" + strconv.FormatInt(l.seq, 10))
 	l.pending[id] = wait
 	l.mu.Unlock()
-	err := l.send(ctx, message(id, method, params))
+	err := l.send(ctx, wire.Request(id, method, params))
 	if err == nil {
 		select {
 		case m, ok := <-wait:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -82,7 +83,7 @@ func openStream(ctx context.Context, h hooks, open opener, newest, orOlder bool)
 	l.Conn = wire.NewConn(r, w, wire.Options{
 		MaxLineBytes: h.maxLineBytes,
 		Junk: func(line []byte, err error) {
-			h.logger.Warn("line on stdout is no message", "line", string(line), "error", err)
+			h.junk.add("line on stdout is no message", "line", string(line), "error", err)
 		},
 		Handle: h.request,
 		Notify: l.notified,
@@ -91,7 +92,7 @@ func openStream(ctx context.Context, h hooks, open opener, newest, orOlder bool)
 	l.tasks.Go(l.drop)
 	if newest {
 		if l.meta, err = newestMeta(h); err == nil {
-			l.init, err = discover(ctx, l, l.meta)
+			l.init, err = discover(ctx, l, h, l.meta)
 		}
 		var refused *jsonrpc.Error
 		if orOlder && errors.As(err, &refused) {
@@ -116,7 +117,7 @@ func openStream(ctx context.Context, h hooks, open opener, newest, orOlder bool)
 	}
 	if wanted := changesOf(l.init); newest && wanted != nil {
 		l.tasks.Go(func() {
-			if err := l.listen(l.life, wanted); err != nil && l.life.Err() == nil {
+			if err := l.listen(l.life, wanted); l.life.Err() == nil {
 				h.logger.Debug("subscriptions/listen", "error", err)
 			}
 		})
@@ -141,13 +142,27 @@ func (l *streamLink) notified(method string, params json.RawMessage) bool {
 	return l.hooks.notified(l.hooks.life, method, params)
 }
 
-// listen returns when the server ends the subscription, or ctx does.
+// listen hears of what is wanted until ctx ends or the server refuses it. Where the
+// server ends the subscription, it is begun again after a pause, which doubles
+// unless the one before has lasted.
 func (l *streamLink) listen(ctx context.Context, wanted json.RawMessage) error {
 	params, err := listenParams(wanted, l.meta)
-	if err == nil {
-		_, err = l.Call(ctx, listenMethod, params)
+	if err != nil {
+		return err
 	}
-	return err
+	for pause := firstPause; ; pause = min(2*pause, maxRetry) {
+		begun := time.Now()
+		if _, err := l.Call(ctx, listenMethod, params); err != nil {
+			return err
+		}
+		if time.Since(begun) > steady {
+			pause = firstPause
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		l.hooks.missed(wanted)
+	}
 }
 
 // Watch implements link.

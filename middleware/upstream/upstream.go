@@ -85,6 +85,7 @@ type Tool struct {
 type Upstream struct {
 	opts   Options
 	logger *slog.Logger
+	junk   *junkLog
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when the supervisor has ended
 	stale  chan struct{} // capacity 1: the tool list must be read again
@@ -162,6 +163,7 @@ func New(opts Options) *Upstream {
 		changed:  make(chan struct{}),
 		progress: map[string]chan json.RawMessage{},
 	}
+	u.junk = &junkLog{logger: u.logger}
 	go u.supervise(ctx)
 	return u
 }
@@ -229,6 +231,7 @@ func (u *Upstream) set(state State, l *live, err error) {
 // supervise connects, waits for the end, and connects again, until ctx ends.
 func (u *Upstream) supervise(ctx context.Context) {
 	defer close(u.ended)
+	defer u.junk.end()
 	defer u.set(Closed, nil, errors.New("the proxy is closing"))
 	backoff := u.opts.MinBackoff
 	var restarts allowance
@@ -271,6 +274,7 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 	h := hooks{
 		life:         life,
 		logger:       u.logger,
+		junk:         u.junk,
 		impl:         u.opts.Impl,
 		maxLineBytes: u.opts.MaxLineBytes,
 		capabilities: json.RawMessage("{}"),

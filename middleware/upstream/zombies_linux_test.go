@@ -17,12 +17,13 @@ func TestZombiesAreGone(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if !groupAlive(cmd) {
+	p := &process{cmd: cmd}
+	if !p.groupAlive() {
 		t.Error("a process that waits counts as gone")
 	}
 	stdin.Close()
-	eventually(t, "the end of a process that is not waited for", func() bool { return !groupAlive(cmd) })
-	if err := cmd.Wait(); err == nil || groupAlive(cmd) {
+	eventually(t, "the end of a process that is not waited for", func() bool { return !p.groupAlive() })
+	if err := cmd.Wait(); err == nil || p.groupAlive() {
 		t.Errorf("%v", err)
 	}
 }

@@ -377,6 +377,7 @@ func Unreadable(why error) Message {
 // junk deals with a line that is no message; of one over the cap, line is its
 // begin.
 func (c *Conn) junk(line []byte, err error) {
+	err = brief{err}
 	head, tail := line[:min(len(line), endBytes)], line[max(0, len(line)-endBytes):]
 	var over *OversizeError
 	if errors.As(err, &over) {
@@ -482,7 +483,7 @@ func oneLine(b []byte) []byte {
 
 // Notify sends a notification. Params may be nil.
 func (c *Conn) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	return c.send(ctx, request("", method, params))
+	return c.send(ctx, Request("", method, params))
 }
 
 // Call sends a request and returns the raw result. An error object comes back
@@ -501,7 +502,7 @@ func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) 
 	c.pending[id] = call{ctx, wait}
 	c.mu.Unlock()
 
-	err := c.send(ctx, request(id, method, params))
+	err := c.send(ctx, Request(id, method, params))
 	if err == nil {
 		select {
 		case m, ok := <-wait:
@@ -518,7 +519,7 @@ func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) 
 	c.mu.Unlock()
 	if ctx.Err() != nil {
 		cancelled := fmt.Appendf(nil, `{"requestId":%s,"reason":"the call was cancelled or ran out of time"}`, id)
-		c.trySend(request("", "notifications/cancelled", cancelled))
+		c.trySend(Request("", "notifications/cancelled", cancelled))
 	}
 	return nil, err
 }
@@ -529,7 +530,7 @@ func Answer(m Message) (json.RawMessage, error) {
 	case m.Error != nil && m.Error[0] == '{':
 		var e jsonrpc.Error
 		if err := json.Unmarshal(m.Error, &e); err != nil {
-			return nil, fmt.Errorf("%w: its error object: %w", ErrBadAnswer, err)
+			return nil, fmt.Errorf("%w: its error object: %w", ErrBadAnswer, brief{err})
 		}
 		return nil, &Failure{m.Error, &e}
 	case m.Result == nil:
@@ -538,8 +539,8 @@ func Answer(m Message) (json.RawMessage, error) {
 	return m.Result, nil
 }
 
-// request builds a request line, or with an empty id a notification.
-func request(id, method string, params json.RawMessage) []byte {
+// Request builds a request line, or with an empty id a notification.
+func Request(id, method string, params json.RawMessage) []byte {
 	b := make([]byte, 0, len(params)+len(method)+64)
 	b = append(b, `{"jsonrpc":"2.0",`...)
 	if id != "" {
@@ -577,7 +578,7 @@ func (c *Conn) send(ctx context.Context, parts ...[]byte) error {
 // have to wait too: then it is lost.
 func (c *Conn) TryNotify(method string, params json.RawMessage) {
 	if c.tried.Load() <= maxTried { // or a copy would be for nothing
-		c.trySend(request("", method, params))
+		c.trySend(Request("", method, params))
 	}
 }
 

@@ -179,20 +179,25 @@ func (c *Conn) reply(ctx context.Context, id string, result json.RawMessage, err
 	if err == nil {
 		return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":`, id), oneLine(result), []byte("}\n"))
 	}
-	failed := err
+	return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`+"\n", id, oneLine(ErrorObject(err))))
+}
+
+// ErrorObject is what an answer says of err: a [Failure] as it came, and whatever is
+// no *[jsonrpc.Error] as an internal error.
+func ErrorObject(err error) json.RawMessage {
 	var f *Failure
+	if errors.As(err, &f) {
+		return f.Raw
+	}
 	var e *jsonrpc.Error
 	if !errors.As(err, &e) {
 		e = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	}
 	body, err := json.Marshal(e)
-	if errors.As(failed, &f) {
-		body, err = oneLine(f.Raw), nil
+	if err != nil { // its data is no JSON
+		body, _ = json.Marshal(&jsonrpc.Error{Code: e.Code, Message: e.Message})
 	}
-	if err != nil {
-		return err
-	}
-	return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`+"\n", id, body))
+	return body
 }
 
 // cancelled ends the handling of the request that notifications/cancelled names,

@@ -3,10 +3,13 @@ package wire
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // TestReusedID: an id that comes again after its cancellation is the new
@@ -100,5 +103,21 @@ func TestFaultsInCallbacks(t *testing.T) {
 	p.say(t, `{"id":2,"method":"good"}`)
 	if got := p.hear(t); !strings.Contains(got, `"id":2,"result":{}`) {
 		t.Error(got)
+	}
+}
+
+// TestErrorsAreAnswered: an error is an answer, even if its data cannot be sent.
+func TestErrorsAreAnswered(t *testing.T) {
+	_, p := connect(t, Options{Handle: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+		if method == "plain" {
+			return nil, errors.New("no")
+		}
+		return nil, &jsonrpc.Error{Code: 7, Message: "m", Data: json.RawMessage("{")}
+	}})
+	for method, want := range map[string]string{"plain": `{"code":-32603,"message":"no"}`, "data": `{"code":7,"message":"m"}`} {
+		p.say(t, `{"id":1,"method":"`+method+`"}`)
+		if got := strings.TrimSpace(p.hear(t)); got != `{"jsonrpc":"2.0","id":1,"error":`+want+`}` {
+			t.Errorf("%s: %s", method, got)
+		}
 	}
 }

@@ -246,3 +246,19 @@ func FuzzLines(f *testing.F) {
 		within(t, got)
 	})
 }
+
+// TestBriefErrors: what is wrong with a message is said briefly, whatever it holds.
+func TestBriefErrors(t *testing.T) {
+	digits := strings.Repeat("9", 10<<10)
+	said := make(chan error, 1)
+	_, p := connect(t, Options{Junk: func(_ []byte, err error) { said <- err }, Forward: func(string) bool { return true }})
+	p.say(t, `{"jsonrpc":"2.0","id":`+digits+`,"method":"m"}`)
+	select {
+	case err := <-said:
+		if len(err.Error()) > 2*maxErrorBytes {
+			t.Errorf("%d bytes: %.100v", len(err.Error()), err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it is taken")
+	}
+}

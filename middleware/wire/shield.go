@@ -20,16 +20,24 @@ type Failure struct {
 	err *jsonrpc.Error
 }
 
-// maxErrorBytes is how much of an error object's text stands in logs.
+// maxErrorBytes is how much of an error's text stands in logs and answers.
 const maxErrorBytes = 1000
 
-func (f *Failure) Error() string {
-	text := f.err.Error()
+func (f *Failure) Error() string { return cut(f.err.Error()) }
+
+func cut(text string) string {
 	if len(text) <= maxErrorBytes {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxErrorBytes], "") + "…"
 }
+
+// A brief error says no more than maxErrorBytes: those of encoding/json repeat
+// numbers, which may be as long as a message.
+type brief struct{ error }
+
+func (b brief) Error() string { return cut(b.error.Error()) }
+func (b brief) Unwrap() error { return b.error }
 
 func (f *Failure) Unwrap() error { return f.err }
 
