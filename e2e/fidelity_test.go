@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 )
 
@@ -291,7 +292,7 @@ func without(got, want, meta, typed string) string {
 		got = strings.ReplaceAll(strings.ReplaceAll(got, ","+typed, ""), typed, "")
 	}
 	has := false
-	_ = wire.Members([]byte(want), func(key string, _ json.RawMessage) error { has = has || key == "_meta"; return nil })
+	_ = jsonscan.Members([]byte(want), func(key string, _ json.RawMessage) error { has = has || key == "_meta"; return nil })
 	if has {
 		got = strings.Replace(strings.Replace(got, meta+",", "", 1), meta, "", 1)
 	} else {

@@ -50,6 +50,18 @@ func Members(b []byte, f func(key string, value json.RawMessage) error) error {
 	return members(b, func(key string, _, from, to int) error { return f(key, b[from:to:to]) })
 }
 
+// Member returns the value of a member of the object in b, of a repeated one the
+// last, as encoding/json does; nil if there is none or b is no object.
+func Member(b []byte, name string) (value json.RawMessage) {
+	_ = Members(b, func(key string, v json.RawMessage) error {
+		if key == name {
+			value = v
+		}
+		return nil
+	})
+	return value
+}
+
 // members is Members with where things are: the key begins at at, the value is
 // b[from:to].
 func members(b []byte, f func(key string, at, from, to int) error) error {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"rlmproxy/bench/corpus"
+
+	"pgregory.net/rapid"
 )
 
 // FuzzValid: what is JSON is so for the standard library, and what is sliced out of
@@ -80,6 +82,37 @@ func TestDepth(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() { Valid(nested(0), 1000) }); n > 1 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+// oneByOne is what str does, without looking at several bytes at once.
+func oneByOne(b []byte) int {
+	if len(b) == 0 || b[0] != '"' {
+		return -1
+	}
+	for i := 1; i < len(b); i++ {
+		switch {
+		case b[i] == '"':
+			if !json.Valid(b[:i+1]) {
+				return -1
+			}
+			return i + 1
+		case b[i] == '\\':
+			i++
+		}
+	}
+	return -1
+}
+
+func TestStr(t *testing.T) {
+	part := rapid.SampledFrom([]string{`\"`, `\n`, `\\`, `\/`, `\u00e9`, `\uD800`, `\u12`, `\x`, `\`, `"`, "n", "u", "a", "abcdefgh", "\x1f", "\x00", " ", "!", "#", "[", "]", "\x7f", "\x80", "\xff", "\xdc", "\xa2", "é"})
+	rapid.Check(t, func(t *rapid.T) {
+		b := []byte(rapid.SampledFrom([]string{`"`, `"`, `"`, ""}).Draw(t, "begin") +
+			strings.Join(rapid.SliceOfN(part, 0, 40).Draw(t, "parts"), "") +
+			rapid.SampledFrom([]string{`"`, `"`, ``, `",1,"a\`}).Draw(t, "end"))
+		if got, want := str(b, 0), oneByOne(b); got != want {
+			t.Fatalf("%q: %d, want %d", b, got, want)
+		}
+	})
 }
 
 // BenchmarkValid shows its time beside the standard library's.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/agnivade/levenshtein"
 
-	"rlmproxy/middleware/wire"
+	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
 )
@@ -30,7 +30,7 @@ func decodeArgs(tool string, args json.RawMessage, params []param) error {
 	if args[0] != '{' {
 		return badArgs(tool, params, "arguments must be an object")
 	}
-	return wire.Members(args, func(key string, value json.RawMessage) error {
+	return jsonscan.Members(args, func(key string, value json.RawMessage) error {
 		i := slices.IndexFunc(params, func(p param) bool { return p.name == key })
 		switch {
 		case i < 0:

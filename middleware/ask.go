@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 )
 
@@ -91,9 +92,9 @@ func progressToken(params json.RawMessage) (token json.RawMessage) {
 	if len(params) == 0 || params[0] != '{' {
 		return nil
 	}
-	_ = wire.Members(params, func(key string, value json.RawMessage) error {
+	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
 		if key == "_meta" && value[0] == '{' {
-			return wire.Members(value, func(key string, value json.RawMessage) error {
+			return jsonscan.Members(value, func(key string, value json.RawMessage) error {
 				if key == "progressToken" {
 					token = value
 				}
@@ -114,7 +115,7 @@ func (c *client) says() json.RawMessage {
 	if c.link == nil || len(c.link.Handshake()) == 0 {
 		return can
 	}
-	_ = wire.Members(c.link.Handshake(), func(key string, value json.RawMessage) error {
+	_ = jsonscan.Members(c.link.Handshake(), func(key string, value json.RawMessage) error {
 		if key == "capabilities" && value[0] == '{' {
 			can = value
 		}
@@ -149,7 +150,7 @@ func declares(can json.RawMessage, method string) bool {
 	capability, _, _ := strings.Cut(method, "/")
 	found := false
 	if len(can) > 0 && can[0] == '{' {
-		_ = wire.Members(can, func(key string, value json.RawMessage) error {
+		_ = jsonscan.Members(can, func(key string, value json.RawMessage) error {
 			if key == capability {
 				found = value[0] != 'n'
 			}

@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"rlmproxy/jsonscan"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"rlmproxy/middleware/wire"
 )
 
 // A change is one of the lists that clients keep.
@@ -148,7 +147,7 @@ func (s *Server) track(c *client, up *Upstream, params json.RawMessage) (out jso
 		s.mu.Unlock()
 	}
 	var failed error
-	out, err = wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
+	out, err = jsonscan.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
 		if key == "_meta" && value[0] == '{' {
 			value, failed = withToken(value, json.RawMessage(ours))
 		}
@@ -158,7 +157,7 @@ func (s *Server) track(c *client, up *Upstream, params json.RawMessage) (out jso
 }
 
 func withToken(object, token json.RawMessage) (json.RawMessage, error) {
-	return wire.Rewrite(object, func(key string, value json.RawMessage) json.RawMessage {
+	return jsonscan.Rewrite(object, func(key string, value json.RawMessage) json.RawMessage {
 		if key == "progressToken" {
 			return token
 		}
@@ -170,7 +169,7 @@ func withToken(object, token json.RawMessage) (json.RawMessage, error) {
 func (s *Server) clientProgress(c *client, params json.RawMessage) {
 	token := ""
 	if len(params) > 0 && params[0] == '{' {
-		_ = wire.Members(params, func(key string, value json.RawMessage) error {
+		_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
 			if key == "progressToken" {
 				token = string(value)
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/cache"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/jsonscan"
 )
 
 // A contentForm is where a result other than a tool's has its content blocks.
@@ -27,7 +27,7 @@ func messagesForm(role json.RawMessage) contentForm {
 			return json.RawMessage(gjson.GetBytes(message, "content").Raw), nil
 		},
 		element: func(block json.RawMessage) (json.RawMessage, error) {
-			return append(wire.AppendMember(wire.AppendMember([]byte{'{'}, "role", role), "content", block), '}'), nil
+			return append(jsonscan.AppendMember(jsonscan.AppendMember([]byte{'{'}, "role", role), "content", block), '}'), nil
 		},
 	}
 }
@@ -57,7 +57,7 @@ func contentsForm(uri string) contentForm {
 // that of one, and back.
 func (s *Server) shapeContent(r *request, origin string, raw json.RawMessage, up *Upstream, form contentForm) (json.RawMessage, error) {
 	var list json.RawMessage
-	err := wire.Members(raw, func(key string, value json.RawMessage) error {
+	err := jsonscan.Members(raw, func(key string, value json.RawMessage) error {
 		if key == form.list {
 			list = value
 		}
@@ -68,7 +68,7 @@ func (s *Server) shapeContent(r *request, origin string, raw json.RawMessage, up
 		return raw, err
 	}
 	asTool := []byte(`{"content":[`)
-	err = wire.Elements(list, func(value json.RawMessage) error {
+	err = jsonscan.Elements(list, func(value json.RawMessage) error {
 		block, err := form.block(value)
 		if len(block) == 0 {
 			block = value
@@ -91,7 +91,7 @@ func (s *Server) shapeContent(r *request, origin string, raw json.RawMessage, up
 		return raw, nil
 	}
 	var content, meta json.RawMessage
-	err = wire.Members(shaped, func(key string, value json.RawMessage) error {
+	err = jsonscan.Members(shaped, func(key string, value json.RawMessage) error {
 		switch key {
 		case "content":
 			content = value
@@ -104,7 +104,7 @@ func (s *Server) shapeContent(r *request, origin string, raw json.RawMessage, up
 		return nil, err
 	}
 	elements := []byte{'['}
-	err = wire.Elements(content, func(block json.RawMessage) error {
+	err = jsonscan.Elements(content, func(block json.RawMessage) error {
 		element, err := form.element(block)
 		if len(elements) > 1 {
 			elements = append(elements, ',')
@@ -123,14 +123,14 @@ func (s *Server) shapeContent(r *request, origin string, raw json.RawMessage, up
 func withContent(raw json.RawMessage, what string, list, reply json.RawMessage) (json.RawMessage, error) {
 	facts := json.RawMessage(gjson.GetBytes(reply, gjson.Escape(metaResult)).Raw)
 	meta := []byte{'{'}
-	out, err := wire.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
+	out, err := jsonscan.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
 		switch {
 		case key == what:
 			return list
 		case key == "_meta" && value[0] == '{':
-			_ = wire.Members(value, func(key string, value json.RawMessage) error {
+			_ = jsonscan.Members(value, func(key string, value json.RawMessage) error {
 				if key != metaResult { // only we speak under our key
-					meta = wire.AppendMember(meta, key, value)
+					meta = jsonscan.AppendMember(meta, key, value)
 				}
 				return nil
 			})
@@ -142,10 +142,10 @@ func withContent(raw json.RawMessage, what string, list, reply json.RawMessage) 
 		return nil, err
 	}
 	if len(facts) > 0 {
-		meta = wire.AppendMember(meta, metaResult, facts)
+		meta = jsonscan.AppendMember(meta, metaResult, facts)
 	}
 	if len(meta) > 1 {
-		out = append(wire.AppendMember(out[:len(out)-1], "_meta", append(meta, '}')), '}')
+		out = append(jsonscan.AppendMember(out[:len(out)-1], "_meta", append(meta, '}')), '}')
 	}
 	return out, nil
 }

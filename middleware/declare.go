@@ -5,6 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 )
 
@@ -28,7 +29,7 @@ func (s *Server) declaring(result mcp.Result) (mcp.Result, error) {
 		return nil, err
 	}
 	more := false
-	raw, err = wire.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
+	raw, err = jsonscan.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
 		if key == "capabilities" && value[0] == '{' {
 			value, more = withMore(value, info.Declared)
 		}
@@ -44,12 +45,12 @@ func (s *Server) declaring(result mcp.Result) (mcp.Result, error) {
 // that a capability of both has only there; more says whether there was any.
 func withMore(ours, theirs json.RawMessage) (out json.RawMessage, more bool) {
 	has := map[string]json.RawMessage{}
-	_ = wire.Members(ours, func(key string, value json.RawMessage) error {
+	_ = jsonscan.Members(ours, func(key string, value json.RawMessage) error {
 		has[key] = value
 		return nil
 	})
 	add := map[string]json.RawMessage{} // of a name the last counts, as wherever they are read
-	_ = wire.Members(theirs, func(key string, value json.RawMessage) error {
+	_ = jsonscan.Members(theirs, func(key string, value json.RawMessage) error {
 		delete(add, key)
 		if own, ok := has[key]; !ok || own[0] == '{' && value[0] == '{' {
 			add[key] = value
@@ -57,13 +58,13 @@ func withMore(ours, theirs json.RawMessage) (out json.RawMessage, more bool) {
 		return nil
 	})
 	out = append(out, '{')
-	_ = wire.Members(ours, func(key string, value json.RawMessage) error {
+	_ = jsonscan.Members(ours, func(key string, value json.RawMessage) error {
 		if add[key] == nil {
-			out = wire.AppendMember(out, key, value)
+			out = jsonscan.AppendMember(out, key, value)
 		}
 		return nil
 	})
-	_ = wire.Members(theirs, func(key string, _ json.RawMessage) error {
+	_ = jsonscan.Members(theirs, func(key string, _ json.RawMessage) error {
 		value := add[key]
 		if value == nil {
 			return nil
@@ -76,7 +77,7 @@ func withMore(ours, theirs json.RawMessage) (out json.RawMessage, more bool) {
 		} else {
 			more = true
 		}
-		out = wire.AppendMember(out, key, value)
+		out = jsonscan.AppendMember(out, key, value)
 		return nil
 	})
 	return append(out, '}'), more

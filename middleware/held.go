@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 )
 
@@ -85,7 +86,7 @@ func (s *Server) hold(ctx context.Context, up *Upstream, r *request, params json
 
 // aboutOf is what a request is for, as its server knows it.
 func aboutOf(params json.RawMessage) string {
-	return fmt.Sprintf("%s %s %s", wire.Member(params, "name"), wire.Member(params, "uri"), wire.Member(params, "ref"))
+	return fmt.Sprintf("%s %s %s", jsonscan.Member(params, "name"), jsonscan.Member(params, "uri"), jsonscan.Member(params, "ref"))
 }
 
 // await returns what the server answers, or asks first. Nobody waits for a
@@ -130,11 +131,11 @@ func (s *Server) park(h *held) (json.RawMessage, error) {
 	for _, key := range keys {
 		q := h.open[key]
 		method, _ := quote(q.method) // any string encodes
-		one := wire.AppendMember([]byte{'{'}, "method", method)
+		one := jsonscan.AppendMember([]byte{'{'}, "method", method)
 		if q.params != nil {
-			one = wire.AppendMember(one, "params", q.params)
+			one = jsonscan.AppendMember(one, "params", q.params)
 		}
-		requests = wire.AppendMember(requests, key, append(one, '}'))
+		requests = jsonscan.AppendMember(requests, key, append(one, '}'))
 	}
 	h.mu.Unlock()
 	state := s.stateMark + rand.Text()
@@ -257,7 +258,7 @@ func (s *Server) unpark(state string) *held {
 func (s *Server) resume(up *Upstream, r *request, params json.RawMessage) (*held, error) {
 	var state string
 	var answers json.RawMessage
-	_ = wire.Members(r.params, func(key string, value json.RawMessage) error {
+	_ = jsonscan.Members(r.params, func(key string, value json.RawMessage) error {
 		switch key {
 		case "requestState":
 			_ = json.Unmarshal(value, &state)
@@ -287,7 +288,7 @@ func (s *Server) resume(up *Upstream, r *request, params json.RawMessage) (*held
 	defer h.mu.Unlock()
 	h.now = r
 	if len(answers) > 0 && answers[0] == '{' {
-		_ = wire.Members(answers, func(key string, value json.RawMessage) error {
+		_ = jsonscan.Members(answers, func(key string, value json.RawMessage) error {
 			// A result is an object: the libraries of servers pass over others, and the
 			// server would wait for its answer until the call runs out of time.
 			if q := h.open[key]; q != nil && value[0] == '{' {

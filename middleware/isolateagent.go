@@ -7,8 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // A conn is what a request of a client goes to: a [Caller] or an [Own].
@@ -152,8 +152,8 @@ func (a *Agent) resourcesChanged() {
 		switch params := c.session.InitializeParams(); {
 		case c.link == nil || params == nil:
 		case listens != nil:
-			meta := wire.AppendMember([]byte{'{'}, mcp.MetaKeySubscriptionID, listens)
-			c.link.TryNotify(context.Background(), method, append(wire.AppendMember([]byte{'{'}, "_meta", append(meta, '}')), '}'))
+			meta := jsonscan.AppendMember([]byte{'{'}, mcp.MetaKeySubscriptionID, listens)
+			c.link.TryNotify(context.Background(), method, append(jsonscan.AppendMember([]byte{'{'}, "_meta", append(meta, '}')), '}'))
 		case params.ProtocolVersion < statelessVersion:
 			c.link.TryNotify(context.Background(), method, nil)
 		}

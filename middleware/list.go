@@ -8,8 +8,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // listTools returns the result of tools/list: every definition as the upstream
@@ -40,7 +40,7 @@ func exposed(raw json.RawMessage, name string, keepOutput bool) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return wire.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
+	return jsonscan.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
 		switch {
 		case key == "name":
 			return quoted

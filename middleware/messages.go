@@ -7,7 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/cache"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/jsonscan"
 )
 
 // maxCutMessages is how many messages of a prompt are cut one by one. Each gets a
@@ -75,7 +75,7 @@ func (s *Server) shapeMessages(r *request, origin string, raw json.RawMessage, u
 			largest, facts = all[i].size, json.RawMessage(gjson.GetBytes(shaped, "_meta").Raw)
 		}
 		for _, block := range gjson.GetBytes(shaped, "content").Array() {
-			part, err := wire.Rewrite(all[i].raw, func(key string, value json.RawMessage) json.RawMessage {
+			part, err := jsonscan.Rewrite(all[i].raw, func(key string, value json.RawMessage) json.RawMessage {
 				if key == "content" {
 					return json.RawMessage(block.Raw)
 				}
@@ -109,12 +109,12 @@ func (s *Server) shapeMessages(r *request, origin string, raw json.RawMessage, u
 // what the protocol calls a message.
 func messagesOf(raw json.RawMessage, lim limit) (all []message, whole bool, err error) {
 	whole = true
-	err = wire.Members(raw, func(key string, value json.RawMessage) error {
+	err = jsonscan.Members(raw, func(key string, value json.RawMessage) error {
 		if key != "messages" || value[0] != '[' {
 			return nil
 		}
-		return wire.Elements(value, func(value json.RawMessage) error {
-			m := message{raw: value, content: wire.Member(value, "content")}
+		return jsonscan.Elements(value, func(value json.RawMessage) error {
+			m := message{raw: value, content: jsonscan.Member(value, "content")}
 			whole = whole && value[0] == '{' && len(m.content) > 0
 			if whole {
 				r := &result{}

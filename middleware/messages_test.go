@@ -9,8 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 	"pgregory.net/rapid"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -76,10 +76,10 @@ func TestPrompts(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			var list []byte
 			for i := range rapid.IntRange(1, 14).Draw(t, "messages") {
-				m := wire.AppendMember([]byte{'{'}, "role", []byte(mustQuote(rapid.SampledFrom([]string{"user", "assistant"}).Draw(t, "role"))))
+				m := jsonscan.AppendMember([]byte{'{'}, "role", []byte(mustQuote(rapid.SampledFrom([]string{"user", "assistant"}).Draw(t, "role"))))
 				text := rapid.SampledFrom([]string{"short", "a line of words\n", records(1), records(2)}).Draw(t, "text")
 				text = strings.Repeat(text, rapid.SampledFrom([]int{1, 2, 20, 200}).Draw(t, "times"))
-				m = wire.AppendMember(m, "content", []byte(`{"type":"text","text":`+mustQuote(text)+`}`))
+				m = jsonscan.AppendMember(m, "content", []byte(`{"type":"text","text":`+mustQuote(text)+`}`))
 				if i > 0 {
 					list = append(list, ',')
 				}

@@ -4,11 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"rlmproxy/jsonscan"
 	"strings"
 
 	"github.com/tidwall/gjson"
-
-	"rlmproxy/middleware/wire"
 )
 
 // A prompt is one of a server's, under the name that clients see.
@@ -71,7 +70,7 @@ func renamed(raw json.RawMessage, name string) (json.RawMessage, error) {
 // stringOf is a member of an object, "" if there is none. Of a repeated one the last
 // counts, for all who decide by it.
 func stringOf(object json.RawMessage, member string) string {
-	return gjson.ParseBytes(wire.Member(object, member)).String()
+	return gjson.ParseBytes(jsonscan.Member(object, member)).String()
 }
 
 // respelled is an object with another string as one of its members. All else
@@ -81,7 +80,7 @@ func respelled(raw json.RawMessage, member, s string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
+	return jsonscan.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
 		var own string
 		if key != member || value[0] == '"' && json.Unmarshal(value, &own) == nil && own == s {
 			return value
@@ -110,7 +109,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (json.RawMessage, er
 
 // complete answers completion/complete by the server of the prompt or resource.
 func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, error) {
-	ref := wire.Member(r.params, "ref")
+	ref := jsonscan.Member(r.params, "ref")
 	var up *Upstream
 	key, own := "", ""
 	switch stringOf(ref, "type") {
@@ -129,7 +128,7 @@ func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, err
 	default:
 		return nil, invalidParams("ref is of no known type")
 	}
-	params, err := wire.Rewrite(r.params, func(k string, value json.RawMessage) json.RawMessage {
+	params, err := jsonscan.Rewrite(r.params, func(k string, value json.RawMessage) json.RawMessage {
 		if k != "ref" || value[0] != '{' {
 			return value
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/cache"
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/jq"
@@ -507,9 +508,9 @@ func (n *narrowing) stages(self string, pool *jq.Pool, agent string) (pipeline.P
 // client's progress token goes along, and nothing else.
 func toolParams(name string, args json.RawMessage) json.RawMessage {
 	quoted, _ := quote(name) // any string encodes
-	params := wire.AppendMember([]byte{'{'}, "name", quoted)
+	params := jsonscan.AppendMember([]byte{'{'}, "name", quoted)
 	if args != nil {
-		params = wire.AppendMember(params, "arguments", args)
+		params = jsonscan.AppendMember(params, "arguments", args)
 	}
 	return append(params, '}')
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"rlmproxy/cache"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/jsonscan"
 )
 
 // metaResult is the key of our facts in a result's _meta, and metaError that of
@@ -62,7 +62,7 @@ func (r reply) encode() (json.RawMessage, error) {
 	}
 	out.WriteString(`,"_meta":{`)
 	if r.meta != nil && r.meta[0] == '{' {
-		err := wire.Members(r.meta, func(key string, value json.RawMessage) error {
+		err := jsonscan.Members(r.meta, func(key string, value json.RawMessage) error {
 			if key == r.key {
 				return nil // only we speak under our key
 			}

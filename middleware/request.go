@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 )
 
@@ -49,13 +50,13 @@ func newRequest(c *client, method string, params json.RawMessage) (*request, err
 	if params[0] != '{' {
 		return nil, invalidParams("params is no object")
 	}
-	err := wire.Members(params, func(key string, value json.RawMessage) error {
+	err := jsonscan.Members(params, func(key string, value json.RawMessage) error {
 		switch key {
 		case "_meta":
 			if value[0] != '{' {
 				return nil
 			}
-			return wire.Members(value, func(key string, value json.RawMessage) error {
+			return jsonscan.Members(value, func(key string, value json.RawMessage) error {
 				switch {
 				case key == "progressToken" && value[0] != 'n':
 					r.token = value

@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"rlmproxy/jsonscan"
 	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
-
-	"rlmproxy/middleware/wire"
 )
 
 // URIs of several servers are listed as "server+uri", so that they differ;
@@ -116,7 +115,7 @@ func (s *Server) listResources(ctx context.Context, r *request, what, key string
 			if err != nil {
 				return nil, err
 			}
-			params = append(wire.AppendMember([]byte{'{'}, "cursor", quoted), '}')
+			params = append(jsonscan.AppendMember([]byte{'{'}, "cursor", quoted), '}')
 		}
 		raw, err := s.pass(ctx, up, r, params)
 		if err != nil {
@@ -139,13 +138,13 @@ func (s *Server) pageOf(raw json.RawMessage, up *Upstream, at int, what, key str
 		at++
 	}
 	var failed error
-	out, err := wire.Rewrite(raw, func(k string, value json.RawMessage) json.RawMessage {
+	out, err := jsonscan.Rewrite(raw, func(k string, value json.RawMessage) json.RawMessage {
 		switch {
 		case k == "nextCursor":
 			return nil
 		case k == what && value[0] == '[':
 			list := []byte{'['}
-			failed = wire.Elements(value, func(item json.RawMessage) error {
+			failed = jsonscan.Elements(value, func(item json.RawMessage) error {
 				item, err := s.withExposedURI(item, up, key)
 				if len(list) > 1 {
 					list = append(list, ',')
@@ -167,14 +166,14 @@ func (s *Server) pageOf(raw json.RawMessage, up *Upstream, at int, what, key str
 	if err != nil {
 		return nil, err
 	}
-	return append(wire.AppendMember(out[:len(out)-1], "nextCursor", quoted), '}'), nil
+	return append(jsonscan.AppendMember(out[:len(out)-1], "nextCursor", quoted), '}'), nil
 }
 
 func (s *Server) withExposedURI(item json.RawMessage, up *Upstream, key string) (json.RawMessage, error) {
 	if item[0] != '{' {
 		return item, nil
 	}
-	return wire.Rewrite(item, func(k string, value json.RawMessage) json.RawMessage {
+	return jsonscan.Rewrite(item, func(k string, value json.RawMessage) json.RawMessage {
 		if k != key || value[0] != '"' {
 			return value
 		}

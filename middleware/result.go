@@ -6,7 +6,7 @@ import (
 	"sort"
 	"unicode/utf8"
 
-	"rlmproxy/middleware/wire"
+	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -44,11 +44,11 @@ type document struct {
 func parseResult(raw json.RawMessage) (*result, error) {
 	r := &result{raw: raw}
 	var structured json.RawMessage
-	err := wire.Members(raw, func(key string, value json.RawMessage) error {
+	err := jsonscan.Members(raw, func(key string, value json.RawMessage) error {
 		switch key {
 		case "content":
 			if value[0] == '[' {
-				return wire.Elements(value, func(b json.RawMessage) error { return r.addBlock(b) })
+				return jsonscan.Elements(value, func(b json.RawMessage) error { return r.addBlock(b) })
 			}
 		case "structuredContent":
 			structured = value
@@ -81,7 +81,7 @@ func (r *result) addBlock(raw json.RawMessage) error {
 	}
 	var kind string
 	var text, resource json.RawMessage
-	err := wire.Members(raw, func(key string, value json.RawMessage) error {
+	err := jsonscan.Members(raw, func(key string, value json.RawMessage) error {
 		switch key {
 		case "type":
 			_ = json.Unmarshal(value, &kind)
@@ -105,7 +105,7 @@ func (r *result) addBlock(raw json.RawMessage) error {
 		var blob json.RawMessage
 		media := "application/octet-stream"
 		text = nil
-		err := wire.Members(resource, func(key string, value json.RawMessage) error {
+		err := jsonscan.Members(resource, func(key string, value json.RawMessage) error {
 			switch key {
 			case "text":
 				text = value
@@ -143,7 +143,7 @@ func (r *result) addOdd(raw json.RawMessage) {
 }
 
 func (r *result) addText(i int, quoted json.RawMessage, blob string) {
-	r.docs = append(r.docs, document{i, wire.AppendUnquoted(nil, quoted), blob})
+	r.docs = append(r.docs, document{i, jsonscan.AppendUnquoted(nil, quoted), blob})
 }
 
 // repeats reports whether the text blocks say the same as structured content:
@@ -154,7 +154,7 @@ func (r *result) repeats(structured json.RawMessage) bool {
 	var member json.RawMessage
 	n := 0
 	if structured[0] == '{' {
-		_ = wire.Members(structured, func(_ string, value json.RawMessage) error {
+		_ = jsonscan.Members(structured, func(_ string, value json.RawMessage) error {
 			n++
 			member = value
 			return nil
@@ -180,7 +180,7 @@ func (r *result) repeats(structured json.RawMessage) bool {
 // areElements reports whether the documents are the elements of array, in order.
 func (r *result) areElements(array json.RawMessage) bool {
 	n, same := 0, true
-	_ = wire.Elements(array, func(value json.RawMessage) error {
+	_ = jsonscan.Elements(array, func(value json.RawMessage) error {
 		same = same && n < len(r.docs) && r.docs[n].blob == "" && newForm(value).is(r.docs[n].text)
 		n++
 		return nil
@@ -196,7 +196,7 @@ type form struct {
 
 func newForm(value json.RawMessage) form {
 	if value[0] == '"' {
-		return form{text: wire.AppendUnquoted(nil, value)}
+		return form{text: jsonscan.AppendUnquoted(nil, value)}
 	}
 	var b bytes.Buffer
 	if json.Compact(&b, value) != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // A server of revision 2026-07-28 answers input_required where it wants to know
@@ -81,18 +81,18 @@ func inputRequired(raw json.RawMessage) (asked []input, state json.RawMessage, o
 	if stringOf(raw, "resultType") != "input_required" {
 		return nil, nil, false
 	}
-	_ = wire.Members(raw, func(key string, value json.RawMessage) error {
+	_ = jsonscan.Members(raw, func(key string, value json.RawMessage) error {
 		switch {
 		case key == "requestState":
 			state = value
 		case key == "inputRequests" && value[0] == '{':
-			return wire.Members(value, func(key string, value json.RawMessage) error {
+			return jsonscan.Members(value, func(key string, value json.RawMessage) error {
 				if len(asked) > maxQuestions {
 					return nil // too many in any case
 				}
 				one := input{key: key}
 				if value[0] == '{' {
-					_ = wire.Members(value, func(key string, value json.RawMessage) error {
+					_ = jsonscan.Members(value, func(key string, value json.RawMessage) error {
 						switch key {
 						case "method":
 							one.method = gjson.ParseBytes(value).String()
@@ -125,7 +125,7 @@ func (s *Server) answers(ctx context.Context, up *Upstream, asked []input) ([]by
 		if err != nil {
 			return nil, fmt.Errorf("the server asks for %s: %w", clipped(one.method), err)
 		}
-		out = wire.AppendMember(out, one.key, answer)
+		out = jsonscan.AppendMember(out, one.key, answer)
 	}
 	return append(out, '}'), nil
 }
@@ -135,7 +135,7 @@ func nextRound(params json.RawMessage, answers []byte, state json.RawMessage) (j
 	if len(params) == 0 || params[0] != '{' { // null
 		params = json.RawMessage("{}")
 	}
-	out, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
+	out, err := jsonscan.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
 		if key == "inputResponses" || key == "requestState" {
 			return nil
 		}
@@ -146,10 +146,10 @@ func nextRound(params json.RawMessage, answers []byte, state json.RawMessage) (j
 	}
 	out = out[:len(out)-1]
 	if answers != nil {
-		out = wire.AppendMember(out, "inputResponses", answers)
+		out = jsonscan.AppendMember(out, "inputResponses", answers)
 	}
 	if state != nil {
-		out = wire.AppendMember(out, "requestState", state)
+		out = jsonscan.AppendMember(out, "requestState", state)
 	}
 	return append(out, '}'), nil
 }

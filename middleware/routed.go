@@ -2,9 +2,8 @@ package middleware
 
 import (
 	"encoding/json"
+	"rlmproxy/jsonscan"
 	"strings"
-
-	"rlmproxy/middleware/wire"
 )
 
 // A resource's own URI does not say whose it is, so several servers may be tried.
@@ -16,8 +15,8 @@ const atPrefix = "rlmproxy-at:"
 // owned narrows places to the server that r goes on with, and returns the params
 // that are for it. A request that begins has none to go on with and keeps both.
 func (s *Server) owned(r *request, places []place) ([]place, json.RawMessage, error) {
-	has, state := wire.Member(r.params, "requestState") != nil, stringOf(r.params, "requestState")
-	if len(places) < 2 || !has && wire.Member(r.params, "inputResponses") == nil {
+	has, state := jsonscan.Member(r.params, "requestState") != nil, stringOf(r.params, "requestState")
+	if len(places) < 2 || !has && jsonscan.Member(r.params, "inputResponses") == nil {
 		return places, r.params, nil
 	}
 	unknown := invalidParams("requestState is of no server that was asked for this resource")
@@ -58,7 +57,7 @@ func (s *Server) marked(raw json.RawMessage, up *Upstream) (json.RawMessage, err
 		return raw, nil
 	}
 	mark := atPrefix + s.scheme(up)
-	if wire.Member(raw, "requestState") != nil {
+	if jsonscan.Member(raw, "requestState") != nil {
 		state := stringOf(raw, "requestState")
 		s.mu.Lock()
 		ours := s.held[state] != nil
@@ -77,7 +76,7 @@ func (s *Server) marked(raw json.RawMessage, up *Upstream) (json.RawMessage, err
 
 // withState is an object with another requestState, nil being none.
 func withState(object, state json.RawMessage) (json.RawMessage, error) {
-	out, err := wire.Rewrite(object, func(key string, value json.RawMessage) json.RawMessage {
+	out, err := jsonscan.Rewrite(object, func(key string, value json.RawMessage) json.RawMessage {
 		if key == "requestState" {
 			return nil
 		}
@@ -86,5 +85,5 @@ func withState(object, state json.RawMessage) (json.RawMessage, error) {
 	if err != nil || state == nil {
 		return out, err
 	}
-	return append(wire.AppendMember(out[:len(out)-1], "requestState", state), '}'), nil
+	return append(jsonscan.AppendMember(out[:len(out)-1], "requestState", state), '}'), nil
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rlmproxy/config"
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline/tokens"
 )
@@ -729,7 +730,7 @@ func TestReadmeLimits(t *testing.T) {
 	}
 	want := [][]string{
 		{"longest message", fmt.Sprintf("%d MiB", wire.DefaultMaxLineBytes>>20)},
-		{"deepest nesting of a message", fmt.Sprintf("%d levels", wire.MaxDepth)},
+		{"deepest nesting of a message", fmt.Sprintf("%d levels", jsonscan.MaxDepth)},
 		{"text whose tokens are counted exactly", fmt.Sprintf("%d KiB", exact>>10)},
 	}
 	if diff := cmp.Diff(want, readmeTable(t, "| limit | value |")); diff != "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 )
 
@@ -133,7 +134,7 @@ func (a *asks) refuse(answer []byte) {
 // cancelled ends the request that notifications/cancelled names.
 func (a *asks) cancelled(params json.RawMessage) {
 	id := ""
-	_ = wire.Members(params, func(key string, value json.RawMessage) error {
+	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
 		if key == "requestId" {
 			id = string(value)
 		}

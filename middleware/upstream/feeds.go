@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"rlmproxy/jsonscan"
 	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
-
-	"rlmproxy/middleware/wire"
 )
 
 // In NewestVersion a subscription is a request, subscriptions/listen, that says
@@ -29,13 +28,13 @@ func changesOf(init *Info) json.RawMessage {
 	}
 	out := []byte{'{'}
 	if c.Tools != nil && c.Tools.ListChanged {
-		out = wire.AppendMember(out, "toolsListChanged", []byte("true"))
+		out = jsonscan.AppendMember(out, "toolsListChanged", []byte("true"))
 	}
 	if c.Prompts != nil && c.Prompts.ListChanged {
-		out = wire.AppendMember(out, "promptsListChanged", []byte("true"))
+		out = jsonscan.AppendMember(out, "promptsListChanged", []byte("true"))
 	}
 	if c.Resources != nil && c.Resources.ListChanged {
-		out = wire.AppendMember(out, "resourcesListChanged", []byte("true"))
+		out = jsonscan.AppendMember(out, "resourcesListChanged", []byte("true"))
 	}
 	if len(out) == 1 {
 		return nil
@@ -44,7 +43,7 @@ func changesOf(init *Info) json.RawMessage {
 }
 
 func listenParams(wanted json.RawMessage, meta map[string]json.RawMessage) (json.RawMessage, error) {
-	return withMeta(append(wire.AppendMember([]byte{'{'}, "notifications", wanted), '}'), meta, "")
+	return withMeta(append(jsonscan.AppendMember([]byte{'{'}, "notifications", wanted), '}'), meta, "")
 }
 
 // missed tells of what may have changed while nobody listened to what is wanted.
@@ -54,7 +53,7 @@ func (h hooks) missed(wanted json.RawMessage) {
 		h.listChanged()
 		return
 	}
-	h.notify(h.life, "notifications/resources/updated", append(wire.AppendMember([]byte{'{'}, "uri", json.RawMessage(uri.Raw)), '}'))
+	h.notify(h.life, "notifications/resources/updated", append(jsonscan.AppendMember([]byte{'{'}, "uri", json.RawMessage(uri.Raw)), '}'))
 }
 
 // maxFeeds bounds the resources that are subscribed to at one server, each of

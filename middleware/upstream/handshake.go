@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 )
 
@@ -41,7 +42,7 @@ func initialize(ctx context.Context, p peer, h hooks) (*Info, error) {
 		return nil, err
 	}
 	// As its client has written it, of which the SDK knows only a part.
-	params = append(wire.AppendMember(params[:len(params)-1], "capabilities", h.capabilities), '}')
+	params = append(jsonscan.AppendMember(params[:len(params)-1], "capabilities", h.capabilities), '}')
 	raw, err := p.Call(ctx, "initialize", params)
 	if err != nil {
 		return nil, err

@@ -6,11 +6,10 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"rlmproxy/jsonscan"
 	"strconv"
 	"strings"
 	"sync"
-
-	"rlmproxy/middleware/wire"
 )
 
 // Bounds on the x-mcp-header annotations of one tool.
@@ -35,13 +34,13 @@ type paramHeader struct {
 // learn reads the annotations in a result of tools/list.
 func (p *paramHeaders) learn(result json.RawMessage) {
 	found := map[string][]paramHeader{}
-	_ = wire.Members(result, func(key string, value json.RawMessage) error {
+	_ = jsonscan.Members(result, func(key string, value json.RawMessage) error {
 		if key != "tools" || value[0] != '[' {
 			return nil
 		}
-		return wire.Elements(value, func(tool json.RawMessage) error {
+		return jsonscan.Elements(value, func(tool json.RawMessage) error {
 			name, schema := "", json.RawMessage(nil)
-			_ = wire.Members(tool, func(key string, value json.RawMessage) error {
+			_ = jsonscan.Members(tool, func(key string, value json.RawMessage) error {
 				switch key {
 				case "name":
 					name, _ = text(value)
@@ -76,13 +75,13 @@ func annotated(schema json.RawMessage, path []string, out []paramHeader) []param
 	if len(path) >= maxParamDepth {
 		return out
 	}
-	_ = wire.Members(schema, func(key string, props json.RawMessage) error {
+	_ = jsonscan.Members(schema, func(key string, props json.RawMessage) error {
 		if key != "properties" {
 			return nil
 		}
-		return wire.Members(props, func(prop string, schema json.RawMessage) error {
+		return jsonscan.Members(props, func(prop string, schema json.RawMessage) error {
 			here := append(path[:len(path):len(path)], prop)
-			_ = wire.Members(schema, func(key string, value json.RawMessage) error {
+			_ = jsonscan.Members(schema, func(key string, value json.RawMessage) error {
 				if key == "x-mcp-header" && len(out) < maxParamHeaders {
 					if name, ok := text(value); ok && isToken(name) {
 						out = append(out, paramHeader{here, name})
@@ -106,7 +105,7 @@ func (p *paramHeaders) set(h http.Header, method string, params json.RawMessage)
 	}
 	var args json.RawMessage
 	name := ""
-	_ = wire.Members(params, func(key string, value json.RawMessage) error {
+	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
 		switch key {
 		case member:
 			name, _ = text(value)
@@ -134,7 +133,7 @@ func (p *paramHeaders) set(h http.Header, method string, params json.RawMessage)
 func at(b json.RawMessage, path []string) json.RawMessage {
 	for _, name := range path {
 		var found json.RawMessage
-		_ = wire.Members(b, func(key string, value json.RawMessage) error {
+		_ = jsonscan.Members(b, func(key string, value json.RawMessage) error {
 			if key == name {
 				found = value
 			}

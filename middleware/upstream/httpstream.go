@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 )
 
@@ -118,7 +119,7 @@ func (in *inbound) data(data []byte, id string) (raw json.RawMessage, done bool,
 		case ' ', '\t', '\r', '\n':
 			continue
 		case '[': // of revision 2025-03-26 and before
-			failed := wire.Elements(data, func(m json.RawMessage) error {
+			failed := jsonscan.Elements(data, func(m json.RawMessage) error {
 				if r, d, e := in.message(m, id); d && !done {
 					raw, done, err = r, d, e
 				}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 )
 
@@ -26,7 +27,7 @@ type Info struct {
 // servers.
 func readInfo(method string, raw json.RawMessage) (info *Info, odd []string, err error) {
 	info = &Info{}
-	err = wire.Members(raw, func(key string, value json.RawMessage) error {
+	err = jsonscan.Members(raw, func(key string, value json.RawMessage) error {
 		fits := true
 		switch key {
 		case "protocolVersion":
@@ -70,7 +71,7 @@ const maxOdd = 8
 // as much as an empty one.
 func fitting(capabilities json.RawMessage) (out json.RawMessage, odd []string, err error) {
 	fits := func(key string, value json.RawMessage) bool {
-		one := append(wire.AppendMember([]byte{'{'}, key, value), '}')
+		one := append(jsonscan.AppendMember([]byte{'{'}, key, value), '}')
 		return json.Unmarshal(one, new(mcp.ServerCapabilities)) == nil
 	}
 	note := func(key string) {
@@ -78,7 +79,7 @@ func fitting(capabilities json.RawMessage) (out json.RawMessage, odd []string, e
 			odd = append(odd, "capabilities."+key[:min(len(key), 40)])
 		}
 	}
-	out, err = wire.Rewrite(capabilities, func(key string, value json.RawMessage) json.RawMessage {
+	out, err = jsonscan.Rewrite(capabilities, func(key string, value json.RawMessage) json.RawMessage {
 		if fits(key, value) {
 			return value
 		}
@@ -87,8 +88,8 @@ func fitting(capabilities json.RawMessage) (out json.RawMessage, odd []string, e
 		case 't':
 			return json.RawMessage("{}")
 		case '{':
-			kept, err := wire.Rewrite(value, func(inner string, v json.RawMessage) json.RawMessage {
-				if fits(key, append(wire.AppendMember([]byte{'{'}, inner, v), '}')) {
+			kept, err := jsonscan.Rewrite(value, func(inner string, v json.RawMessage) json.RawMessage {
+				if fits(key, append(jsonscan.AppendMember([]byte{'{'}, inner, v), '}')) {
 					return v
 				}
 				return nil

@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"rlmproxy/jsonscan"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
-
-	"rlmproxy/middleware/wire"
 )
 
 // A server is asked for the revision that its client speaks, since what one
@@ -158,7 +157,7 @@ var older = map[string]bool{"resources/subscribe": true, "resources/unsubscribe"
 // NewestVersion.
 func (u *Upstream) instead(ctx context.Context, l link, r Request) (json.RawMessage, error) {
 	if on := r.Method == "resources/subscribe"; on || r.Method == "resources/unsubscribe" {
-		if err := l.Watch(ctx, gjson.ParseBytes(wire.Member(r.Params, "uri")).String(), on); err != nil {
+		if err := l.Watch(ctx, gjson.ParseBytes(jsonscan.Member(r.Params, "uri")).String(), on); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 )
 
@@ -126,7 +127,7 @@ func (l *sseLink) readLoop() {
 			continue
 		}
 		// A batch, of revision 2025-03-26.
-		if err := wire.Elements(ev.data, func(m json.RawMessage) error { l.message(m); return nil }); err != nil {
+		if err := jsonscan.Elements(ev.data, func(m json.RawMessage) error { l.message(m); return nil }); err != nil {
 			l.hooks.junk.add("an event is no message", "error", err)
 		}
 	}
@@ -184,7 +185,7 @@ func (l *sseLink) lost(data []byte, why error) {
 	if data = bytes.TrimSpace(data); !answer || len(data) == 0 || data[0] != '{' {
 		return
 	}
-	all := id == nil && (errors.As(why, &long) || errors.Is(why, wire.ErrTooDeep))
+	all := id == nil && (errors.As(why, &long) || errors.Is(why, jsonscan.ErrTooDeep))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, wait := range l.pending {

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"rlmproxy/jsonscan"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
-
-	"rlmproxy/middleware/wire"
 )
 
 // Bounds on what one server may offer: a hostile list must not grow for ever.
@@ -59,7 +58,7 @@ func (u *Upstream) list(ctx context.Context, l link, what string, check func(jso
 			if err != nil {
 				return nil, err
 			}
-			params = append(wire.AppendMember([]byte{'{'}, "cursor", quoted), '}')
+			params = append(jsonscan.AppendMember([]byte{'{'}, "cursor", quoted), '}')
 		}
 		params, err := withMeta(params, l.Meta(), "")
 		if err != nil {
@@ -74,7 +73,7 @@ func (u *Upstream) list(ctx context.Context, l link, what string, check func(jso
 		}
 		last := cursor
 		cursor = ""
-		err = wire.Members(result, func(key string, value json.RawMessage) error {
+		err = jsonscan.Members(result, func(key string, value json.RawMessage) error {
 			switch key {
 			case "nextCursor":
 				if json.Unmarshal(value, &cursor) != nil {
@@ -85,7 +84,7 @@ func (u *Upstream) list(ctx context.Context, l link, what string, check func(jso
 					u.logger.Warn(method + ": " + what + " is no array")
 					return nil
 				}
-				return wire.Elements(value, func(raw json.RawMessage) error {
+				return jsonscan.Elements(value, func(raw json.RawMessage) error {
 					name, err := check(raw)
 					switch {
 					case err == nil && seen[name]:
@@ -135,7 +134,7 @@ func checkPrompt(raw json.RawMessage) (name string, err error) {
 
 // checkTool returns a definition's name, and an error for what the schema of the
 // MCP specification does not allow and strict clients refuse. raw is valid JSON
-// no deeper than [wire.MaxDepth].
+// no deeper than [jsonscan.MaxDepth].
 func checkTool(raw json.RawMessage) (name string, err error) {
 	t := gjson.GetManyBytes(raw, "name", "inputSchema.type", "title", "description", "annotations")
 	name = t[0].String()
@@ -239,7 +238,7 @@ func withMeta(params json.RawMessage, hop map[string]json.RawMessage, token stri
 	}
 	own := func(meta json.RawMessage) (json.RawMessage, error) {
 		has := map[string]bool{}
-		meta, err := wire.Rewrite(meta, func(key string, value json.RawMessage) json.RawMessage {
+		meta, err := jsonscan.Rewrite(meta, func(key string, value json.RawMessage) json.RawMessage {
 			// What the client said of itself goes on to a server that asks for it.
 			if perHop[key] && (hop == nil || key == "progressToken" || key == mcp.MetaKeyProtocolVersion) {
 				return nil
@@ -253,17 +252,17 @@ func withMeta(params json.RawMessage, hop map[string]json.RawMessage, token stri
 		meta = meta[:len(meta)-1]
 		for _, key := range slices.Sorted(maps.Keys(hop)) {
 			if !has[key] {
-				meta = wire.AppendMember(meta, key, hop[key])
+				meta = jsonscan.AppendMember(meta, key, hop[key])
 			}
 		}
 		if token != "" {
-			meta = wire.AppendMember(meta, "progressToken", []byte(strconv.Quote(token)))
+			meta = jsonscan.AppendMember(meta, "progressToken", []byte(strconv.Quote(token)))
 		}
 		return append(meta, '}'), nil
 	}
 	merged := false
 	var failed error
-	out, err := wire.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
+	out, err := jsonscan.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
 		if key != "_meta" || value[0] != '{' {
 			return value
 		}
@@ -278,7 +277,7 @@ func withMeta(params json.RawMessage, hop map[string]json.RawMessage, token stri
 		return out, err
 	}
 	meta, err := own(json.RawMessage("{}"))
-	return append(wire.AppendMember(out[:len(out)-1], "_meta", meta), '}'), err
+	return append(jsonscan.AppendMember(out[:len(out)-1], "_meta", meta), '}'), err
 }
 
 // progressBacklog is how many notifications may wait for a slow client; then the
@@ -311,7 +310,7 @@ func (u *Upstream) follow(f func(json.RawMessage)) (token string, done func()) {
 
 func (u *Upstream) onProgress(params json.RawMessage) {
 	var token string
-	_ = wire.Members(params, func(key string, value json.RawMessage) error {
+	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
 		if key == "progressToken" {
 			return json.Unmarshal(value, &token)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
 	"rlmproxy/middleware/wire"
@@ -33,12 +34,12 @@ type meta struct {
 	client         json.RawMessage
 }
 
-// eachMember is wire.Members for what may be no object.
+// eachMember is jsonscan.Members for what may be no object.
 func eachMember(b json.RawMessage, f func(key string, value json.RawMessage) error) error {
 	if len(b) == 0 || b[0] != '{' {
 		return nil
 	}
-	return wire.Members(b, f)
+	return jsonscan.Members(b, f)
 }
 
 func metaOf(params json.RawMessage) (m meta) {
@@ -203,7 +204,7 @@ func split(body []byte) (msgs []wire.Message, batch bool, err error) {
 		return err
 	}
 	if body = body[at:]; len(body) > 0 && body[0] == '[' {
-		err = wire.Elements(body, add)
+		err = jsonscan.Elements(body, add)
 		return msgs, true, err
 	}
 	err = add(body)

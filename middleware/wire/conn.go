@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"rlmproxy/jsonscan"
 	"strconv"
 	"strings"
 	"sync"
@@ -198,7 +199,7 @@ const maxBadParts = 16
 // wrong with one of them fails that one.
 func (c *Conn) batch(line []byte) error {
 	bad := 0
-	return Elements(line, func(v json.RawMessage) error {
+	return jsonscan.Elements(line, func(v json.RawMessage) error {
 		err := c.message(v)
 		if err == nil {
 			return nil
@@ -384,7 +385,7 @@ func (c *Conn) junk(line []byte, err error) {
 		tail = over.Tail
 	}
 	if over != nil || line[0] == '{' {
-		c.lost(head, tail, err, over != nil || errors.Is(err, ErrTooDeep))
+		c.lost(head, tail, err, over != nil || errors.Is(err, jsonscan.ErrTooDeep))
 	}
 	if c.opts.Junk != nil {
 		c.opts.Junk(line[:min(len(line), 200)], err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"rlmproxy/jsonscan"
 	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -27,7 +28,7 @@ type Forwarded struct {
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (f *Forwarded) UnmarshalJSON(b []byte) error {
-	return Members(b, func(key string, value json.RawMessage) error {
+	return jsonscan.Members(b, func(key string, value json.RawMessage) error {
 		switch key {
 		case "method":
 			return json.Unmarshal(value, &f.Method)
@@ -48,20 +49,20 @@ func Forward(method string, params json.RawMessage, origin string) (json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	out := AppendMember(append(make([]byte, 0, len(params)+256), '{'), "method", name)
+	out := jsonscan.AppendMember(append(make([]byte, 0, len(params)+256), '{'), "method", name)
 	if origin != "" {
 		if name, err = json.Marshal(origin); err != nil {
 			return nil, err
 		}
-		out = AppendMember(out, "origin", name)
+		out = jsonscan.AppendMember(out, "origin", name)
 	}
 	if params != nil {
-		out = AppendMember(out, "params", params)
+		out = jsonscan.AppendMember(out, "params", params)
 	}
 	if len(params) > 0 && params[0] == '{' {
-		err = Members(params, func(key string, value json.RawMessage) error {
+		err = jsonscan.Members(params, func(key string, value json.RawMessage) error {
 			if key == "_meta" {
-				out = AppendMember(out, "_meta", value)
+				out = jsonscan.AppendMember(out, "_meta", value)
 			}
 			return nil
 		})
@@ -204,7 +205,7 @@ func ErrorObject(err error) json.RawMessage {
 // and reports whether there was one.
 func (c *Conn) cancelled(params json.RawMessage) bool {
 	id := ""
-	_ = Members(params, func(key string, value json.RawMessage) error {
+	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
 		if key == "requestId" {
 			id = string(value)
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"rlmproxy/jsonscan"
 	"strconv"
 	"sync"
 
@@ -45,7 +46,7 @@ func (r *RawResult) MarshalJSON() ([]byte, error) {
 func annotate(b []byte, meta map[string]any) ([]byte, error) {
 	var typed, merged, cacheable, timed, scoped bool
 	var failed error
-	out, err := Rewrite(b, func(key string, value json.RawMessage) json.RawMessage {
+	out, err := jsonscan.Rewrite(b, func(key string, value json.RawMessage) json.RawMessage {
 		switch key {
 		case "resultType":
 			typed = true
@@ -71,18 +72,18 @@ func annotate(b []byte, meta map[string]any) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = AppendMember(out, "_meta", value)
+		out = jsonscan.AppendMember(out, "_meta", value)
 	}
 	if !typed {
-		out = AppendMember(out, "resultType", []byte(`"complete"`))
+		out = jsonscan.AppendMember(out, "resultType", []byte(`"complete"`))
 	}
 	// Lists and resources say how long they hold (SEP-2549): not at all, and for
 	// nobody else.
 	if cacheable && !timed {
-		out = AppendMember(out, "ttlMs", []byte("0"))
+		out = jsonscan.AppendMember(out, "ttlMs", []byte("0"))
 	}
 	if cacheable && !scoped {
-		out = AppendMember(out, "cacheScope", []byte(`"private"`))
+		out = jsonscan.AppendMember(out, "cacheScope", []byte(`"private"`))
 	}
 	return append(out, '}'), nil
 }
@@ -90,7 +91,7 @@ func annotate(b []byte, meta map[string]any) ([]byte, error) {
 // withMembers returns the object in b with those of meta that it lacks in front.
 func withMembers(b []byte, meta map[string]any) ([]byte, error) {
 	has := map[string]bool{}
-	if err := Members(b, func(key string, _ json.RawMessage) error { has[key] = true; return nil }); err != nil {
+	if err := jsonscan.Members(b, func(key string, _ json.RawMessage) error { has[key] = true; return nil }); err != nil {
 		return nil, err
 	}
 	add := map[string]any{}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"rlmproxy/jsonscan"
 	"slices"
 	"strings"
 	"testing"
@@ -53,7 +54,7 @@ func TestSplitRefuses(t *testing.T) {
 		}
 	}
 	deep := `{"result":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`
-	if _, err := Split([]byte(deep)); !errors.Is(err, ErrTooDeep) {
+	if _, err := Split([]byte(deep)); !errors.Is(err, jsonscan.ErrTooDeep) {
 		t.Errorf("100,000 levels: %v, want ErrTooDeep", err)
 	}
 }
@@ -69,7 +70,7 @@ func FuzzSplit(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		m, err := Split(line)
-		if errors.Is(err, ErrTooDeep) {
+		if errors.Is(err, jsonscan.ErrTooDeep) {
 			return
 		}
 		trimmed := bytes.TrimLeft(line, " \t\r\n")
@@ -439,35 +440,4 @@ func (p *pieces) Read(b []byte) (int, error) {
 	copy(b, p.rest[:n])
 	p.rest = p.rest[n:]
 	return n, nil
-}
-
-// oneByOne is what str does, without looking at several bytes at once.
-func oneByOne(b []byte) int {
-	if len(b) == 0 || b[0] != '"' {
-		return -1
-	}
-	for i := 1; i < len(b); i++ {
-		switch {
-		case b[i] == '"':
-			if !json.Valid(b[:i+1]) {
-				return -1
-			}
-			return i + 1
-		case b[i] == '\\':
-			i++
-		}
-	}
-	return -1
-}
-
-func TestStr(t *testing.T) {
-	part := rapid.SampledFrom([]string{`\"`, `\n`, `\\`, `\/`, `\u00e9`, `\uD800`, `\u12`, `\x`, `\`, `"`, "n", "u", "a", "abcdefgh", "\x1f", "\x00", " ", "!", "#", "[", "]", "\x7f", "\x80", "\xff", "\xdc", "\xa2", "é"})
-	rapid.Check(t, func(t *rapid.T) {
-		b := []byte(rapid.SampledFrom([]string{`"`, `"`, `"`, ""}).Draw(t, "begin") +
-			strings.Join(rapid.SliceOfN(part, 0, 40).Draw(t, "parts"), "") +
-			rapid.SampledFrom([]string{`"`, `"`, ``, `",1,"a\`}).Draw(t, "end"))
-		if got, want := str(b, 0), oneByOne(b); got != want {
-			t.Fatalf("%q: %d, want %d", b, got, want)
-		}
-	})
 }
