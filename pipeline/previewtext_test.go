@@ -48,6 +48,8 @@ func TestTextPreviews(t *testing.T) {
 		{"matches", strings.Repeat("a/b.go:12:\tfoo(bar) and so on\n", 200) + "c.go:3:func foo(x int) {\n", []string{"2 files", "200× 1  a/b.go\n", "1× 201  c.go"}},
 		{"files", strings.Repeat("/r/src/a.go\n/r/src/b.go\n/r/doc/c.md\n", 200), []string{"all under /r/", "names end in: .go 400, .md 200", "400× 1  src/"}},
 		{"broken JSON", "{\n" + strings.Repeat("\"a\": [1, 2, 3],\n", 300) + "oops\n}", []string{"broken JSON", "invalid character 'o' looking for beginning of object key string at byte 4,803, line 302", "302: oops"}},
+		{"text and an image", strings.Repeat("package a\n\nfunc F() {}\n", 200) + "\x89PNG\r\n\x1a\n\x00\x00" + strings.Repeat("\x00\xf3\x01\n", 100), []string{
+			"binary, ", "most of its lines are text", "\n1: package a\n2: \n3: func F() {}\n"}},
 		{"cut at both ends", strings.Repeat("word ", 5000), []string{"1: word word", " bytes left out, up to byte ", "word"}},
 	} {
 		text, _ := Preview(Recognise([]byte(tt.in), nil), 1000)
