@@ -206,6 +206,7 @@ func TestNextCalls(t *testing.T) {
 		{"log", "2024-01-02T03:04:05Z a\n", `proxy_filter {"cache_id":"k3","offset":0,"limit":30}`},
 		{"log with a level", "2024-01-02T03:04:05Z ERR a\n2024-01-02T03:04:05Z INF b\n", `proxy_search {"cache_id":"k3","pattern":"ERR","context_lines":2}`},
 		{"text", "words\n", `proxy_explore {"cache_id":"k3"}`},
+		{"one line", strings.Repeat("words and others ", 20) + "\n", `proxy_filter {"cache_id":"k3"}`},
 	} {
 		if got := NextCalls(Recognise([]byte(tt.in), nil), "k3"); got[0] != tt.want || len(got) > 2 {
 			t.Errorf("%s: %q, want %s", tt.name, got, tt.want)
