@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"rlmproxy/jsonscan"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/jsonscan"
 )
 
 // A change is one of the lists that clients keep.

@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"rlmproxy/jsonscan"
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"rlmproxy/jsonscan"
 )
 
 // A prompt is one of a server's, under the name that clients see.

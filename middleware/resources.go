@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"rlmproxy/jsonscan"
 	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
+
+	"rlmproxy/jsonscan"
 )
 
 // URIs of several servers are listed as "server+uri", so that they differ;

@@ -2,8 +2,9 @@ package middleware
 
 import (
 	"encoding/json"
-	"rlmproxy/jsonscan"
 	"strings"
+
+	"rlmproxy/jsonscan"
 )
 
 // A resource's own URI does not say whose it is, so several servers may be tried.

@@ -78,6 +78,7 @@ func TestJQErrors(t *testing.T) {
 		{".items[] | select(.id == 1 && true)", BadJQ, "jq: ", "1 and true"},
 		{".missing[]", BadJQ, "cannot iterate over: null", "[]?"},
 		{".items.id", BadJQ, "expected an object but got: array", ""},
+		{`"{\"n\":1}" | .n`, BadJQ, "expected an object but got: string", "fromjson"},
 		{"nosuch(1)", BadJQ, "function not defined: nosuch/1", ""},
 		{"input", BadJQ, "input", ""},
 		{`import "x" as x; .`, BadJQ, "jq: ", ""},

@@ -3,10 +3,12 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"iter"
+	"slices"
+
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/show"
-	"slices"
 )
 
 // A place is what [narrow] found.
@@ -28,7 +30,7 @@ func narrow(ctx context.Context, v Value, path Path) (place, error) {
 			return place{}, err
 		}
 		if !ok {
-			return place{}, badArguments("leave path out", "path needs JSON, CSV or TSV; this is text")
+			return place{}, badArguments("leave path out, or find the place with proxy_search", "path needs JSON, CSV or TSV; this is text")
 		}
 		v = records
 	}
@@ -49,6 +51,9 @@ func narrow(ctx context.Context, v Value, path Path) (place, error) {
 	}
 	if n.err != nil {
 		return place{}, n.err
+	}
+	if len(n.found) == 0 && n.short != nil {
+		return place{}, n.short
 	}
 	if len(n.found) == 0 {
 		known, err := knownPaths(ctx, v)
@@ -76,9 +81,10 @@ func narrow(ctx context.Context, v Value, path Path) (place, error) {
 type narrower struct {
 	tick  ticker
 	found [][]byte
-	here  Path // of the value that is looked at
-	at    Path // of the first find
-	many  bool // path went through arrays
+	here  Path   // of the value that is looked at
+	at    Path   // of the first find
+	many  bool   // path went through arrays
+	short *Error // the first array that has no item where path goes on; nil: none
 	err   error
 }
 
@@ -123,13 +129,26 @@ func (n *narrower) walk(value []byte, path Path) {
 func (n *narrower) array(elements iter.Seq2[int, []byte], path Path) {
 	s := path[0]
 	n.many = n.many || s.Kind != StepIndex
+	count := 0
 	for i, e := range elements {
+		count++
 		switch {
 		case s.Kind == StepKey:
 			n.down(Step{Kind: StepEach}, e, path)
 		case s.Kind == StepEach || s.Index == i:
 			n.down(s, e, path[1:])
 		}
+	}
+	if s.Kind == StepIndex && s.Index >= count && n.short == nil {
+		where := n.here.String()
+		if where == "" {
+			where = "the list"
+		}
+		hint := "leave path out"
+		if count > 0 {
+			hint = fmt.Sprintf("the first is [0], the last [%d]", count-1)
+		}
+		n.short = badArguments(hint, "no item [%d]: %s has %s", s.Index, show.Clip(where, 120), show.Plural(count, "items"))
 	}
 }
 

@@ -349,6 +349,10 @@ func TestTryNeverFails(t *testing.T) {
 func TestNarrowErrors(t *testing.T) {
 	for _, tt := range []struct{ in, path, text, hint string }{
 		{"plain text", "a", "path needs JSON, CSV or TSV", "leave path out"},
+		{"[1,2,3]", "[3]", "no item [3]: the list has 3 items", "the last [2]"},
+		{`{"a":[{"b":[1,2]},{"b":[1]}]}`, "a[1].b[1]", "no item [1]: a[1].b has 1 item", "the last [0]"},
+		{`{"a":[{"b":[]}]}`, "a.b[7]", "no item [7]: a[].b has 0 items", "leave path out"},
+		{"id,name\n1,ann\n2,bob\n", "[2]", "no item [2]: the list has 2 items", "the last [1]"},
 		{"id,name\n1,ann\n2,bob\n", "nmae", "no field nmae", "[].name"},
 		{`{"items":[{"name":1}]}`, "items.nmae", "no field items.nmae", "items[].name"},
 		{`{"` + strings.Repeat("k", 300) + `":{"a":1}}`, "b", "no field b", "proxy_explore"},

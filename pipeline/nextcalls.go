@@ -29,10 +29,15 @@ func textCalls(v Value, id string) []string {
 	for _, c := range d.Calls {
 		calls = append(calls, call(c.Tool, id, c.Args...))
 	}
-	if len(calls) < 2 {
+	n := countLines(v.Data)
+	switch {
+	case len(calls) >= 2:
+	case n == 1 && len(v.Data) > maxLineRunes: // no structure but the line: pages of it
+		calls = append(calls, call("proxy_filter", id))
+	default:
 		calls = append(calls, call("proxy_explore", id))
 	}
-	if n := countLines(v.Data); len(calls) < 2 && n > 20 {
+	if len(calls) < 2 && n > 20 {
 		calls = append(calls, call("proxy_filter", id, "offset", strconv.Itoa(n/2), "limit", "20"))
 	}
 	return calls[:min(len(calls), 2)]

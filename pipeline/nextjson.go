@@ -18,7 +18,11 @@ func jsonCalls(v Value, id string) []string {
 		return []string{explore}
 	}
 	if list, ok := mainListing(v, root); ok {
-		if program := listProgram(list); program != "" && jq.Compiles(program) {
+		program := listProgram(list)
+		if program == "." {
+			return []string{call("proxy_filter", id), explore}
+		}
+		if program != "" && jq.Compiles(program) {
 			return []string{call("proxy_filter", id, "jq", show.Quote(program)), explore}
 		}
 		return []string{explore}
@@ -34,9 +38,17 @@ func jsonCalls(v Value, id string) []string {
 
 // listProgram selects records by a value that is there, or those with the
 // largest number, and of them up to four short fields. It is "" if the records
-// have none.
+// have none, and "." if a program would put out the whole list again: pages of it
+// are the way on.
 func listProgram(l listing) string {
-	if l.elem == nil || l.elem.kinds[isObject] == 0 || !isWordy(l.at) {
+	if l.elem == nil || !isWordy(l.at) {
+		return ""
+	}
+	objects := l.elem.kinds[isObject]
+	if objects == 0 {
+		if l.whole && l.elem.kinds[isArray] == 0 {
+			return "."
+		}
 		return ""
 	}
 	var names []string
@@ -44,7 +56,7 @@ func listProgram(l listing) string {
 	for _, f := range l.elem.fields {
 		sh := f.shape
 		scalar := sh.kinds[isObject]+sh.kinds[isArray] == 0
-		if !scalar || len(f.name) > 60 || sh.bytes/sh.count > 60 || 2*sh.count < l.elem.kinds[isObject] {
+		if !scalar || len(f.name) > 60 || sh.bytes/sh.count > 60 || 2*sh.count < objects {
 			continue
 		}
 		if len(names) < 4 {
@@ -62,7 +74,7 @@ func listProgram(l listing) string {
 		return ""
 	}
 	each := l.at.with(Step{Kind: StepEach}).JQ()
-	if l.elem.kinds[isObject] < l.elem.count { // what is no object would stop the program
+	if objects < l.elem.count { // what is no object would stop the program
 		each += " | objects"
 	}
 	pick := "{" + strings.Join(names, ", ") + "}"
@@ -78,6 +90,9 @@ func listProgram(l listing) string {
 	case number != nil:
 		at := Path{{Key: number.name}}.JQ()
 		return fmt.Sprintf("[%s] | sort_by(-%s)[:10] | map(%s)", each, at, pick)
+	}
+	if l.whole && objects == l.elem.count && len(names) == len(l.elem.fields) {
+		return "."
 	}
 	return each + " | " + pick
 }

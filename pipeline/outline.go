@@ -215,10 +215,13 @@ func mapKeys(sh *shape) string {
 
 // percent of a total, and neither 0% nor 100% for what is only nearly so.
 func percent(n, of int) string {
-	if n >= of {
+	switch {
+	case n >= of:
 		return "100%"
+	case 200*n < of:
+		return "<1%"
 	}
-	return fmt.Sprintf("%d%%", min(max((n*200+of)/(2*of), 1), 99))
+	return fmt.Sprintf("%d%%", min((n*200+of)/(2*of), 99))
 }
 
 // sample shows the first record, or nothing if it is the document.

@@ -199,12 +199,14 @@ func TestNextCalls(t *testing.T) {
 		{"records", `{"items":[{"id":1,"a b":"x","t":{"u":1}},{"id":2}]}`, `proxy_filter {"cache_id":"k3","jq":".items[] | {id, \"a b\"}"}`},
 		{"odd key", `{"a\"b":[{"id":1},{"id":2}]}`, `proxy_filter {"cache_id":"k3","jq":".[\"a\\\"b\"][] | {id}"}`},
 		{"mixed", `[{"id":1},2,{"id":2}]`, `proxy_filter {"cache_id":"k3","jq":".[] | objects | {id}"}`},
-		{"lines", "{\"id\":1}\n{\"id\":2}\n", `proxy_filter {"cache_id":"k3","jq":".[] | {id}"}`},
+		{"lines", "{\"id\":1,\"t\":[]}\n{\"id\":2,\"t\":[]}\n", `proxy_filter {"cache_id":"k3","jq":".[] | {id}"}`},
+		{"nothing to leave out", "{\"id\":1}\n{\"id\":2}\n", `proxy_filter {"cache_id":"k3"}`},
 		{"object", `{"a":1,"b":{"c":1}}`, `proxy_explore {"cache_id":"k3","path":"b"}`},
-		{"scalars", `[1,2]`, `proxy_explore {"cache_id":"k3"}`},
+		{"scalars", `[1,2]`, `proxy_filter {"cache_id":"k3"}`},
 		{"log", "2024-01-02T03:04:05Z a\n", `proxy_filter {"cache_id":"k3","offset":0,"limit":30}`},
 		{"log with a level", "2024-01-02T03:04:05Z ERR a\n2024-01-02T03:04:05Z INF b\n", `proxy_search {"cache_id":"k3","pattern":"ERR","context_lines":2}`},
 		{"text", "words\n", `proxy_explore {"cache_id":"k3"}`},
+		{"one line", strings.Repeat("words and others ", 20) + "\n", `proxy_filter {"cache_id":"k3"}`},
 	} {
 		if got := NextCalls(Recognise([]byte(tt.in), nil), "k3"); got[0] != tt.want || len(got) > 2 {
 			t.Errorf("%s: %q, want %s", tt.name, got, tt.want)

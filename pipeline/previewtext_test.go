@@ -18,6 +18,8 @@ func TestTextPreviews(t *testing.T) {
 		{"log", string(digesttest.ServiceLog(20_000)), []string{
 			"log, 20,004 lines, ", "\nspan: 2026-03-05T00:00:00.", " .. 2026-03-05T05:33:19.", "\nlevels: FATAL 1, ERROR ", "lines inside entries 4",
 			"INFO [worker-<*>] request <*> from <*> took <*>ms", "; 3 more seen once:", "FATAL [main] out of disk space", "java.lang.IllegalStateException: pool closed", "Caused by: java.net.ConnectException: refused", "configuration reloaded by admin"}},
+		{"trace in a common entry", strings.Repeat("2026-03-05T00:00:00Z INFO request 7 took 12ms\n", 5000) + "Traceback (most recent call last):\n  File \"/srv/pay.py\", line 88, in charge\nGatewayError: refused\n" + strings.Repeat("2026-03-05T00:00:01Z INFO request 7 took 12ms\n", 5000), []string{
+			"\n5001: Traceback (most recent call last):\n", "\n5003: GatewayError: refused\n"}},
 		{"access log", strings.Repeat("10.0.0.1 - - [05/Mar/2026:00:00:00 +0000] \"GET /items/7?x=1 HTTP/1.1\" 200 5 \"-\" \"a b\"\n", 300) + "10.0.0.1 - - [05/Mar/2026:00:00:09 +0000] \"POST /users/7 HTTP/1.1\" 503 5 \"-\" \"a b\"\n", []string{
 			"statuses: 2xx 300, 5xx 1", "300× 1  GET /items/<*> 200", "301: 10.0.0.1"}},
 		{"diff", "diff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1,3 +1,3 @@\n a\n--- b\n+++ c\n d\ndiff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1,300 @@\n" + strings.Repeat("+line\n", 300) + "diff --git a/p.png b/p.png\nBinary files a/p.png and b/p.png differ\ndiff --git a/o b/q\nrename from o\nrename to q\n", []string{
@@ -48,6 +50,8 @@ func TestTextPreviews(t *testing.T) {
 		{"matches", strings.Repeat("a/b.go:12:\tfoo(bar) and so on\n", 200) + "c.go:3:func foo(x int) {\n", []string{"2 files", "200× 1  a/b.go\n", "1× 201  c.go"}},
 		{"files", strings.Repeat("/r/src/a.go\n/r/src/b.go\n/r/doc/c.md\n", 200), []string{"all under /r/", "names end in: .go 400, .md 200", "400× 1  src/"}},
 		{"broken JSON", "{\n" + strings.Repeat("\"a\": [1, 2, 3],\n", 300) + "oops\n}", []string{"broken JSON", "invalid character 'o' looking for beginning of object key string at byte 4,803, line 302", "302: oops"}},
+		{"text and an image", strings.Repeat("package a\n\nfunc F() {}\n", 200) + "\x89PNG\r\n\x1a\n\x00\x00" + strings.Repeat("\x00\xf3\x01\n", 100), []string{
+			"binary, ", "most of its lines are text", "\n1: package a\n2: \n3: func F() {}\n"}},
 		{"cut at both ends", strings.Repeat("word ", 5000), []string{"1: word word", " bytes left out, up to byte ", "word"}},
 	} {
 		text, _ := Preview(Recognise([]byte(tt.in), nil), 1000)

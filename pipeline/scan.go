@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
+
 	"rlmproxy/jsonscan"
 )
 

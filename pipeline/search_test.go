@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -101,6 +102,33 @@ func TestSearchLongLine(t *testing.T) {
 
 // TestHitPaths looks every path up again: the value there is the one that
 // the hit is in.
+// TestSearchLongLineShowsAll: of ten matches on a minified line the first was
+// printed, and ten were said to be shown.
+func TestSearchLongLineShowsAll(t *testing.T) {
+	var b strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&b, "function f%d(a){return %dé}", i, i)
+	}
+	for _, s := range []Search{
+		{Pattern: "f2[0-9]77\\("},
+		{Pattern: "f2[0-9]77\\(", Mode: "context"},
+		{Pattern: "f2[0-9]77\\(", MaxResults: 4},
+		{Pattern: "return 12(34|35|9[0-9])é"},
+		{Pattern: "f2277", Mode: "fuzzy", Threshold: 0.9},
+	} {
+		got := string(apply(t, &s, b.String()).Data)
+		head, body, _ := strings.Cut(got, "\n")
+		var shown int
+		if _, err := fmt.Sscan(head[strings.LastIndex(head, ", ")+2:], &shown); err != nil || shown == 0 {
+			t.Fatalf("%s: first line %q", &s, head)
+		}
+		pattern := s.Pattern
+		if n := len(regexp.MustCompile(pattern).FindAllString(body, -1)); n != shown || len(body) > 400+150*shown {
+			t.Errorf("%s: %d of %d are there\n%s", &s, n, shown, got)
+		}
+	}
+}
+
 func TestHitPaths(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := Recognise(genDoc().Draw(t, "doc"), nil)

@@ -2,7 +2,9 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,6 +14,7 @@ import (
 
 const (
 	windowBytes  = 240 // of a long line, around its first match
+	furtherBytes = 120 // around each further one that this leaves out
 	maxSpanLines = 60  // of one context, shown whole
 	nearLines    = 5   // on both sides of a match in a longer one
 	maxBlock     = 50  // lines of what a match begins, in a longer one
@@ -24,13 +27,16 @@ type printer struct {
 	view  *view
 	hits  []search.Hit
 	paths []Path
-	first map[int]int // line → its first hit
+	first map[int]int           // line → its first hit
+	more  map[int][]search.Span // line → its other hits
 }
 
 func newPrinter(v *view, hits []search.Hit) *printer {
-	p := &printer{view: v, hits: hits, paths: v.hitPaths(hits), first: map[int]int{}}
+	p := &printer{view: v, hits: hits, paths: v.hitPaths(hits), first: map[int]int{}, more: map[int][]search.Span{}}
 	for i, h := range hits {
-		if _, ok := p.first[h.Line]; !ok {
+		if _, ok := p.first[h.Line]; ok {
+			p.more[h.Line] = append(p.more[h.Line], h.Span)
+		} else {
 			p.first[h.Line] = i
 		}
 	}
@@ -42,10 +48,10 @@ func (p *printer) line(n int) {
 	span := p.view.lines.Span(n)
 	i, isMatch := p.first[n]
 	if !isMatch {
-		fmt.Fprintf(&p.b, "%d- %s\n", n, window(p.view.text, span, search.Span{Start: span.Start, End: span.Start}))
+		fmt.Fprintf(&p.b, "%d- %s\n", n, windows(p.view.text, span, search.Span{Start: span.Start, End: span.Start}, nil))
 		return
 	}
-	fmt.Fprintf(&p.b, "%d: %s", n, window(p.view.text, span, p.hits[i].Span))
+	fmt.Fprintf(&p.b, "%d: %s", n, windows(p.view.text, span, p.hits[i].Span, p.more[n]))
 	if p.paths != nil && len(p.paths[i]) > 0 {
 		fmt.Fprintf(&p.b, "  (%s)", show.Clip(p.paths[i].String(), 200))
 	}
@@ -167,25 +173,52 @@ func (p *printer) blockEnd(n, to int) int {
 	return end
 }
 
-// window returns the part of a line around hit, all of it if it is short.
-func window(text []byte, line, hit search.Span) string {
+// window is the part of a line around hit, all of it if it is short.
+func window(text []byte, line, hit search.Span) string { return windows(text, line, hit, nil) }
+
+// windows is the part of a line around hit, and parts around those of more that
+// it does not show.
+func windows(text []byte, line, hit search.Span, more []search.Span) string {
 	if line.Len() <= windowBytes+80 {
 		return show.Printable(text[line.Start:line.End])
 	}
-	from := max(line.Start, hit.Start-windowBytes/3)
-	to := min(line.End, from+windowBytes)
+	parts := []search.Span{partOf(text, line, hit, windowBytes)}
+	shows := func(p, h search.Span) bool {
+		return p.Start <= h.Start && min(h.End, h.Start+furtherBytes/2) <= p.End
+	}
+	more = slices.SortedFunc(slices.Values(more), func(a, b search.Span) int { return cmp.Compare(a.Start, b.Start) })
+	for _, h := range more {
+		if !shows(parts[0], h) && !shows(parts[len(parts)-1], h) {
+			parts = append(parts, partOf(text, line, h, furtherBytes))
+		}
+	}
+	slices.SortFunc(parts, func(a, b search.Span) int { return cmp.Compare(a.Start, b.Start) })
+	var b strings.Builder
+	at := line.Start
+	for _, p := range parts {
+		if p.Start > at {
+			b.WriteString("…")
+		}
+		if p.End > at {
+			b.WriteString(show.Printable(text[max(at, p.Start):p.End]))
+			at = p.End
+		}
+	}
+	if at < line.End {
+		b.WriteString("…")
+	}
+	return b.String()
+}
+
+// partOf is size bytes of a line, a third of them before hit.
+func partOf(text []byte, line, hit search.Span, size int) search.Span {
+	from := max(line.Start, hit.Start-size/3)
+	to := min(line.End, from+size)
 	for from > line.Start && !utf8.RuneStart(text[from]) {
 		from--
 	}
 	for to < line.End && !utf8.RuneStart(text[to]) {
 		to++
 	}
-	s := show.Printable(text[from:to])
-	if from > line.Start {
-		s = "…" + s
-	}
-	if to < line.End {
-		s += "…"
-	}
-	return s
+	return search.Span{Start: from, End: to}
 }

@@ -146,7 +146,7 @@ func TestUnescaped(t *testing.T) {
 			t.Fatal(err)
 		}
 		if rapid.Bool().Draw(t, "escaped") {
-			data = bytes.ReplaceAll(data, []byte("a"), []byte(`\u0061`))
+			data = bytes.ReplaceAll(data, []byte("z"), []byte(`\u007a`)) // no letter of an escape, as the a of \u001a
 			data = bytes.ReplaceAll(data, []byte("/"), []byte(`\/`))
 		}
 		plain := unescaped(data)

@@ -14,6 +14,7 @@ package pipeline
 
 import (
 	"bytes"
+
 	"rlmproxy/jsonscan"
 )
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strings"
 	"text/tabwriter"
@@ -47,7 +48,7 @@ func (c *cli) open(cmd *cobra.Command, command []string) (conn *wire.Conn, done 
 	if f := cmd.Flags().Lookup("log-level"); f == nil || !f.Changed {
 		cfg.Proxy.LogLevel = "warn" // somebody reads along
 	}
-	logger := c.logger(cfg)
+	logger := slog.New(newLastWords(c.logger(cfg).Handler()))
 	s, err := start(cfg, logger, nil, nobody)
 	if err != nil {
 		return nil, nil, err
@@ -184,6 +185,9 @@ func (c *cli) callAll(ctx context.Context, conn *wire.Conn, calls []toolCall, as
 	last := ""
 	failed := false
 	for i, call := range calls {
+		if last == "" && lastID.Match(call.Arguments) {
+			return fmt.Errorf(`%s: "last" is the cache_id of a reply before, and none has one: nothing was cut. With "tool" and "arguments" in place of "cache_id", %[1]s makes the call itself and keeps any result`, call.Name)
+		}
 		call.Arguments = lastID.ReplaceAll(call.Arguments, []byte(`"cache_id":"`+last+`"`))
 		a, err := invoke(ctx, conn, call)
 		if err != nil {

@@ -106,6 +106,7 @@ func (c *cli) root() *cobra.Command {
 		Use:           "rlmproxy",
 		Short:         "Keep long MCP tool results out of an agent's context",
 		Long:          usage,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -121,6 +122,7 @@ func (c *cli) root() *cobra.Command {
 			return c.serve(cmd)
 		},
 	}
+	root.SetVersionTemplate("rlmproxy {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err, cmd.CommandPath() + " --help lists the flags"}
 	})

@@ -60,6 +60,9 @@ func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
 		return nil, &usageError{err, "write one as in mcp.json.example, or put the proxy in front of one server: rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem ."}
 	case err != nil:
 		return nil, &usageError{err: err}
+	case startsItself(os.Environ(), os.Getppid(), cfg.Path):
+		return nil, &usageError{fmt.Errorf("%s: a proxy that serves this file has started this one, which would start the next", cfg.Path),
+			"take the proxy's own entry out of that file: it belongs in the file of the client"}
 	}
 	return cfg, nil
 }
@@ -136,7 +139,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		}
 		common := upstream.Options{
 			Name:         sc.Name,
-			Dial:         dialer(sc, extra[sc.Name]),
+			Dial:         dialer(sc, cfg.Path, extra[sc.Name]),
 			Impl:         &mcp.Implementation{Name: "rlmproxy", Version: version()},
 			MaxLineBytes: int64(p.MaxLineBytes),
 			Logger:       logger,
@@ -202,7 +205,7 @@ func ofAgent(opts upstream.Options, a *middleware.Agent) upstream.Options {
 	return opts
 }
 
-func dialer(sc config.Server, inProcess *mcp.Server) upstream.Dialer {
+func dialer(sc config.Server, file string, inProcess *mcp.Server) upstream.Dialer {
 	switch {
 	case inProcess != nil:
 		return upstream.InProcess(inProcess)
@@ -212,6 +215,9 @@ func dialer(sc config.Server, inProcess *mcp.Server) upstream.Dialer {
 	cmd := upstream.Command{Path: sc.Command, Args: sc.Args, Dir: sc.Cwd}
 	for k, v := range sc.Env {
 		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	if file != "" {
+		cmd.Env = append(cmd.Env, serving(os.Environ(), os.Getpid(), file))
 	}
 	return upstream.Stdio(cmd)
 }

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"rlmproxy/jsonscan"
 	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"rlmproxy/jsonscan"
 )
 
 // In NewestVersion a subscription is a request, subscriptions/listen, that says

@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
-	"rlmproxy/jsonscan"
 	"strconv"
 	"strings"
 	"sync"
+
+	"rlmproxy/jsonscan"
 )
 
 // Bounds on the x-mcp-header annotations of one tool.

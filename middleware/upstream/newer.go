@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"rlmproxy/jsonscan"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
+
+	"rlmproxy/jsonscan"
 )
 
 // A server is asked for the revision that its client speaks, since what one

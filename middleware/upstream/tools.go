@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"rlmproxy/jsonscan"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
+
+	"rlmproxy/jsonscan"
 )
 
 // Bounds on what one server may offer: a hostile list must not grow for ever.

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"rlmproxy/jsonscan"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +25,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/jsonscan"
 )
 
 // MaxHandshakeBytes caps the params of initialize that are kept.

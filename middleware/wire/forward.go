@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"rlmproxy/jsonscan"
 	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/jsonscan"
 )
 
 // ForwardMethod is what requests are called on their way through the SDK that it

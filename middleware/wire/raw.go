@@ -5,11 +5,12 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"rlmproxy/jsonscan"
 	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/jsonscan"
 )
 
 // A RawResult is a result that reaches the client as the bytes that it holds.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"rlmproxy/jsonscan"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
+
+	"rlmproxy/jsonscan"
 )
 
 func TestSplit(t *testing.T) {

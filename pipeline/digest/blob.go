@@ -61,6 +61,11 @@ func afterComma(data []byte) []byte {
 func digestBlob(d *Digest, data []byte, _ *ticker) error {
 	d.Brief = true
 	if d.Kind == "binary" {
+		if legible(data) {
+			d.Brief = false
+			d.Facts = append(d.Facts, "most of its lines are text")
+			return nil
+		}
 		if what := magic(data); what != "" {
 			d.Facts = append(d.Facts, what)
 		}
@@ -101,6 +106,22 @@ func digestBlob(d *Digest, data []byte, _ *ticker) error {
 	}
 	d.factf("decodes to %s bytes: %s", show.Count(size*3/4), what)
 	return nil
+}
+
+// legible reports that most of the first lines are text, as where files were
+// read together and one of them is an image.
+func legible(data []byte) bool {
+	full, text := 0, 0
+	for line := range bytes.Lines(data[:min(len(data), sniffBytes)]) {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		full++
+		if utf8.Valid(line) && !bytes.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r == utf8.RuneError }) {
+			text++
+		}
+	}
+	return text >= 10 && 3*text >= 2*full
 }
 
 // magics are the first bytes of common formats.

@@ -102,6 +102,7 @@ type logReader struct {
 	inside, bad           int
 	access                bool
 	entry                 *template // of the last line
+	traces                []Line    // begins of stack traces in entries of which there were others before
 }
 
 func digestLog(d *Digest, data []byte, t *ticker) error {
@@ -152,8 +153,8 @@ func (r *logReader) line(n int, line []byte) {
 			r.to = s
 		}
 	} else if r.stamps > 0 && (line[0] == ' ' || line[0] == '\t' || isFrame(line) || traceOpener(line) || line[0] == '}' || line[0] == ']') {
-		if r.inside++; r.entry != nil && r.entry.count == 1 && len(r.entry.cause) < 3 && traceOpener(line) {
-			r.entry.cause = append(r.entry.cause, Line{n, line})
+		if r.inside++; r.entry != nil && traceOpener(line) {
+			r.trace(n, line)
 		}
 		return
 	}
@@ -190,6 +191,22 @@ func (r *logReader) line(n int, line []byte) {
 	}
 	r.entry = r.ts.add(l, bad, n, line, message, kept)
 }
+
+// trace keeps the begin of a stack trace: with the entry, if it is the first of
+// its template, else by itself. Equal ones are kept once.
+func (r *logReader) trace(n int, line []byte) {
+	if r.entry.count == 1 {
+		if len(r.entry.cause) < 3 {
+			r.entry.cause = append(r.entry.cause, Line{n, line})
+		}
+		return
+	}
+	if len(r.traces) < maxTraces && !slices.ContainsFunc(r.traces, func(l Line) bool { return bytes.Equal(l.Text, line) }) {
+		r.traces = append(r.traces, Line{n, line})
+	}
+}
+
+const maxTraces = 4
 
 // request is what an access log was asked: the method and the path, without a
 // query.

@@ -105,6 +105,7 @@ func (r *logReader) picks(d *Digest, clusters []*cluster) {
 		}
 	}
 	add(12, func(c *cluster) bool { return rank(c) >= int(errorLevel) })
+	d.Picks = append(d.Picks, r.traces...)
 	for l := fatalLevel; l >= errorLevel; l-- {
 		if r.levels[l] > 1 {
 			d.Picks = append(d.Picks, r.lastOf[l])

@@ -28,6 +28,8 @@ func (p *program) runtimeError(err error, tree any, s *stop) *Error {
 		e.Hint = "that field is missing here; []? and .field[]? skip what is not there"
 	case strings.Contains(msg, "cannot iterate over"):
 		e.Hint = "[] needs an array or object; []? skips others"
+	case strings.Contains(msg, `but got: string ("{`), strings.Contains(msg, `but got: string ("[`):
+		e.Hint = "that string holds JSON: .field | fromjson | .id"
 	case strings.Contains(msg, "expected an object"), strings.Contains(msg, "expected an array"):
 		e.Hint = ".field? skips values of another type; proxy_explore shows the types"
 	case strings.Contains(msg, "cannot be matched"), strings.Contains(msg, "cannot be applied to"):

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"rlmproxy/pipeline/show"
@@ -46,7 +47,25 @@ var slips = []slip{
 	{regexp.MustCompile(`\[\*\]|\.\*`), func(s string) string { return strings.NewReplacer("[*]", "[]", ".*", "[]").Replace(s) }, "[] iterates"},
 	{regexp.MustCompile(`\.[A-Za-z_]\w*-[\w-]*`), quoteDashed, "keys with a dash need quotes"},
 	{regexp.MustCompile(`&&|\|\|`), func(s string) string { return strings.NewReplacer("&&", "and", "||", "or").Replace(s) }, "operators are words"},
+	{foreign, func(s string) string { return foreign.ReplaceAllStringFunc(s, native) }, "jq names it otherwise"},
 	{regexp.MustCompile(`===`), func(s string) string { return strings.ReplaceAll(s, "===", "==") }, "== compares"},
+}
+
+// foreign are functions of other languages where a call of one may stand: not
+// behind a dot, in a string or before a colon.
+var foreign = regexp.MustCompile(`(?:^|[|(,;\s])(?:where|filter|count|len|size|sum|avg|mean|average|distinct|uniq|lower|upper|orderBy|order_by|groupBy|sortBy|parse_json)\b`)
+
+var natives = map[string]string{
+	"where": "select", "filter": "select", "count": "length", "len": "length", "size": "length", "sum": "add",
+	"avg": "(add / length)", "mean": "(add / length)", "average": "(add / length)", "distinct": "unique", "uniq": "unique",
+	"lower": "ascii_downcase", "upper": "ascii_upcase", "orderBy": "sort_by", "order_by": "sort_by", "sortBy": "sort_by",
+	"groupBy": "group_by", "parse_json": "fromjson",
+}
+
+// native is what foreign found, in jq's words.
+func native(found string) string {
+	at := strings.LastIndexFunc(found, func(r rune) bool { return !(r == '_' || unicode.IsLetter(r)) }) + 1
+	return found[:at] + natives[found[at:]]
 }
 
 // fixJSONPath writes $.items[*]['user'].id as .items[]["user"].id.

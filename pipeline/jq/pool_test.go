@@ -71,6 +71,9 @@ func TestHints(t *testing.T) {
 		{`{"items":[{"id":1}]}`, "$", "."},
 		{`{"items":[{"id":"x"}]}`, ".items[] | select(.id == 'x')", `.items[] | select(.id == "x")`},
 		{`{"items":[{"id":"x"}]}`, "'.items'", ".items"},
+		{`{"items":[{"id":1}]}`, ".items[] | where(.id == 1)", ".items[] | select(.id == 1)"},
+		{`[{"len":1}]`, "map(.len) | avg", "map(.len) | (add / length)"},
+		{`[{"sum":1}]`, "[.[] | filter(.sum > 0)] | count", "[.[] | select(.sum > 0)] | length"},
 	} {
 		_, err := p.Run(t.Context(), Query{"a", "", JSON, []byte(tt.doc), tt.program})
 		var e *Error
