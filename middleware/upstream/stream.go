@@ -105,11 +105,12 @@ func openStream(ctx context.Context, h hooks, open opener, newest, orOlder bool)
 		}
 	}
 	if err != nil {
-		if proc != nil && ctx.Err() == nil {
-			select {
-			case <-l.Done():
-				err = fmt.Errorf("the server ended during the handshake (%s): %w", proc.exit(), err)
-			default:
+		// How it ended says more than which of its pipes was found closed first.
+		if proc != nil && ctx.Err() == nil && errors.Is(err, wire.ErrClosed) {
+			if how := proc.exit(); how != "" {
+				err = fmt.Errorf("the server ended during the handshake (%s)", how)
+			} else {
+				err = fmt.Errorf("the server closed a pipe during the handshake: %w", err)
 			}
 		}
 		l.Close()
