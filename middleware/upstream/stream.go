@@ -176,16 +176,19 @@ func (l *streamLink) Watch(ctx context.Context, uri string, on bool) error {
 }
 
 // Newer implements link: servers on streams decide by the first message.
-func (l *streamLink) Newer(ctx context.Context) (link, bool, error) {
+func (l *streamLink) Newer(ctx context.Context) (link, error) {
 	if l.meta != nil {
-		return nil, false, errNotNewer
+		return nil, errNotNewer
 	}
 	newer, err := openStream(ctx, l.hooks, l.open, true, false)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	return newer, false, nil
+	return newer, nil
 }
+
+// Beside implements link.
+func (l *streamLink) Beside() bool { return false }
 
 func (l *streamLink) Meta() map[string]json.RawMessage { return l.meta }
 func (l *streamLink) Init() *Info                      { return l.init }
