@@ -93,11 +93,14 @@ const maxDown = 3
 // there.
 func (s *Server) unknownTool(name string) error {
 	e := &pipeline.Error{Code: codeUnknownTool, Text: fmt.Sprintf("no tool %q", show.ClipBytes(name, 80))}
-	down := 0
+	var away []string
+	here := false // the server that the name begins with
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
+		begins := up.Prefix != "" && strings.HasPrefix(name, clean(up.Prefix)+"_")
 		state, err := up.Conn.State()
 		if state == upstream.Ready {
+			here = here || begins
 			continue
 		}
 		listed := up.Conn.Info() != nil
@@ -105,15 +108,16 @@ func (s *Server) unknownTool(name string) error {
 			err = errConnecting
 		}
 		gone := &upstream.UnavailableError{Server: up.Name, Err: err}
-		if up.Prefix != "" && strings.HasPrefix(name, clean(up.Prefix)+"_") || len(s.opts.Upstreams) == 1 && !listed {
+		if begins || len(s.opts.Upstreams) == 1 && !listed {
 			return gone
 		}
-		if down++; down <= maxDown {
-			e.Text += "; " + show.ClipBytes(gone.Error(), 300)
-		}
+		away = append(away, show.ClipBytes(gone.Error(), 300))
 	}
-	if down > maxDown {
-		e.Text += fmt.Sprintf("; nor are %d other servers", down-maxDown)
+	if !here && len(away) > 0 {
+		e.Text += "; " + strings.Join(away[:min(len(away), maxDown)], "; ")
+		if more := len(away) - maxDown; more > 0 {
+			e.Text += fmt.Sprintf("; nor are %d other servers", more)
+		}
 	}
 	type near struct {
 		name string

@@ -33,6 +33,7 @@ func TestDownIsNamed(t *testing.T) {
 		{[]Upstream{listed}, "raed_file", "unknown_tool: no tool \"raed_file\"; server \"was\" is not available: no such program\nhint: the nearest names are read_file"},
 		{[]Upstream{up, down("a", "a")}, "a_x", "upstream_unavailable: server \"a\" is not available: no such program\nhint: it is restarted by itself; try again"},
 		{[]Upstream{up, down("a", "a")}, "read_file", "unknown_tool: no tool \"read_file\"; server \"a\" is not available: no such program\nhint: the nearest names are up_rows"},
+		{[]Upstream{up, down("a", "a")}, "up_rwos", "unknown_tool: no tool \"up_rwos\"\nhint: the nearest names are up_rows"},
 		{[]Upstream{up}, "read_file", "unknown_tool: no tool \"read_file\"\nhint: the nearest names are up_rows"},
 		{
 			[]Upstream{down("a", "a"), down("b", "b"), down("c", "c"), down("d", "d"), down("e", "e")}, "x",
