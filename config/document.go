@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -113,8 +114,47 @@ func (d document) syntax(err error) Mistake {
 		text = "the file ends too early: a bracket, quote or comment is still open"
 	}
 	m := d.mistake(offset, text)
+	m.Hint = d.syntaxHint(offset)
 	m.Excerpt = d.excerpt(offset)
 	return m
+}
+
+// syntaxHint is what to write instead of what the parser stopped at, or "".
+func (d document) syntaxHint(offset int) string {
+	rest := d.text[offset:]
+	switch start := bytes.TrimSpace(d.text); {
+	case start[0] == '#' || bytes.HasPrefix(rest, []byte("#")):
+		return "the file is JSON, where a comment begins with //"
+	case start[0] != '{' && start[0] != '/' && start[0] != '[':
+		return "the file is JSON and begins with {; YAML and TOML are not read"
+	case badEscape(rest):
+		return `a backslash is written \\, as in "C:\\Users"`
+	}
+	return ""
+}
+
+// badEscape reports whether text begins with a string that has a backslash
+// before what is no escape.
+func badEscape(text []byte) bool {
+	if len(text) == 0 || text[0] != '"' {
+		return false
+	}
+	text = text[:stringLen(text)]
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		i++
+		if text[i] == 'u' {
+			hex := text[i+1 : min(i+5, len(text))]
+			if _, err := strconv.ParseUint(string(hex), 16, 16); err != nil || len(hex) < 4 {
+				return true
+			}
+		} else if !strings.ContainsRune(`"\/bfnrt`, rune(text[i])) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxExcerpt bounds the width of an excerpt: it fits a narrow terminal.

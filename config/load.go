@@ -55,6 +55,13 @@ func Load(opts Options) (*Config, error) {
 		return nil, err
 	}
 	data, err := read(shown, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		by := "--config"
+		if opts.Path == "" {
+			by = envConfig
+		}
+		return nil, fmt.Errorf("%w; %s is to name a file, and there is none at %s", err, by, path)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +109,9 @@ func read(shown, path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", shown, cause(err))
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, ErrorList{{Path: shown, Text: "a folder, not a file", Hint: "name a file in it, such as " + filepath.Join(shown, "mcp.json")}}
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", shown, cause(err))

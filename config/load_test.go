@@ -255,3 +255,22 @@ func TestLayers(t *testing.T) {
 		})
 	}
 }
+
+// TestNoSuchFile: a file that is named wrongly is reported with what to do.
+func TestNoSuchFile(t *testing.T) {
+	dir := t.TempDir()
+	gone := filepath.Join(dir, "gone.json")
+	for _, c := range []struct {
+		opts Options
+		want string
+	}{
+		{Options{Path: "gone.json", Dir: dir}, "gone.json: no such file or directory; --config is to name a file, and there is none at " + gone},
+		{Options{Environ: []string{"RLMPROXY_CONFIG=gone.json"}, Dir: dir}, "gone.json: no such file or directory; RLMPROXY_CONFIG is to name a file, and there is none at " + gone},
+		{Options{Path: dir}, dir + ": a folder, not a file; name a file in it, such as " + filepath.Join(dir, "mcp.json")},
+	} {
+		_, err := Load(c.opts)
+		if err == nil || strings.ReplaceAll(err.Error(), "The system cannot find the file specified.", "no such file or directory") != c.want {
+			t.Errorf("%+v:\n got %v\nwant %s", c.opts, err, c.want)
+		}
+	}
+}

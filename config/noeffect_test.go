@@ -40,3 +40,16 @@ func TestNoEffect(t *testing.T) {
 		}
 	}
 }
+
+// TestSingleBackslash: a path that reads as something else is warned of, and not
+// shown.
+func TestSingleBackslash(t *testing.T) {
+	c, err := load("mcp.json", "/mcp.json", []byte(`{"mcpServers":{"a":{"command":"C:\new\tool","cwd":"C:\\new"}}}`), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `mcp.json:1:31: mcpServers.a.command: holds a line break, tab or the like; a backslash is written \\, as in "C:\\new"`
+	if len(c.Warnings) != 1 || c.Warnings[0] != want {
+		t.Errorf("warnings %q, want %s", c.Warnings, want)
+	}
+}

@@ -137,7 +137,11 @@ func (r *reader) text(n node) string {
 func (r *reader) texts(n node) []string {
 	arr, ok := n.value.Value.(*hujson.Array)
 	if !ok {
-		r.wrong(n, "an array of strings")
+		hint := ""
+		if n.literal().Kind() == '"' {
+			hint = `each is a string of its own, in brackets: ["one", "two"]`
+		}
+		r.mistake(n, "expected an array of strings, found "+n.found(), hint)
 		return nil
 	}
 	var list []string

@@ -118,12 +118,14 @@ func (r *reader) field(key string, m member, s *Server) {
 	switch key {
 	case "command":
 		s.Command = strings.TrimSpace(r.text(v))
+		r.oneLine(v, s.Command)
 	case "args":
 		s.Args = r.texts(v)
 	case "env":
 		s.Env = r.textMap(v)
 	case "cwd":
 		s.Cwd = r.text(v)
+		r.oneLine(v, s.Cwd)
 	case "url":
 		s.URL = strings.TrimSpace(r.text(v))
 		if m.key == "httpUrl" {
@@ -167,6 +169,14 @@ func (r *reader) field(key string, m member, s *Server) {
 			return
 		}
 		s.Tools = r.tools(v)
+	}
+}
+
+// oneLine warns of a path that a single backslash has changed: "C:\new" has a line
+// break.
+func (r *reader) oneLine(v node, path string) {
+	if strings.ContainsAny(path, "\b\f\n\r\t") {
+		r.warn(v.value.StartOffset, v.path, "holds a line break, tab or the like", `a backslash is written \\, as in "C:\\new"`)
 	}
 }
 

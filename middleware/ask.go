@@ -58,8 +58,7 @@ func (s *Server) ask(ctx context.Context, up *Upstream, agent, method string, pa
 	to := s.askedBy(ctx, up, agent)
 	c, waiting := to.client, to.waiting
 	if c == nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
-			Message: "the proxy cannot tell which of its clients this is for: several have requests running, or had"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: to.why}
 	}
 	if to.request != nil && !declares(to.request.can, method) || to.request == nil && !c.can(method) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", clipped(method))}

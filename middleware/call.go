@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/agnivade/levenshtein"
 
@@ -56,15 +58,27 @@ func (s *Server) find(ctx context.Context, name string) (target, error) {
 	if t, ok := s.names.find(name); ok {
 		return t, nil
 	}
+	// As long as the first list waits for servers, and for those that come back
+	// later as long as it does for the rest.
+	wait := max(time.Until(s.begun.Add(patience*s.opts.ListWait)), s.opts.ListWait)
+	ctx, cancel := context.WithTimeout(ctx, min(wait, s.opts.CallTimeout))
+	settled := make(chan struct{}, len(s.opts.Upstreams))
+	var watches sync.WaitGroup
+	defer watches.Wait()
+	defer cancel()
+	waiting := 0
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
-		state, _ := up.Conn.State()
-		if state != upstream.Connecting || !strings.HasPrefix(name, clean(up.Prefix)) {
-			continue
+		if state, _ := up.Conn.State(); state == upstream.Connecting && strings.HasPrefix(name, clean(up.Prefix)) {
+			waiting++
+			watches.Go(func() {
+				up.Conn.Settled(ctx)
+				settled <- struct{}{}
+			})
 		}
-		wait, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
-		up.Conn.Settled(wait)
-		cancel()
+	}
+	for range waiting {
+		<-settled
 		if t, ok := s.names.find(name); ok {
 			return t, nil
 		}
@@ -72,19 +86,37 @@ func (s *Server) find(ctx context.Context, name string) (target, error) {
 	return target{}, s.unknownTool(name)
 }
 
+// maxDown bounds how many servers an error names that may have had the tool.
+const maxDown = 3
+
+// unknownTool is why there is no tool of this name: perhaps its server is not
+// there.
 func (s *Server) unknownTool(name string) error {
 	e := &pipeline.Error{Code: codeUnknownTool, Text: fmt.Sprintf("no tool %q", show.ClipBytes(name, 80))}
+	var away []string
+	here := false // the server that the name begins with
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
+		begins := up.Prefix != "" && strings.HasPrefix(name, clean(up.Prefix)+"_")
 		state, err := up.Conn.State()
-		if state != upstream.Ready && up.Prefix != "" && strings.HasPrefix(name, clean(up.Prefix)+"_") {
-			e.Code = codeUnavailable
-			e.Text = fmt.Sprintf("server %q has not listed its tools yet: it is still connecting", up.Name)
-			if err != nil {
-				e.Text = fmt.Sprintf("server %q is not available: %v", up.Name, err)
-			}
-			e.Hint = "it is started again by itself; try later, or use other tools"
-			return e
+		if state == upstream.Ready {
+			here = here || begins
+			continue
+		}
+		listed := up.Conn.Info() != nil
+		if err == nil {
+			err = errConnecting
+		}
+		gone := &upstream.UnavailableError{Server: up.Name, Err: err}
+		if begins || len(s.opts.Upstreams) == 1 && !listed {
+			return gone
+		}
+		away = append(away, show.ClipBytes(gone.Error(), 300))
+	}
+	if !here && len(away) > 0 {
+		e.Text += "; " + strings.Join(away[:min(len(away), maxDown)], "; ")
+		if more := len(away) - maxDown; more > 0 {
+			e.Text += fmt.Sprintf("; nor are %d other servers", more)
 		}
 	}
 	type near struct {

@@ -31,6 +31,9 @@ const (
 // errTimeout is the cause of a context that ended a call for taking too long.
 var errTimeout = errors.New("timeout")
 
+// errConnecting is why a server has not listed its tools.
+var errConnecting = errors.New("it is still connecting")
+
 // failure turns an error into what the agent reads. Only an upstream's own
 // JSON-RPC error stays one.
 func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
@@ -62,6 +65,8 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 		switch {
 		case errors.Is(err, errCrowded):
 			e.Hint = `try again in a minute, or have the operator raise the server's "maxProcesses"`
+		case errors.Is(err, errConnecting):
+			e.Hint = "try again in a moment, or use other tools"
 		case down.Lost:
 			e.Hint = "it is being restarted; check what the call did before you repeat it"
 		}

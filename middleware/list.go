@@ -51,24 +51,28 @@ func exposed(raw json.RawMessage, name string, keepOutput bool) ([]byte, error) 
 	})
 }
 
+// patience is how many times [Options.ListWait] after the start servers are waited
+// for while none is ready.
+const patience = 5
+
 // awaitUpstreams gives upstreams a moment to connect before the first list,
 // since some clients never ask again: until all have, or ListWait after the
-// start if one is ready, or else five times that.
+// start if one is ready, or else patience times that.
 func (s *Server) awaitUpstreams(ctx context.Context) {
-	deadline := s.begun.Add(5 * s.opts.ListWait)
+	deadline := s.begun.Add(patience * s.opts.ListWait)
 	if time.Now().After(deadline) {
 		return
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	patience := time.AfterFunc(time.Until(s.begun.Add(s.opts.ListWait)), func() {
+	some := time.AfterFunc(time.Until(s.begun.Add(s.opts.ListWait)), func() {
 		for i := range s.opts.Upstreams {
 			if state, _ := s.opts.Upstreams[i].Conn.State(); state == upstream.Ready {
 				cancel()
 			}
 		}
 	})
-	defer patience.Stop()
+	defer some.Stop()
 	var wg sync.WaitGroup
 	for i := range s.opts.Upstreams {
 		wg.Go(func() {

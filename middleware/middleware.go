@@ -66,8 +66,10 @@ type Options struct {
 	// JQ runs the jq programs of agents and policies; it stays the caller's to
 	// close. Nil: they run in this process, which is for tests.
 	JQ *jq.Pool
-	// ListWait is how long the first tools/list waits for upstreams that are
-	// still connecting, when at least one is ready. Zero means 3 seconds.
+	// ListWait is how long after the start the first answers wait for upstreams
+	// that are still connecting; five times as long while none is ready, but for
+	// the handshake. A call of a tool that nobody has listed yet waits as long as
+	// that, and later for ListWait. Zero means 3 seconds.
 	ListWait time.Duration
 	// AgentIdle is after how long without a client of its agent here a connection
 	// of [Upstream.PerAgent] ends, if the agent may come back. Zero means 30

@@ -83,6 +83,7 @@ type recipient struct {
 	client  *client    // nil: nobody
 	request *request   // of a held request, the one that waits now; or nil
 	waiting []*running // its requests there, the likeliest first
+	why     string     // why it is nobody, for the server
 }
 
 // at is the recipient of what is about the first of some requests of one party.
@@ -122,16 +123,32 @@ func (s *Server) askedBy(ctx context.Context, up *Upstream, agent string) recipi
 	defer s.mu.Unlock()
 	waiting := s.runningAt(up, agent)
 	if len(waiting) == 0 {
-		return recipient{client: s.only(up, agent)}
+		to := recipient{client: s.only(up, agent)}
+		if to.client == nil {
+			to.why = s.whyNobody(agent)
+		}
+		return to
 	}
 	// Each request of a stateless client comes by a connection of its own. Of
 	// those of one party, the newest is the likeliest to have made the server ask.
 	for _, r := range waiting[1:] {
 		if first := waiting[0].client; r.client != first && (r.held == nil || r.client.party != first.party) {
-			return recipient{}
+			return recipient{why: cannotTell + "several have requests running"}
 		}
 	}
 	return at(waiting)
+}
+
+const cannotTell = "the proxy cannot tell which of its clients this is for: "
+
+// whyNobody is why no client can be asked while nothing runs. s.mu must be held.
+func (s *Server) whyNobody(agent string) string {
+	for _, c := range s.clients {
+		if agent == "" || c.agent == agent {
+			return cannotTell + "several are connected, or have used the server"
+		}
+	}
+	return "no client is connected to the proxy"
 }
 
 // toldBy finds whom a server tells.

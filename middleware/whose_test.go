@@ -221,3 +221,23 @@ func TestSharedCacheIsNotOnePerson(t *testing.T) {
 		t.Errorf("ann gets %s", got)
 	}
 }
+
+// TestWhyNobodyIsAsked: a server that asks at its start, before there is a client,
+// is not told that there are several.
+func TestWhyNobodyIsAsked(t *testing.T) {
+	s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: server(nil, "x")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, want := range []string{
+		"no client is connected to the proxy",
+		"the client does not support roots/list",
+		"the proxy cannot tell which of its clients this is for: several are connected, or have used the server",
+	} {
+		if _, err := s.Ask(t.Context(), "s", "roots/list", nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		attach(t, s, Identity{}, wire.Options{})
+	}
+}

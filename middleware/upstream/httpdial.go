@@ -53,19 +53,22 @@ func openHTTP(ctx context.Context, h hooks, url string, client *http.Client, hea
 
 // Newer implements link. Each request of NewestVersion stands alone, so the
 // session goes on beside.
-func (l *httpLink) Newer(ctx context.Context) (link, bool, error) {
+func (l *httpLink) Newer(ctx context.Context) (link, error) {
 	if l.meta != nil {
-		return nil, false, errNotNewer
+		return nil, errNotNewer
 	}
 	newer, err := openHTTP(ctx, l.hooks, l.url, l.client, l.headers, true)
 	if err != nil {
-		return nil, true, err
+		return nil, err
 	}
 	if l.session == "" { // an older request has nowhere to hear of changes
 		newer.listenToChanges()
 	}
-	return newer, true, nil
+	return newer, nil
 }
+
+// Beside implements link.
+func (l *httpLink) Beside() bool { return true }
 
 // Watch implements link.
 func (l *httpLink) Watch(ctx context.Context, uri string, on bool) error {

@@ -19,9 +19,10 @@ type link interface {
 	// before NewestVersion.
 	Meta() map[string]json.RawMessage
 	// Newer opens a session with the same server in NewestVersion. Sessions that
-	// can be used side by side are beside; else the newer one is another process,
+	// are Beside can be used side by side; else the newer one is another process,
 	// with a state of its own.
-	Newer(ctx context.Context) (l link, beside bool, err error)
+	Newer(ctx context.Context) (link, error)
+	Beside() bool
 	// Watch subscribes to a resource in NewestVersion, or ends that.
 	Watch(ctx context.Context, uri string, on bool) error
 	// Init is what the server said of itself.

@@ -23,7 +23,8 @@ type fakeLink struct {
 	done chan struct{}
 }
 
-func (l *fakeLink) Newer(context.Context) (link, bool, error) { return nil, false, errNotNewer }
+func (l *fakeLink) Newer(context.Context) (link, error)       { return nil, errNotNewer }
+func (l *fakeLink) Beside() bool                              { return false }
 func (l *fakeLink) Watch(context.Context, string, bool) error { return errNotNewer }
 func (l *fakeLink) Call(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
 	s, err := l.call(method)

@@ -91,7 +91,7 @@ func (u *Upstream) choose(l *live, r Request) (link, <-chan struct{}) {
 		return l.link, nil
 	case l.newer != nil:
 		return l.newer, nil
-	case l.tried == nil && !u.old:
+	case l.tried == nil && !u.old && (l.Beside() || !l.used):
 		l.tried = make(chan struct{})
 		l.wish <- struct{}{}
 		return nil, l.tried
@@ -117,8 +117,8 @@ func (u *Upstream) tryNewer(ctx context.Context, l *live) newer {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, probeWait, fmt.Errorf("no answer within %v", probeWait))
 	defer cancel()
-	n := newer{}
-	n.link, n.beside, n.err = l.Newer(ctx)
+	n := newer{beside: l.Beside()}
+	n.link, n.err = l.Newer(ctx)
 	if n.err == nil && !n.beside {
 		n.lists, n.err = u.readLists(ctx, n.link)
 	}

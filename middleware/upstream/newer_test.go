@@ -134,9 +134,9 @@ func TestProbe(t *testing.T) {
 							return `{"old":1}`, nil
 						}
 						return `{"tools":[],"prompts":[]}`, nil
-					}}, newer: func(ctx context.Context) (link, bool, error) {
+					}}, newer: func(ctx context.Context) (link, error) {
 						probes.Add(1)
-						return nil, false, newer(ctx)
+						return nil, newer(ctx)
 					}}, nil
 				}
 				u := New(Options{Dial: dial})
@@ -169,9 +169,9 @@ func TestProbeDelaysNobody(t *testing.T) {
 					dials := dials
 					l := &probed{fakeLink: &fakeLink{done: make(chan struct{}), call: func(method string) (string, error) {
 						return fmt.Sprintf(`{"dial":%d,"tools":[],"prompts":[]}`, dials), nil
-					}}, newer: func(ctx context.Context) (link, bool, error) {
+					}}, newer: func(ctx context.Context) (link, error) {
 						<-ctx.Done()
-						return nil, false, context.Cause(ctx)
+						return nil, context.Cause(ctx)
 					}}
 					dialled <- l
 					return l, nil
@@ -215,10 +215,10 @@ func TestProbeDelaysNobody(t *testing.T) {
 // A probed is a link with a test's own Newer.
 type probed struct {
 	*fakeLink
-	newer func(ctx context.Context) (link, bool, error)
+	newer func(ctx context.Context) (link, error)
 }
 
-func (l *probed) Newer(ctx context.Context) (link, bool, error) { return l.newer(ctx) }
+func (l *probed) Newer(ctx context.Context) (link, error) { return l.newer(ctx) }
 
 // TestWatch: subscriptions in the newest revision, which are requests that last.
 func TestWatch(t *testing.T) {
@@ -294,5 +294,25 @@ func TestOneProcess(t *testing.T) {
 	}
 	if started != 1 {
 		t.Errorf("started %d times", started)
+	}
+}
+
+// TestUsedIsKept: once a client of an older revision has used a process, no other
+// is started to ask for the newest one: it could not take its place.
+func TestUsedIsKept(t *testing.T) {
+	server := eras()
+	started := 0
+	u := New(Options{Name: "s", Dial: func(ctx context.Context, h hooks) (link, error) {
+		return dialStream(ctx, h, func() (io.ReadCloser, io.WriteCloser, *process, func(), error) {
+			started++
+			near, far := net.Pipe()
+			ss, err := server.Connect(context.Background(), &mcp.IOTransport{Reader: far, Writer: far}, nil)
+			return near, near, nil, func() { near.Close(); ss.Close() }, err
+		})
+	}})
+	got := which(t, u, false) + " " + which(t, u, true) + " " + which(t, u, true)
+	u.Close()
+	if want := "2025-11-25 2025-11-25 2025-11-25"; got != want || started != 1 {
+		t.Errorf("called in %s, started %d times", got, started)
 	}
 }

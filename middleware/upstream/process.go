@@ -3,12 +3,10 @@ package upstream
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -50,7 +48,10 @@ type process struct {
 func (c Command) start(logger *slog.Logger) (*process, error) {
 	path, err := lookPath(c.Path)
 	if err != nil {
-		logger.Error("command not found", "command", c.Path, "PATH", os.Getenv("PATH"))
+		var bad *startError
+		if errors.As(err, &bad) && bad.searched {
+			logger.Error("command not found", "command", c.Path, "PATH", os.Getenv("PATH"))
+		}
 		return nil, err
 	}
 	cmd := exec.Command(path, c.Args...)
@@ -77,7 +78,7 @@ func (c Command) start(logger *slog.Logger) (*process, error) {
 		for _, f := range files {
 			f.Close()
 		}
-		return nil, err
+		return nil, c.explain(path, err)
 	}
 	inR.Close()
 	outW.Close()
@@ -189,20 +190,4 @@ func inherited(environ []string) []string {
 		}
 	}
 	return env
-}
-
-// lookPath finds a command. A host started from a desktop often passes a PATH
-// without the places where node and uv live, so these are tried as well.
-func lookPath(name string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err == nil || strings.ContainsRune(name, filepath.Separator) {
-		return path, err
-	}
-	home, _ := os.UserHomeDir()
-	for _, dir := range []string{"/usr/local/bin", "/opt/homebrew/bin", filepath.Join(home, ".local/bin"), filepath.Join(home, ".cargo/bin"), filepath.Join(home, ".volta/bin")} {
-		if p, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return p, nil
-		}
-	}
-	return "", fmt.Errorf("command %q is not in PATH; give its whole path as \"command\"", name)
 }

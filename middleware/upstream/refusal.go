@@ -77,7 +77,10 @@ func refusal(err error) *statusError {
 // Hint is what to do about it where trying again at once would not help, or "".
 func (e *UnavailableError) Hint() string {
 	status := refusal(e.Err)
+	var bad *startError
 	switch {
+	case errors.As(e.Err, &bad):
+		return "tell the operator: it cannot be started as it is configured"
 	case status == nil || errors.Is(e.Err, wire.ErrClosed):
 		return ""
 	case status.wantsCredentials():

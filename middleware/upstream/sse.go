@@ -211,7 +211,10 @@ func (l *sseLink) Done() <-chan struct{}            { return l.life.Done() }
 func (l *sseLink) Exit() string                     { return "" }
 
 // Newer implements link: the transport is older than any newer revision.
-func (l *sseLink) Newer(context.Context) (link, bool, error) { return nil, false, errNotNewer }
+func (l *sseLink) Newer(context.Context) (link, error) { return nil, errNotNewer }
+
+// Beside implements link.
+func (l *sseLink) Beside() bool { return false }
 
 // Watch implements link.
 func (l *sseLink) Watch(context.Context, string, bool) error { return errNotNewer }

@@ -105,11 +105,12 @@ func openStream(ctx context.Context, h hooks, open opener, newest, orOlder bool)
 		}
 	}
 	if err != nil {
-		if proc != nil && ctx.Err() == nil {
-			select {
-			case <-l.Done():
-				err = fmt.Errorf("the server ended during the handshake (%s): %w", proc.exit(), err)
-			default:
+		// How it ended says more than which of its pipes was found closed first.
+		if proc != nil && ctx.Err() == nil && errors.Is(err, wire.ErrClosed) {
+			if how := proc.exit(); how != "" {
+				err = fmt.Errorf("the server ended during the handshake (%s)", how)
+			} else {
+				err = fmt.Errorf("the server closed a pipe during the handshake: %w", err)
 			}
 		}
 		l.Close()
@@ -175,16 +176,19 @@ func (l *streamLink) Watch(ctx context.Context, uri string, on bool) error {
 }
 
 // Newer implements link: servers on streams decide by the first message.
-func (l *streamLink) Newer(ctx context.Context) (link, bool, error) {
+func (l *streamLink) Newer(ctx context.Context) (link, error) {
 	if l.meta != nil {
-		return nil, false, errNotNewer
+		return nil, errNotNewer
 	}
 	newer, err := openStream(ctx, l.hooks, l.open, true, false)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	return newer, false, nil
+	return newer, nil
 }
+
+// Beside implements link.
+func (l *streamLink) Beside() bool { return false }
 
 func (l *streamLink) Meta() map[string]json.RawMessage { return l.meta }
 func (l *streamLink) Init() *Info                      { return l.init }

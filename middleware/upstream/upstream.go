@@ -302,6 +302,11 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 			u.mu.Unlock()
 			return l, nil
 		}
+		if errors.Is(err, wire.ErrClosed) {
+			if how := l.Exit(); how != "" {
+				err = fmt.Errorf("the server ended before it had said what it offers (%s)", how)
+			}
+		}
 		l.Close()
 	}
 	if ctx.Err() != nil {
