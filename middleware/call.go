@@ -58,18 +58,26 @@ func (s *Server) find(ctx context.Context, name string) (target, error) {
 	}
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
-		state, _ := up.Conn.State()
-		if state != upstream.Connecting || !strings.HasPrefix(name, clean(up.Prefix)) {
+		if !strings.HasPrefix(name, clean(up.Prefix)) || !s.settled(ctx, up) {
 			continue
 		}
-		wait, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
-		up.Conn.Settled(wait)
-		cancel()
 		if t, ok := s.names.find(name); ok {
 			return t, nil
 		}
 	}
 	return target{}, s.unknownTool(name)
+}
+
+// settled waits for a server that is still connecting, as long as a call may take,
+// and reports whether it was.
+func (s *Server) settled(ctx context.Context, up *Upstream) bool {
+	if state, _ := up.Conn.State(); state != upstream.Connecting {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
+	defer cancel()
+	up.Conn.Settled(ctx)
+	return true
 }
 
 func (s *Server) unknownTool(name string) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"rlmproxy/jsonscan"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -40,9 +41,26 @@ func (s *Server) prompts() []prompt {
 	return all
 }
 
-func (s *Server) findPrompt(name string) (prompt, error) {
-	for _, p := range s.prompts() {
-		if p.exposed == name {
+// findPrompt returns the prompt of an exposed name. A name that is not known yet
+// may be one of a server that is still connecting.
+func (s *Server) findPrompt(ctx context.Context, name string) (prompt, error) {
+	find := func() (prompt, bool) {
+		all := s.prompts()
+		i := slices.IndexFunc(all, func(p prompt) bool { return p.exposed == name })
+		if i < 0 {
+			return prompt{}, false
+		}
+		return all[i], true
+	}
+	if p, ok := find(); ok {
+		return p, nil
+	}
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		if !strings.HasPrefix(name, up.Prefix) || !s.settled(ctx, up) {
+			continue
+		}
+		if p, ok := find(); ok {
 			return p, nil
 		}
 	}
@@ -92,7 +110,7 @@ func respelled(raw json.RawMessage, member, s string) (json.RawMessage, error) {
 // getPrompt answers prompts/get. What is over the limit is cut like the result
 // of a tool.
 func (s *Server) getPrompt(ctx context.Context, r *request) (json.RawMessage, error) {
-	p, err := s.findPrompt(stringOf(r.params, "name"))
+	p, err := s.findPrompt(ctx, stringOf(r.params, "name"))
 	if err != nil {
 		return nil, err
 	}
@@ -114,13 +132,13 @@ func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, err
 	key, own := "", ""
 	switch stringOf(ref, "type") {
 	case "ref/prompt":
-		p, err := s.findPrompt(stringOf(ref, "name"))
+		p, err := s.findPrompt(ctx, stringOf(ref, "name"))
 		if err != nil {
 			return nil, err
 		}
 		up, key, own = p.up, "name", p.name
 	case "ref/resource":
-		places := s.placesOf(stringOf(ref, "uri"))
+		places := s.placesOf(ctx, stringOf(ref, "uri"))
 		if len(places) == 0 {
 			return nil, notFound(stringOf(ref, "uri"))
 		}

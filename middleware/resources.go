@@ -25,8 +25,24 @@ type place struct {
 	uri string
 }
 
-// placesOf returns where a URI may be, the likeliest first.
-func (s *Server) placesOf(uri string) []place {
+// placesOf returns where a URI may be, the likeliest first. It waits for the server
+// that the URI names, and without a name for all if none is known that has any.
+func (s *Server) placesOf(ctx context.Context, uri string) []place {
+	places := s.knownPlaces(ctx, uri)
+	if len(places) > 0 {
+		return places
+	}
+	waited := false
+	for i := range s.opts.Upstreams {
+		waited = s.settled(ctx, &s.opts.Upstreams[i]) || waited
+	}
+	if waited {
+		places = s.knownPlaces(ctx, uri)
+	}
+	return places
+}
+
+func (s *Server) knownPlaces(ctx context.Context, uri string) []place {
 	var places []place
 	if len(s.opts.Upstreams) == 1 {
 		if up := &s.opts.Upstreams[0]; up.hasResources() {
@@ -37,6 +53,7 @@ func (s *Server) placesOf(uri string) []place {
 	if name, rest, ok := strings.Cut(uri, "+"); ok {
 		for i := range s.opts.Upstreams {
 			if up := &s.opts.Upstreams[i]; strings.EqualFold(s.scheme(up), name) {
+				s.settled(ctx, up)
 				return []place{{up, rest}}
 			}
 		}
@@ -212,7 +229,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage,
 		return s.readBlock(ctx, r.client.agent, uri)
 	}
 	failed := notFound(uri)
-	all := s.placesOf(uri)
+	all := s.placesOf(ctx, uri)
 	places, params, err := s.owned(r, all)
 	if err != nil {
 		return nil, err
@@ -265,7 +282,7 @@ func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) (err er
 		}
 	}()
 	failed := notFound(r.Params.URI)
-	for _, p := range s.placesOf(r.Params.URI) {
+	for _, p := range s.placesOf(ctx, r.Params.URI) {
 		w := watched{p, ownerOf(p.up, c)}
 		s.use(p.up, c)
 		if failed = s.watchFor(ctx, w, c); failed != nil {
@@ -309,7 +326,7 @@ func (s *Server) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) err
 	s.mu.Lock()
 	delete(c.uris, r.Params.URI)
 	s.mu.Unlock()
-	for _, p := range s.placesOf(r.Params.URI) {
+	for _, p := range s.placesOf(ctx, r.Params.URI) {
 		w := watched{p, ownerOf(p.up, c)}
 		s.mu.Lock()
 		ok := c.watching[w]
