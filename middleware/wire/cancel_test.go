@@ -21,9 +21,10 @@ func TestCancelledUnanswered(t *testing.T) {
 		}
 		return msg.(*jsonrpc.Request)
 	}
+	written := make(chan error, 1)
 	answer := func(req *jsonrpc.Request, result string) {
 		go func() {
-			_ = c.Write(context.Background(), &jsonrpc.Response{ID: req.ID, Result: json.RawMessage(result)})
+			written <- c.Write(context.Background(), &jsonrpc.Response{ID: req.ID, Result: json.RawMessage(result)})
 		}()
 	}
 	for _, id := range []string{"1", `"a"`} {
@@ -49,6 +50,9 @@ func TestCancelledUnanswered(t *testing.T) {
 			answer(req, `{"b":2}`)
 			if got := p.hear(t); !strings.Contains(got, `"b":2`) || !strings.Contains(got, `"id":`+id) {
 				t.Error(got)
+			}
+			if err := <-written; err != nil {
+				t.Error(err)
 			}
 		}
 	}
