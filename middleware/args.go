@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -43,10 +44,12 @@ func decodeArgs(tool string, args json.RawMessage, params []param) error {
 			return nil
 		}
 		p := params[i]
-		if raw, ok := p.into.(*json.RawMessage); ok && value[0] == '{' {
-			*raw = value
-			return nil
-		} else if ok || json.Unmarshal(value, p.into) != nil {
+		if raw, ok := p.into.(*json.RawMessage); ok {
+			if *raw = objectOf(value); *raw != nil {
+				return nil
+			}
+			return badArgs(tool, []param{p}, fmt.Sprintf("%q must be an object, not %s", p.name, show.ClipBytes(string(value), 80)))
+		} else if json.Unmarshal(value, p.into) != nil {
 			return badArgs(tool, []param{p}, fmt.Sprintf("%q must be %s, not %s", p.name, kindOf(p.into), show.ClipBytes(string(value), 80)))
 		}
 		return nil
@@ -88,8 +91,26 @@ func badArgs(tool string, params []param, text string) error {
 	}
 }
 
-// nearest returns the parameter spelt most like key, if any is near.
+// objectOf is the object in value, which may be a string that holds its JSON, as
+// agents often send it; nil if there is none.
+func objectOf(value json.RawMessage) json.RawMessage {
+	if value[0] == '"' {
+		value = bytes.TrimSpace(jsonscan.AppendUnquoted(nil, value))
+	}
+	if len(value) == 0 || value[0] != '{' || !json.Valid(value) {
+		return nil
+	}
+	return value
+}
+
+// nearest returns the parameter that key is another name of, or spelt most like it,
+// if any is near.
 func nearest(key string, params []param) string {
+	for _, name := range alike[strings.ToLower(strings.ReplaceAll(key, "_", ""))] {
+		if slices.ContainsFunc(params, func(p param) bool { return p.name == name }) {
+			return name
+		}
+	}
 	best, dist := "", 4
 	if len(key) > 60 {
 		return best

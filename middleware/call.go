@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/agnivade/levenshtein"
 
@@ -55,33 +53,10 @@ func (s *Server) callUpstream(ctx context.Context, r *request) (json.RawMessage,
 // find returns the tool of an exposed name. A name that is not known yet may be
 // one of a server that is still connecting.
 func (s *Server) find(ctx context.Context, name string) (target, error) {
-	if t, ok := s.names.find(name); ok {
+	var t target
+	meant := func(up *Upstream) bool { return strings.HasPrefix(name, clean(up.Prefix)) }
+	if s.until(ctx, meant, func() (ok bool) { t, ok = s.names.find(name); return ok }) {
 		return t, nil
-	}
-	// As long as the first list waits for servers, and for those that come back
-	// later as long as it does for the rest.
-	wait := max(time.Until(s.begun.Add(patience*s.opts.ListWait)), s.opts.ListWait)
-	ctx, cancel := context.WithTimeout(ctx, min(wait, s.opts.CallTimeout))
-	settled := make(chan struct{}, len(s.opts.Upstreams))
-	var watches sync.WaitGroup
-	defer watches.Wait()
-	defer cancel()
-	waiting := 0
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
-		if state, _ := up.Conn.State(); state == upstream.Connecting && strings.HasPrefix(name, clean(up.Prefix)) {
-			waiting++
-			watches.Go(func() {
-				up.Conn.Settled(ctx)
-				settled <- struct{}{}
-			})
-		}
-	}
-	for range waiting {
-		<-settled
-		if t, ok := s.names.find(name); ok {
-			return t, nil
-		}
 	}
 	return target{}, s.unknownTool(name)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -41,11 +42,20 @@ func (s *Server) prompts() []prompt {
 	return all
 }
 
-func (s *Server) findPrompt(name string) (prompt, error) {
-	for _, p := range s.prompts() {
-		if p.exposed == name {
-			return p, nil
+// findPrompt returns the prompt of an exposed name. A name that is not known yet
+// may be one of a server that is still connecting.
+func (s *Server) findPrompt(ctx context.Context, name string) (prompt, error) {
+	var p prompt
+	find := func() bool {
+		all := s.prompts()
+		i := slices.IndexFunc(all, func(p prompt) bool { return p.exposed == name })
+		if i >= 0 {
+			p = all[i]
 		}
+		return i >= 0
+	}
+	if s.until(ctx, func(up *Upstream) bool { return strings.HasPrefix(name, up.Prefix) }, find) {
+		return p, nil
 	}
 	return prompt{}, invalidParams("unknown prompt %q", clipped(name))
 }
@@ -93,7 +103,7 @@ func respelled(raw json.RawMessage, member, s string) (json.RawMessage, error) {
 // getPrompt answers prompts/get. What is over the limit is cut like the result
 // of a tool.
 func (s *Server) getPrompt(ctx context.Context, r *request) (json.RawMessage, error) {
-	p, err := s.findPrompt(stringOf(r.params, "name"))
+	p, err := s.findPrompt(ctx, stringOf(r.params, "name"))
 	if err != nil {
 		return nil, err
 	}
@@ -115,13 +125,13 @@ func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, err
 	key, own := "", ""
 	switch stringOf(ref, "type") {
 	case "ref/prompt":
-		p, err := s.findPrompt(stringOf(ref, "name"))
+		p, err := s.findPrompt(ctx, stringOf(ref, "name"))
 		if err != nil {
 			return nil, err
 		}
 		up, key, own = p.up, "name", p.name
 	case "ref/resource":
-		places := s.placesOf(stringOf(ref, "uri"))
+		places := s.placesOf(ctx, stringOf(ref, "uri"))
 		if len(places) == 0 {
 			return nil, notFound(stringOf(ref, "uri"))
 		}

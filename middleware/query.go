@@ -193,7 +193,11 @@ func (s *Server) document(ctx context.Context, agent, self string, f *found, blo
 			for _, d := range r.docs {
 				have = append(have, d.block)
 			}
-			return badArgs(self, nil, fmt.Sprintf("block %d has no text; these have: %v", block, have))
+			e := &pipeline.Error{Code: pipeline.BadArguments, Text: fmt.Sprintf("%s: block %d has no text; these have: %v", self, block, have)}
+			if len(have) > 0 {
+				e.Hint = fmt.Sprintf(`the same with "block":%d`, have[0])
+			}
+			return e
 		}
 		f.value = s.recognise(agent, f.id, d)
 		return nil
@@ -206,7 +210,7 @@ func (s *Server) document(ctx context.Context, agent, self string, f *found, blo
 	}
 	switch len(texts) {
 	case 0:
-		return badArgs(self, nil, "this result has no text")
+		return &pipeline.Error{Code: pipeline.BadArguments, Text: self + ": this result has no text"}
 	case 1:
 		f.value = s.recognise(agent, f.id, texts[0])
 		return nil
@@ -384,11 +388,12 @@ func (s *Server) withID(err error, f found) error {
 	return &out
 }
 
-func (s *Server) explore(ctx context.Context, agent string, req *request) (json.RawMessage, error) {
+func (s *Server) explore(ctx context.Context, agent string, req *request) (_ json.RawMessage, err error) {
 	const self = "proxy_explore"
 	var src source
 	var o pipeline.Outline
 	params := append(src.params(), param{"path", &o.Path, `"items"`}, param{"max_depth", &o.MaxDepth, "3"})
+	defer func() { err = righted(self, req.args, params, err) }()
 	if err := decodeArgs(self, req.args, params); err != nil {
 		return nil, err
 	}
@@ -399,7 +404,7 @@ func (s *Server) explore(ctx context.Context, agent string, req *request) (json.
 	return s.answer(ctx, agent, self, &src, req, pipeline.Pipeline{&o})
 }
 
-func (s *Server) filter(ctx context.Context, agent string, req *request) (json.RawMessage, error) {
+func (s *Server) filter(ctx context.Context, agent string, req *request) (_ json.RawMessage, err error) {
 	const self = "proxy_filter"
 	var src source
 	var n narrowing
@@ -412,6 +417,7 @@ func (s *Server) filter(ctx context.Context, agent string, req *request) (json.R
 		param{"offset", &slice.Offset, "0"},
 		param{"limit", &slice.Limit, "20"},
 		param{"format", &format.As, ""})
+	defer func() { err = righted(self, req.args, params, err) }()
 	if err := decodeArgs(self, req.args, params); err != nil {
 		return nil, err
 	}
@@ -444,7 +450,7 @@ func (s *Server) filter(ctx context.Context, agent string, req *request) (json.R
 	return s.answer(ctx, agent, self, &src, req, stages)
 }
 
-func (s *Server) search(ctx context.Context, agent string, req *request) (json.RawMessage, error) {
+func (s *Server) search(ctx context.Context, agent string, req *request) (_ json.RawMessage, err error) {
 	const self = "proxy_search"
 	var src source
 	var n narrowing
@@ -459,6 +465,7 @@ func (s *Server) search(ctx context.Context, agent string, req *request) (json.R
 		param{"top_k", &find.TopK, ""},
 		param{"context_type", &find.ContextType, ""})
 	params = append(params, n.params()...)
+	defer func() { err = righted(self, req.args, params, err) }()
 	if err := decodeArgs(self, req.args, params); err != nil {
 		return nil, err
 	}

@@ -26,22 +26,35 @@ type place struct {
 	uri string
 }
 
-// placesOf returns where a URI may be, the likeliest first.
-func (s *Server) placesOf(uri string) []place {
-	var places []place
-	if len(s.opts.Upstreams) == 1 {
-		if up := &s.opts.Upstreams[0]; up.hasResources() {
-			places = []place{{up, uri}}
-		}
-		return places
+// placesOf returns where a URI may be, the likeliest first. It waits for the server
+// that the URI names, and without a name for all if none is known that has any.
+func (s *Server) placesOf(ctx context.Context, uri string) (places []place) {
+	if p, ok := s.namedPlace(uri); ok {
+		s.until(ctx, func(up *Upstream) bool { return up == p.up }, func() bool { return p.up.Conn.Info() != nil })
+		return []place{p}
 	}
-	if name, rest, ok := strings.Cut(uri, "+"); ok {
+	s.until(ctx, func(*Upstream) bool { return true }, func() bool {
+		places = s.knownPlaces(uri)
+		return len(places) > 0
+	})
+	return places
+}
+
+// namedPlace is the place of a URI that says whose it is, where there are several
+// servers.
+func (s *Server) namedPlace(uri string) (place, bool) {
+	if name, rest, ok := strings.Cut(uri, "+"); ok && len(s.opts.Upstreams) > 1 {
 		for i := range s.opts.Upstreams {
 			if up := &s.opts.Upstreams[i]; strings.EqualFold(s.scheme(up), name) {
-				return []place{{up, rest}}
+				return place{up, rest}, true
 			}
 		}
 	}
+	return place{}, false
+}
+
+// knownPlaces are the servers that have resources.
+func (s *Server) knownPlaces(uri string) (places []place) {
 	for i := range s.opts.Upstreams {
 		if up := &s.opts.Upstreams[i]; up.hasResources() {
 			places = append(places, place{up, uri})
@@ -213,7 +226,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage,
 		return s.readBlock(ctx, r.client.agent, uri)
 	}
 	failed := notFound(uri)
-	all := s.placesOf(uri)
+	all := s.placesOf(ctx, uri)
 	places, params, err := s.owned(r, all)
 	if err != nil {
 		return nil, err
@@ -266,7 +279,7 @@ func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) (err er
 		}
 	}()
 	failed := notFound(r.Params.URI)
-	for _, p := range s.placesOf(r.Params.URI) {
+	for _, p := range s.placesOf(ctx, r.Params.URI) {
 		w := watched{p, ownerOf(p.up, c)}
 		s.use(p.up, c)
 		if failed = s.watchFor(ctx, w, c); failed != nil {
@@ -310,7 +323,7 @@ func (s *Server) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) err
 	s.mu.Lock()
 	delete(c.uris, r.Params.URI)
 	s.mu.Unlock()
-	for _, p := range s.placesOf(r.Params.URI) {
+	for _, p := range s.placesOf(ctx, r.Params.URI) {
 		w := watched{p, ownerOf(p.up, c)}
 		s.mu.Lock()
 		ok := c.watching[w]

@@ -15,7 +15,8 @@ import (
 type result struct {
 	raw     json.RawMessage
 	blocks  []block
-	docs    []document // in the order of their blocks
+	docs    []document        // in the order of their blocks
+	media   []json.RawMessage // base64 data of images and audio, as written
 	meta    json.RawMessage
 	isError bool
 	partial bool // the tool wants input first: not a result to shape
@@ -64,7 +65,7 @@ func parseResult(raw json.RawMessage) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if structured != nil && string(structured) != "null" && !r.repeats(structured) {
+	if structured != nil && string(structured) != "null" && !r.repeatsMedia(structured) && !r.repeats(structured) {
 		r.docs = append(r.docs, document{block: len(r.blocks), text: structured})
 	}
 	if len(r.blocks) == 0 && len(r.docs) == 0 {
@@ -80,13 +81,15 @@ func (r *result) addBlock(raw json.RawMessage) error {
 		return nil
 	}
 	var kind string
-	var text, resource json.RawMessage
+	var text, resource, data json.RawMessage
 	err := jsonscan.Members(raw, func(key string, value json.RawMessage) error {
 		switch key {
 		case "type":
 			_ = json.Unmarshal(value, &kind)
 		case "text":
 			text = value
+		case "data":
+			data = value
 		case "resource":
 			resource = value
 		}
@@ -127,17 +130,23 @@ func (r *result) addBlock(raw json.RawMessage) error {
 			return nil
 		}
 	}
-	if kind != "image" && kind != "audio" {
+	switch {
+	case kind != "image" && kind != "audio":
 		r.addOdd(raw)
+	case len(data) > 2 && data[0] == '"':
+		r.media = append(r.media, data)
 	}
 	return nil
 }
 
+// shortRest is how many bytes an odd block, or structured content beside data that
+// a block repeats, may have without being a document.
+const shortRest = 1024
+
 // addOdd makes a long block that we do not know a document of its own JSON: the
 // agent might read all of it. Short ones go along as they are.
 func (r *result) addOdd(raw json.RawMessage) {
-	const short = 1024 // bytes
-	if len(raw) > short {
+	if len(raw) > shortRest {
 		r.docs = append(r.docs, document{block: len(r.blocks) - 1, text: raw})
 	}
 }
@@ -175,6 +184,19 @@ func (r *result) repeats(structured json.RawMessage) bool {
 		}
 	}
 	return false
+}
+
+// repeatsMedia reports whether structured content is the data of images and audio
+// that blocks have, with hardly anything beside it. An agent sees the blocks.
+func (r *result) repeatsMedia(structured json.RawMessage) bool {
+	rest := len(structured)
+	for _, data := range r.media {
+		// Data too short to matter could be anything's.
+		if len(data) > shortRest {
+			rest -= bytes.Count(structured, data) * len(data)
+		}
+	}
+	return rest < len(structured) && rest <= shortRest
 }
 
 // areElements reports whether the documents are the elements of array, in order.

@@ -37,6 +37,7 @@ type link struct {
 	seq     int64      // of streams and of our own calls
 	streams map[string]*stream
 	owed    map[jsonrpc.ID]*stream       // unanswered requests of the client
+	never   map[jsonrpc.ID]bool          // those of them that get no answer: they are cancelled
 	asked   map[string]chan wire.Message // our own calls by id, as written; capacity 1
 	closed  bool
 
@@ -59,6 +60,7 @@ func (h *Handler) newLink(session string) *link {
 		done:       make(chan struct{}),
 		streams:    map[string]*stream{},
 		owed:       map[jsonrpc.ID]*stream{},
+		never:      map[jsonrpc.ID]bool{},
 		asked:      map[string]chan wire.Message{},
 	}
 	l.standalone = newStream(l, "0")
@@ -133,6 +135,26 @@ func (l *link) push(msg jsonrpc.Message) {
 	}
 }
 
+// unanswer notes that the request which notifications/cancelled names gets no
+// answer, as the protocol wants it, and reports whether the SDK may hear of it:
+// initialize cannot be cancelled.
+func (l *link) unanswer(params json.RawMessage) bool {
+	id, err := wire.CancelledID(params)
+	if err != nil {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.owed[id]
+	if s != nil && s.begins {
+		return false
+	}
+	if s != nil {
+		l.never[id] = true
+	}
+	return true
+}
+
 // cancel ends the requests of a stream that nobody will read any more.
 func (l *link) cancel(s *stream) {
 	l.mu.Lock()
@@ -204,8 +226,9 @@ func (l *link) Write(_ context.Context, msg jsonrpc.Message) error {
 		return nil
 	}
 	l.mu.Lock()
-	s := l.owed[resp.ID]
+	s, never := l.owed[resp.ID], l.never[resp.ID]
 	delete(l.owed, resp.ID)
+	delete(l.never, resp.ID)
 	l.mu.Unlock()
 	resp.Error = wire.Unshield(resp.Error)
 	member := "result"
@@ -214,7 +237,11 @@ func (l *link) Write(_ context.Context, msg jsonrpc.Message) error {
 		member = "error"
 		raw, spliced = l.splices.RedeemError(resp.Error)
 	}
-	if s == nil {
+	switch {
+	case s == nil:
+		return nil
+	case never:
+		s.excuse()
 		return nil
 	}
 	e := &event{answer: true, status: status(resp.Error)}

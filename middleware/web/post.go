@@ -217,20 +217,12 @@ func request(m wire.Message, origin string) (*jsonrpc.Request, error) {
 	if m.ID == nil {
 		return &jsonrpc.Request{Method: method, Params: params}, nil
 	}
-	id, err := idOf(m.ID)
+	id, err := wire.ParseID(m.ID)
 	if err == nil && middleware.Forwards(method) {
 		method = wire.ForwardMethod
 		params, err = wire.Forward(m.Method, m.Params, origin)
 	}
 	return &jsonrpc.Request{ID: id, Method: method, Params: params}, err
-}
-
-func idOf(raw json.RawMessage) (jsonrpc.ID, error) {
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return jsonrpc.ID{}, err
-	}
-	return jsonrpc.MakeID(v)
 }
 
 // one answers a request of revision 2026-07-28, which has a link for itself.
@@ -314,6 +306,7 @@ func (h *Handler) several(w http.ResponseWriter, r *http.Request, msgs []wire.Me
 			s.link.answered(m)
 		case m.ID != nil:
 			calls = append(calls, m)
+		case m.Method == "notifications/cancelled" && !s.link.unanswer(m.Params):
 		case !s.client.Notification(m.Method, m.Params):
 			if req, err := request(m, ""); err == nil {
 				s.link.push(req)
@@ -331,7 +324,7 @@ func (h *Handler) several(w http.ResponseWriter, r *http.Request, msgs []wire.Me
 func (h *Handler) call(w http.ResponseWriter, r *http.Request, l *link, calls []wire.Message, batch bool, version string) {
 	ids := make([]jsonrpc.ID, len(calls))
 	for i, m := range calls {
-		id, err := idOf(m.ID)
+		id, err := wire.ParseID(m.ID)
 		if err != nil {
 			fail(w, http.StatusBadRequest, nil, codeInvalidRequest, err.Error())
 			return
@@ -350,7 +343,7 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, l *link, calls []
 		fail(w, status, calls[0].ID, codeInvalidRequest, err.Error())
 		return
 	}
-	s.batch = batch
+	s.batch, s.begins = batch, calls[0].Method == "initialize"
 	s.listens = l.session == "" && calls[0].Method == "subscriptions/listen"
 	for _, m := range calls {
 		req, err := request(m, s.id)

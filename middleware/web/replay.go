@@ -38,7 +38,7 @@ func newReplay(max int) *replay { return &replay{max: max} }
 func (r *replay) keep(s *stream, n, size int) {
 	r.mu.Lock()
 	k := kept{s, n, size + replayCost}
-	if n == 1 {
+	if n <= 1 { // 0: the stream ended without any
 		k.bytes += streamCost
 	}
 	r.kept = append(r.kept, k)

@@ -165,6 +165,10 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if stream.done(from) {
+		w.WriteHeader(http.StatusNoContent) // "stop coming back", for whoever reads events
+		return
+	}
 	if !stream.resume(from) {
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "what came after this Last-Event-ID is not kept any more")
 		return

@@ -32,6 +32,7 @@ type stream struct {
 	owed    []jsonrpc.ID // what it answers
 	listens bool         // it takes what no request is about
 	batch   bool         // a single answer is no whole reply
+	begins  bool         // it answers initialize
 
 	mu       sync.Mutex // guards the fields below
 	open     int        // answers that are still to come
@@ -73,12 +74,33 @@ func (s *stream) push(e *event) {
 		s.open--
 	}
 	s.events = append(s.events, e)
+	s.wake()
+}
+
+// wake has the reader look. s.mu must be held.
+func (s *stream) wake() {
 	if s.reader != nil {
 		select {
 		case s.reader.wake <- struct{}{}:
 		default:
 		}
 	}
+}
+
+// excuse is an answer fewer to wait for: its request was cancelled.
+func (s *stream) excuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	s.wake()
+}
+
+// done reports whether the client has all that there was after n events. It is
+// told so, since clients come back to a stream that ended without an answer.
+func (s *stream) done(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return n >= 0 && s.over() && n == s.first+len(s.events)
 }
 
 // admits reports whether there is room for a notification of n bytes. s.mu must be
@@ -237,7 +259,12 @@ const (
 func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bool) {
 	r := s.attach()
 	over := false
-	defer func() { s.detach(r, over) }()
+	defer func() {
+		if over {
+			h.ended(p, s)
+		}
+		s.detach(r, over)
+	}()
 	wait := beginTime
 	if resumable {
 		wait = primeTime
@@ -309,6 +336,22 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 		if err != nil {
 			return
 		}
+	}
+}
+
+// ended ends a reply that has nothing in it, since all of its requests were
+// cancelled, as a stream without events. If the client knows the stream's id, it is
+// kept like others, so that the client hears that it is over.
+func (h *Handler) ended(p *reply, s *stream) {
+	s.mu.Lock()
+	empty, numbered := s.next == 0, s.numbered
+	s.mu.Unlock()
+	switch {
+	case !empty:
+	case numbered:
+		h.replay.keep(s, 0, 0)
+	default:
+		_ = p.begin() // the client may be gone
 	}
 }
 

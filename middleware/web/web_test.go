@@ -493,12 +493,58 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("%s", resp.Status)
 	}
 	select {
-	case <-got:
+	case answer := <-got:
+		if strings.Contains(answer, "{") {
+			t.Errorf("a cancelled call is answered: %s", answer)
+		}
 	case <-time.After(5 * time.Second):
 		t.Fatal("the call goes on")
 	}
 	if s.h.replay.bytes != 0 {
 		t.Errorf("%d bytes kept of an answer that was a whole reply", s.h.replay.bytes)
+	}
+}
+
+// TestCancelledStream: a client that knows the id of a stream which ended without
+// an answer, since the call was cancelled, is told not to come back, and the next
+// request has the id of the cancelled one.
+func TestCancelledStream(t *testing.T) {
+	begun := make(chan bool, 1)
+	s := serve(t, withT(func(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
+		if strings.Contains(string(r.Params), "quick") {
+			return text("quick"), nil
+		}
+		begun <- true
+		<-ctx.Done()
+		return text("too late"), nil
+	}), Options{}, auth.Options{})
+	id := s.session()
+	header := []string{"Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-11-25"}
+	got := make(chan string)
+	go func() {
+		resp := s.do("POST", callT(1, "{}"), header...)
+		events := events(t, resp.Body, 1)
+		s.do("POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, header...)
+		got <- "id: " + events[0] + body(t, resp)
+	}()
+	<-begun
+	select {
+	case answer := <-got:
+		if strings.Contains(answer, "{") || !strings.Contains(answer, "id: 2_0") {
+			t.Errorf("%s", answer)
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("the call goes on")
+	}
+	if resp := s.do("GET", "", append(header, "Last-Event-ID", "2_0")...); resp.StatusCode != http.StatusNoContent {
+		t.Errorf("the stream that ended is answered with %s", resp.Status)
+	}
+	if got := body(t, s.do("POST", callT(1, `{"a":"quick"}`), header...)); !strings.Contains(got, "quick") {
+		t.Error(got)
+	}
+	s.h.replay.forget(nil)
+	if s.h.replay.bytes == 0 {
+		t.Error("the stream is nobody's")
 	}
 }
 

@@ -93,6 +93,7 @@ type Conn struct {
 	handling map[string]*handling // requests of the peer by id, as written
 	handlers int                  // that run, those of cancelled requests too
 	open     int                  // requests of the peer that are not answered
+	asked    map[jsonrpc.ID]fate  // those that the SDK works on
 	long     map[jsonrpc.ID]int64 // those over longBytes, with their bytes
 	held     int64                // bytes of long, or of what handling runs with
 	err      error                // why reading ended
@@ -226,7 +227,7 @@ func (c *Conn) message(line []byte) error {
 	switch {
 	case m.Method == "":
 	case m.ID == nil:
-		if m.Method == "notifications/cancelled" && c.cancelled(m.Params) {
+		if m.Method == "notifications/cancelled" && (c.cancelled(m.Params) || !c.unanswer(m.Params)) {
 			return nil
 		}
 		if c.opts.Notify != nil && c.notified(m) {
@@ -255,7 +256,7 @@ func (c *Conn) message(line []byte) error {
 		return err
 	}
 	if m.Method != "" && m.ID != nil {
-		if err := c.admit(m.ID, msg, int64(len(line))); err != nil {
+		if err := c.admit(m, msg, int64(len(line))); err != nil {
 			return err
 		}
 	}
@@ -275,8 +276,8 @@ const maxOpen = 1024
 const longBytes = 64 << 10
 
 // admit checks a request's id and counts it as open.
-func (c *Conn) admit(id json.RawMessage, msg jsonrpc.Message, size int64) error {
-	if err := CheckID(id); err != nil {
+func (c *Conn) admit(m Message, msg jsonrpc.Message, size int64) error {
+	if err := CheckID(m.ID); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -284,7 +285,8 @@ func (c *Conn) admit(id json.RawMessage, msg jsonrpc.Message, size int64) error 
 	if c.open >= maxOpen {
 		return fmt.Errorf("more than %d requests wait for their answers", maxOpen)
 	}
-	if req, ok := msg.(*jsonrpc.Request); ok && size > longBytes {
+	req, ok := msg.(*jsonrpc.Request)
+	if ok && size > longBytes {
 		if c.held > 0 && c.held+size > c.opts.MaxLineBytes {
 			return fmt.Errorf("requests of more than %d bytes wait for their answers", c.opts.MaxLineBytes)
 		}
@@ -295,6 +297,14 @@ func (c *Conn) admit(id json.RawMessage, msg jsonrpc.Message, size int64) error 
 		c.long[req.ID] = size
 	}
 	c.open++
+	if ok {
+		if _, twice := c.asked[req.ID]; !twice { // the SDK refuses that one, without an id
+			if c.asked == nil {
+				c.asked = map[jsonrpc.ID]fate{}
+			}
+			c.asked[req.ID] = fate{begins: m.Method == "initialize"}
+		}
+	}
 	return nil
 }
 
@@ -315,6 +325,7 @@ func CheckID(id json.RawMessage) error {
 func (c *Conn) answered(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	delete(c.asked, id)
 	c.open = max(c.open-1, 0)
 	c.held -= c.long[id]
 	delete(c.long, id)
@@ -454,6 +465,9 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		if !ok {
 			member = "error"
 			raw, ok = c.splices.RedeemError(resp.Error)
+		}
+		if c.unanswered(resp.ID) {
+			return nil
 		}
 		if ok {
 			id, err := json.Marshal(resp.ID.Raw())

@@ -73,12 +73,8 @@ func Forward(method string, params json.RawMessage, origin string) (json.RawMess
 
 // forwarded is a request as the SDK gets it, without a copy of the whole line.
 func forwarded(m Message) (*jsonrpc.Request, error) {
-	var raw any
-	if err := json.Unmarshal(m.ID, &raw); err != nil {
-		return nil, err
-	}
-	id, err := jsonrpc.MakeID(raw)
-	if err != nil || raw == nil {
+	id, err := ParseID(m.ID)
+	if err != nil || !id.IsValid() {
 		return nil, errors.New("the id is neither a string nor a number")
 	}
 	params, err := Forward(m.Method, m.Params, "")

@@ -1,0 +1,142 @@
+package middleware
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline"
+)
+
+// alike are the names that agents give to parameters by mistake, in lower case and
+// without "_": the first one that the tool has is meant.
+var alike = map[string][]string{
+	"id": {"cache_id"}, "cache": {"cache_id"}, "resultid": {"cache_id"}, "key": {"cache_id"},
+	"name": {"tool"}, "toolname": {"tool"},
+	"args": {"arguments"}, "params": {"arguments"}, "parameters": {"arguments"}, "input": {"arguments"},
+	"query": {"pattern", "jq"}, "q": {"pattern", "jq"}, "search": {"pattern"}, "text": {"pattern"}, "term": {"pattern"},
+	"keyword": {"pattern"}, "keywords": {"pattern"}, "regex": {"pattern"}, "regexp": {"pattern"}, "needle": {"pattern"},
+	"filter": {"jq"}, "expression": {"jq"}, "expr": {"jq"}, "program": {"jq"}, "jqquery": {"jq"}, "jqfilter": {"jq"},
+	"limit": {"max_results"}, "maxresults": {"max_results", "limit"}, "max": {"max_results", "limit"}, "count": {"max_results", "limit"},
+	"n": {"max_results", "limit"}, "top": {"max_results", "limit"}, "topk": {"top_k", "limit"}, "numresults": {"max_results", "limit"},
+	"size": {"limit", "max_results"}, "pagesize": {"limit"}, "maxitems": {"limit", "max_results"}, "head": {"limit"}, "first": {"limit"},
+	"start": {"offset"}, "skip": {"offset"}, "from": {"offset"},
+	"columns": {"fields"}, "select": {"fields"}, "keys": {"fields"}, "include": {"fields"}, "field": {"fields", "path"},
+	"omit": {"exclude"}, "without": {"exclude"}, "remove": {"exclude"},
+	"depth": {"max_depth"}, "pointer": {"path"}, "jsonpath": {"path"},
+	"context": {"context_lines"}, "lines": {"context_lines"}, "ignorecase": {"case_insensitive"}, "caseinsensitive": {"case_insensitive"},
+	"searchmode": {"mode"}, "output": {"format"}, "outputformat": {"format"}, "as": {"format"}, "index": {"block"}, "blockindex": {"block"},
+}
+
+const rightHint = "a right call: "
+
+// righted replaces the hint of a bad_arguments error that shows a right call: it
+// has what was given, as far as that is right.
+func righted(tool string, args json.RawMessage, params []param, err error) error {
+	var e *pipeline.Error
+	if !errors.As(err, &e) || !strings.HasPrefix(e.Hint, rightHint) {
+		return err
+	}
+	out := *e
+	out.Hint = rightHint + tool + " " + string(rightCall(tool, args, params))
+	return &out
+}
+
+// rightCall makes of args some that the tool takes, as long as what they name is
+// there.
+func rightCall(tool string, args json.RawMessage, params []param) json.RawMessage {
+	const long = 300 // bytes of a value that is not repeated
+	have := map[string]json.RawMessage{}
+	if len(args) > 0 {
+		_ = jsonscan.Members(args, func(key string, value json.RawMessage) error {
+			name := key
+			if !slices.ContainsFunc(params, func(p param) bool { return p.name == key }) {
+				name = nearest(key, params)
+			}
+			i := slices.IndexFunc(params, func(p param) bool { return p.name == name })
+			if i < 0 || len(value) > long || name != key && have[name] != nil {
+				return nil
+			}
+			if value = fitting(value, params[i]); value != nil {
+				have[name] = value
+			}
+			return nil
+		})
+	}
+	switch {
+	case have["cache_id"] != nil:
+		delete(have, "tool")
+		delete(have, "arguments")
+	case have["tool"] == nil:
+		have["cache_id"] = json.RawMessage(`"…"`)
+		delete(have, "arguments")
+	}
+	if tool == "proxy_search" && have["pattern"] == nil {
+		have["pattern"] = json.RawMessage(`"error"`)
+	}
+	if mode := string(have["mode"]); tool == "proxy_filter" && (mode != `"include"` && mode != `"exclude"` || have["exclude"] != nil) {
+		delete(have, "mode")
+	}
+	out := []byte{'{'}
+	for _, p := range params {
+		if value := have[p.name]; value != nil {
+			out = jsonscan.AppendMember(out, p.name, value)
+		}
+	}
+	return append(out, '}')
+}
+
+// fitting is value as p takes it: what a string holds, a string as the only one of
+// several, or p's example; nil if there is none.
+func fitting(value json.RawMessage, p param) json.RawMessage {
+	if string(value) == "null" || string(value) == `""` {
+		return nil
+	}
+	candidates := []json.RawMessage{value}
+	if value[0] == '"' {
+		candidates = append(candidates, jsonscan.AppendUnquoted(nil, value), json.RawMessage("["+string(value)+"]"))
+	}
+	for _, c := range append(candidates, json.RawMessage(p.example)) {
+		switch p.into.(type) {
+		case *json.RawMessage:
+			if c = objectOfAny(c); c != nil {
+				return c
+			}
+			continue
+		case *int:
+			var n int
+			if json.Unmarshal(c, &n) == nil && n >= 0 {
+				return c
+			}
+			continue
+		}
+		if fits(c, p.into) {
+			return c
+		}
+	}
+	return nil
+}
+
+func objectOfAny(value json.RawMessage) json.RawMessage {
+	if len(value) == 0 {
+		return nil
+	}
+	return objectOf(value)
+}
+
+// fits reports whether value is of into's type.
+func fits(value json.RawMessage, into any) bool {
+	switch into.(type) {
+	case *string:
+		into = new(string)
+	case *float64:
+		into = new(float64)
+	case *bool:
+		into = new(bool)
+	case *[]string:
+		into = new([]string)
+	}
+	return json.Unmarshal(value, into) == nil
+}

@@ -1,0 +1,56 @@
+package middleware
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestHintsWork plays what hints show as it stands: each right call works, and has
+// what was right of the wrong one.
+func TestHintsWork(t *testing.T) {
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows")}}})
+	id := string(decode(t, call(t, conn, "s_rows", `{}`)).Meta.Result.CacheID)
+	for _, tt := range []struct{ tool, args, want string }{
+		{"proxy_search", `{"pattern":"x"}`, `{"cache_id":"…","pattern":"x"}`},
+		{"proxy_search", `{"cache_id":"ID"}`, `{"cache_id":"ID","pattern":"error"}`},
+		{"proxy_search", `{"cache_id":"ID","query":"x","limit":3}`, `{"cache_id":"ID","pattern":"x","max_results":3}`},
+		{"proxy_search", `{"cache_id":"ID","q":"x","count":"3"}`, `{"cache_id":"ID","pattern":"x","max_results":3}`},
+		{"proxy_search", `{"cacheId":"ID","regex":"x","maxResults":3,"ignore_case":true,"context":2}`, `{"cache_id":"ID","pattern":"x","max_results":3,"context_lines":2,"case_insensitive":true}`},
+		{"proxy_search", `{"cache_id":"ID","pattern":"x","tool":"s_rows","arguments":{}}`, `{"cache_id":"ID","pattern":"x"}`},
+		{"proxy_search", `{"id":"ID","text":"x","threshold":"0.5","fields":"name"}`, `{"cache_id":"ID","pattern":"x","threshold":0.5,"fields":["name"]}`},
+		{"proxy_search", `{"tool":"s_rows","args":"{}","query":"x"}`, `{"tool":"s_rows","arguments":{},"pattern":"x"}`},
+		{"proxy_filter", `{"cache_id":"ID","query":".[0]"}`, `{"cache_id":"ID","jq":".[0]"}`},
+		{"proxy_filter", `{"cache_id":"ID","columns":["id"],"skip":2,"count":3,"output":"table"}`, `{"cache_id":"ID","fields":["id"],"offset":2,"limit":3,"format":"table"}`},
+		{"proxy_filter", `{"cache_id":"ID","max_results":3}`, `{"cache_id":"ID","limit":3}`},
+		{"proxy_filter", `{"cache_id":"ID","fields":["id"],"mode":"all"}`, `{"cache_id":"ID","fields":["id"]}`},
+		{"proxy_filter", `{"cache_id":"ID","offset":-1}`, `{"cache_id":"ID","offset":0}`},
+		{"proxy_filter", `{"limit":3}`, `{"cache_id":"…","limit":3}`},
+		{"proxy_filter", `{"cache_id":"ID","limit":[3]}`, `{"cache_id":"ID","limit":20}`},
+		{"proxy_explore", `{"cache_id":"ID","depth":2}`, `{"cache_id":"ID","max_depth":2}`},
+		{"proxy_explore", `{"result_id":"ID","arguments":{}}`, `{"cache_id":"ID"}`},
+		{"proxy_explore", `[1]`, `{"cache_id":"…"}`},
+	} {
+		got := text(t, conn, tt.tool, strings.ReplaceAll(tt.args, "ID", id))
+		_, hint, ok := strings.Cut(got, "hint: a right call: "+tt.tool+" ")
+		if want := strings.ReplaceAll(tt.want, "ID", id); !ok || hint != want {
+			t.Errorf("%s %s:\n%s\nwant %s", tt.tool, tt.args, got, want)
+			continue
+		}
+		if d := decode(t, call(t, conn, tt.tool, strings.ReplaceAll(hint, "…", id))); d.IsError {
+			t.Errorf("%s %s: the hint fails: %s", tt.tool, hint, d.Content[0].Text)
+		}
+	}
+}
+
+// TestArgumentsInString: an object that comes as a string of JSON is the object.
+func TestArgumentsInString(t *testing.T) {
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows")}}})
+	if got := text(t, conn, "proxy_filter", `{"tool":"s_rows","arguments":" {\"a\":1}","jq":"length"}`); !strings.HasSuffix(got, "\n500") {
+		t.Error(got)
+	}
+	for _, bad := range []string{`"x"`, `"[1]"`, `""`, `"{"`, `"{\"a\":1"`, `3`} {
+		if got := text(t, conn, "proxy_filter", `{"tool":"s_rows","arguments":`+bad+`,"jq":"length"}`); !strings.HasPrefix(got, "bad_arguments: ") {
+			t.Errorf("%s: %s", bad, got)
+		}
+	}
+}
