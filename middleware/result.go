@@ -152,7 +152,11 @@ func (r *result) addOdd(raw json.RawMessage) {
 }
 
 func (r *result) addText(i int, quoted json.RawMessage, blob string) {
-	r.docs = append(r.docs, document{i, jsonscan.AppendUnquoted(nil, quoted), blob})
+	text := jsonscan.AppendUnquoted(nil, quoted)
+	if room := cap(text) - len(text); room > len(text)/32 {
+		text = bytes.Clone(text) // it may be kept as long as the result is
+	}
+	r.docs = append(r.docs, document{i, text, blob})
 }
 
 // repeats reports whether the text blocks say the same as structured content:
