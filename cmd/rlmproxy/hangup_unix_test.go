@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -23,6 +24,11 @@ func TestHangup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Whoever runs the tests under nohup ignores the signal, and programs inherit
+	// that, but not what is done about it.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	for _, ignored := range []bool{false, true} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "hang"), nil, 0o600); err != nil {
@@ -41,6 +47,10 @@ func TestHangup(t *testing.T) {
 		if err := proxy.Start(); err != nil {
 			t.Fatal(err)
 		}
+		stuck := time.AfterFunc(time.Minute, func() {
+			t.Error("it does not end")
+			_ = proxy.Process.Kill()
+		})
 		lines := bufio.NewScanner(stderr)
 		address := ""
 		for address == "" && lines.Scan() {
@@ -76,6 +86,7 @@ func TestHangup(t *testing.T) {
 		for lines.Scan() {
 		}
 		err = proxy.Wait()
+		stuck.Stop()
 		if alive(server) {
 			t.Errorf("ignored %v: the server outlives the proxy: %v", ignored, err)
 			if pid, err := strconv.Atoi(server); err == nil {
