@@ -26,7 +26,7 @@ func TestHTTPSettings(t *testing.T) {
 				p.HTTPAllowedHosts, p.HTTPAllowedOrigins = []string{"a", "b:1", "c"}, []string{"https://x", "vscode-webview://y"}
 			})},
 		{"secrets", ``, "RLMPROXY_HTTP_TOKENS=a: hunter2", "", proxy(func(p *Proxy) { p.HTTPTokens = "a: hunter2" })},
-		{"path of the environment", `"httpTokensFile": "/x"`, "RLMPROXY_HTTP_TOKENS_FILE=y", "", proxy(func(p *Proxy) { p.HTTPTokensFile = "/work/y" })},
+		{"path of the environment", `"httpTokensFile": "/x"`, "RLMPROXY_HTTP_TOKENS_FILE=y", "", proxy(func(p *Proxy) { p.HTTPTokensFile = "/srv/y" })},
 		{"path of a flag", ``, "", "--http-tokens-file=../y", proxy(func(p *Proxy) { p.HTTPTokensFile = "/y" })},
 		{"path in the home folder", `"httpTokensFile": "~/y"`, "", "", proxy(func(p *Proxy) { p.HTTPTokensFile = "/home/ann/y" })},
 		{"list of a flag over one of the file", `"httpAllowedHosts": ["a", "b"]`, "", "--http-allowed-hosts=c,d", proxy(func(p *Proxy) { p.HTTPAllowedHosts = []string{"c", "d"} })},
@@ -44,7 +44,7 @@ func TestHTTPSettings(t *testing.T) {
 				}
 			}
 			data := `{"mcpServers": {"a": {"command": "x"}}, "proxySettings": {` + tt.file + `}}`
-			c, err := load("mcp.json", "/etc/mcp.json", []byte(data), Options{Environ: []string{"HOME=/home/ann", tt.env}, Flags: flags, Dir: "/work"})
+			c, err := load("mcp.json", "/etc/mcp.json", []byte(data), Options{Environ: []string{"HOME=/home/ann", tt.env}, Flags: flags, Dir: "/srv"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -45,7 +45,7 @@ func TestServerValues(t *testing.T) {
 		{"undefined in env", `"command": "x", "env": {"K": "hunter2 ${NONE}"}`, Server{Type: "stdio", Command: "x", Env: map[string]string{"K": "hunter2 ${NONE}"}}, "mcp.json:1:46: mcpServers.a.env.K: not set, left as written: ${NONE}"},
 		{"home", `"command": "~/bin/x", "cwd": "~/work"`, Server{Type: "stdio", Command: "/home/ann/bin/x", Cwd: "/home/ann/work"}, ""},
 		{"relative cwd", `"command": "x", "cwd": "../work"`, Server{Type: "stdio", Command: "x", Cwd: "/etc/work"}, ""},
-		{"absolute cwd", `"command": "x", "cwd": "/work"`, Server{Type: "stdio", Command: "x", Cwd: "/work"}, ""},
+		{"absolute cwd", `"command": "x", "cwd": "/srv"`, Server{Type: "stdio", Command: "x", Cwd: "/srv"}, ""},
 		{"no prefix", `"command": "x", "prefix": ""`, Server{Type: "stdio", Command: "x", Prefix: new("")}, ""},
 		{"null prefix", `"command": "x", "prefix": null, "url": null`, Server{Type: "stdio", Command: "x"}, ""},
 		{"lists", `"command": "x", "allow": ["a*"], "deny": ["ab"], "freshCalls": ["a?"]`, Server{Type: "stdio", Command: "x", Allow: []string{"a*"}, Deny: []string{"ab"}, FreshCalls: []string{"a?"}}, ""},

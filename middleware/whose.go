@@ -116,27 +116,52 @@ func (r *request) about(ctx context.Context) context.Context {
 
 // askedBy finds whom a server asks.
 func (s *Server) askedBy(ctx context.Context, up *Upstream, agent string) recipient {
+	return s.whose(ctx, up, agent, func(waiting []*running) bool {
+		// Each request of a stateless client comes by a connection of its own. Of
+		// those of one party, the newest is the likeliest to have made the server ask.
+		for _, r := range waiting[1:] {
+			if first := waiting[0].client; r.client != first && (r.held == nil || r.client.party != first.party) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// toldBy finds whom a server tells.
+func (s *Server) toldBy(ctx context.Context, up *Upstream, agent string) recipient {
+	return s.whose(ctx, up, agent, func(waiting []*running) bool {
+		u := s.usage[up.Name]
+		for _, r := range waiting {
+			if agent == "" && (u.several || r.client.party != u.party) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// whose finds whom a message of a server is for: the request that ctx says, or else
+// those that the server works on, if they are one client's. one is called with s.mu
+// held.
+func (s *Server) whose(ctx context.Context, up *Upstream, agent string, one func(waiting []*running) bool) recipient {
 	if r, ok := ctx.Value(runningKey{}).(*running); ok {
 		return at([]*running{r})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waiting := s.runningAt(up, agent)
-	if len(waiting) == 0 {
+	switch waiting := s.runningAt(up, agent); {
+	case len(waiting) == 0:
 		to := recipient{client: s.only(up, agent)}
 		if to.client == nil {
 			to.why = s.whyNobody(agent)
 		}
 		return to
+	case !one(waiting):
+		return recipient{why: cannotTell + "several have requests running"}
+	default:
+		return at(waiting)
 	}
-	// Each request of a stateless client comes by a connection of its own. Of
-	// those of one party, the newest is the likeliest to have made the server ask.
-	for _, r := range waiting[1:] {
-		if first := waiting[0].client; r.client != first && (r.held == nil || r.client.party != first.party) {
-			return recipient{why: cannotTell + "several have requests running"}
-		}
-	}
-	return at(waiting)
 }
 
 const cannotTell = "the proxy cannot tell which of its clients this is for: "
@@ -149,26 +174,6 @@ func (s *Server) whyNobody(agent string) string {
 		}
 	}
 	return "no client is connected to the proxy"
-}
-
-// toldBy finds whom a server tells.
-func (s *Server) toldBy(ctx context.Context, up *Upstream, agent string) recipient {
-	if r, ok := ctx.Value(runningKey{}).(*running); ok {
-		return at([]*running{r})
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	waiting := s.runningAt(up, agent)
-	if len(waiting) == 0 {
-		return recipient{client: s.only(up, agent)}
-	}
-	u := s.usage[up.Name]
-	for _, r := range waiting {
-		if agent == "" && (u.several || r.client.party != u.party) {
-			return recipient{}
-		}
-	}
-	return at(waiting)
 }
 
 // runningAt are the requests that up works on, the newest first. s.mu must be
