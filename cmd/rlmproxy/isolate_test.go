@@ -40,6 +40,34 @@ func counter(dir string) int {
 	return 0
 }
 
+// overHTTP starts a proxy that serves HTTP, and returns its endpoint, and what it
+// has logged behind that when it ends.
+func overHTTP(t *testing.T, proxy *exec.Cmd) (url string, logged <-chan string) {
+	t.Helper()
+	proxy.Env = append(os.Environ(), "RLMPROXY_TEST_RUN=1")
+	stderr, err := proxy.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Process.Kill() })
+	lines := bufio.NewScanner(stderr)
+	for url == "" && lines.Scan() {
+		url = regexp.MustCompile(`http://[^ "]*/mcp`).FindString(lines.Text())
+	}
+	log := make(chan string, 1)
+	go func() { // or it waits for somebody to read
+		var all strings.Builder
+		for lines.Scan() {
+			all.WriteString(lines.Text() + "\n")
+		}
+		log <- all.String()
+	}()
+	return url, log
+}
+
 // alive reports whether there is a process of this pid.
 func alive(pid string) bool {
 	n, err := strconv.Atoi(pid)
@@ -89,29 +117,7 @@ func TestIsolation(t *testing.T) {
 		t.Fatal(err)
 	}
 	proxy := exec.Command(self, "serve", "--http", "127.0.0.1:0", "--config", file)
-	proxy.Env = append(os.Environ(), "RLMPROXY_TEST_RUN=1")
-	stderr, err := proxy.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = proxy.Process.Kill() })
-	lines := bufio.NewScanner(stderr)
-	url := ""
-	for url == "" && lines.Scan() {
-		url = regexp.MustCompile(`http://[^ "]*/mcp`).FindString(lines.Text())
-	}
-	logged := make(chan string)
-	go func() {
-		var all strings.Builder
-		for lines.Scan() {
-			all.WriteString(lines.Text() + "\n")
-		}
-		logged <- all.String()
-	}()
-
+	url, logged := overHTTP(t, proxy)
 	connect := func() *mcp.ClientSession {
 		t.Helper()
 		c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -24,24 +22,7 @@ func TestWrapIsolation(t *testing.T) {
 	}{{nil, "1 2"}, {[]string{"--isolation", "shared"}, "1 2"}, {[]string{"--isolation", "agent"}, "1 1"}} {
 		args := append([]string{"wrap", "--http", "127.0.0.1:0"}, tt.flags...)
 		proxy := exec.Command(self, append(args, "--", self, "counter", t.TempDir())...)
-		proxy.Env = append(os.Environ(), "RLMPROXY_TEST_RUN=1")
-		stderr, err := proxy.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := proxy.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = proxy.Process.Kill() })
-		lines := bufio.NewScanner(stderr)
-		url := ""
-		for url == "" && lines.Scan() {
-			url = regexp.MustCompile(`http://[^ "]*/mcp`).FindString(lines.Text())
-		}
-		go func() {
-			for lines.Scan() { // or it waits for somebody to read
-			}
-		}()
+		url, logged := overHTTP(t, proxy)
 		var got []string
 		for range 2 {
 			c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
@@ -61,6 +42,7 @@ func TestWrapIsolation(t *testing.T) {
 			t.Errorf("%v: counted %v, want %s", tt.flags, got, tt.want)
 		}
 		interrupt(t, proxy.Process)
+		<-logged
 		_ = proxy.Wait()
 	}
 }
