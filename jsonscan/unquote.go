@@ -37,7 +37,7 @@ func AppendUnquoted(dst, quoted []byte) []byte {
 // appendDecoded appends b without its escapes, eight bytes at a time, and reports
 // whether b is ASCII.
 func appendDecoded(dst, b []byte) (out []byte, ascii bool) {
-	dst = slices.Grow(dst, len(b)+8) // a word is written whole, and cut
+	dst = slices.Grow(dst, len(b)) // never more is written than was read
 	out = dst[:cap(dst)]
 	n, i := len(dst), 0
 	var seen uint64 // the bytes of all words, or-ed
