@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"rlmproxy/internal/busytest"
 )
 
 // jqWorkers are the processes of s that run programs.
@@ -89,6 +91,7 @@ func TestJQWorkers(t *testing.T) {
 // answered.
 func TestJQAbuse(t *testing.T) {
 	s := proxy(t, "serve", "--config", configure(t, map[string][]string{"s": nil}), "--fresh-calls", "all", "--jq-timeout", "1s")
+	clock := busytest.NewClock(t)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -98,9 +101,10 @@ func TestJQAbuse(t *testing.T) {
 				return
 			default:
 			}
-			begun := time.Now()
-			if raw, err := s.try("s_x", `{}`); err != nil || !strings.Contains(string(raw), "s/x") || time.Since(begun) > time.Second {
-				t.Errorf("meanwhile: %s, %v after %v", raw, err, time.Since(begun))
+			begun := clock.Now()
+			raw, err := s.try("s_x", `{}`)
+			if took := clock.Since(begun); err != nil || !strings.Contains(string(raw), "s/x") || took > time.Second {
+				t.Errorf("meanwhile: %s, %v after %v", raw, err, took)
 			}
 		}
 	})
@@ -112,9 +116,9 @@ func TestJQAbuse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		begun := time.Now()
+		begun := clock.Now()
 		r := s.read("proxy_filter", string(args))
-		if took := time.Since(begun); !r.IsError || r.Meta.Error.Code == "internal" || took > 1600*time.Millisecond {
+		if took := clock.Since(begun); !r.IsError || r.Meta.Error.Code == "internal" || took > 1600*time.Millisecond {
 			t.Errorf("%.60s: %+v after %v", program, r, took)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"rlmproxy/internal/busytest"
 	"rlmproxy/pipeline/jq"
 )
 
@@ -61,6 +62,7 @@ func TestJQAbuse(t *testing.T) {
 	}
 	otherID := string(decode(t, call(t, other, "s_rows", "{}")).Meta.Result.CacheID)
 
+	clock := busytest.NewClock(t)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	var worst time.Duration
@@ -77,9 +79,9 @@ func TestJQAbuse(t *testing.T) {
 				return
 			default:
 			}
-			begun := time.Now()
+			begun := clock.Now()
 			raw, err := other.Call(t.Context(), "tools/call", json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":%s}`, query.tool, query.args)))
-			worst = max(worst, time.Since(begun))
+			worst = max(worst, clock.Since(begun))
 			calls++
 			if err != nil || !strings.Contains(string(raw), query.want) {
 				t.Errorf("the other agent's %s: %.300s, %v", query.args, raw, err)
@@ -111,9 +113,12 @@ func TestJQAbuse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		begun := time.Now()
+		begun := clock.Now()
 		d := decode(t, call(t, abuser, "proxy_filter", string(args)))
-		took := time.Since(begun)
+		took := clock.Since(begun)
+		for n := 0; n < 3 && tt.codes == "" && d.Meta.Error["code"] == "limit_time"; n++ { // on a busy machine
+			d = decode(t, call(t, abuser, "proxy_filter", string(args)))
+		}
 		if code := d.Meta.Error["code"]; code == "" && tt.codes != "" || !strings.Contains(tt.codes, code) {
 			t.Errorf("%.60s: %q: %.200s; want %q", tt.program, code, d.Content[0].Text, tt.codes)
 		}

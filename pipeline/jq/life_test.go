@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"rlmproxy/internal/busytest"
 )
 
 // process returns the worker that agent used last.
@@ -247,15 +249,15 @@ func TestForget(t *testing.T) {
 // TestBadWorkers: a worker that is none costs the query, until its deadline at
 // most, and no process stays.
 func TestBadWorkers(t *testing.T) {
-	late := lateness(t)
+	clock := busytest.NewClock(t)
 	for role, want := range map[string]string{"deaf": LimitTime, "liar": Bad, "mute": Bad} {
 		p := newPool(t, Options{Command: testWorker(role)})
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		begun, before := time.Now(), late()
+		begun := clock.Now()
 		_, err := p.Run(ctx, Query{"a", "doc", JSON, []byte("1"), "."})
 		cancel()
-		if got, took := code(err), time.Since(begun); got != want && got != LimitTime || took > time.Second+busy*(late()-before) {
-			t.Errorf("%s: %v after %v, timers %v late", role, err, took, late()-before)
+		if got, took := code(err), clock.Since(begun); got != want && got != LimitTime || took > time.Second {
+			t.Errorf("%s: %v after %v", role, err, took)
 		}
 		p.Close()
 	}

@@ -3,7 +3,6 @@ package jq
 import (
 	"os"
 	"os/exec"
-	"sync"
 	"testing"
 	"time"
 )
@@ -49,41 +48,4 @@ func newPool(tb testing.TB, opts Options) *Pool {
 	p := NewPool(opts)
 	tb.Cleanup(p.Close)
 	return p
-}
-
-// busy is how often a call waits for a processor, in two processes: on a busy
-// machine it may take that many times longer than one timer is late.
-const busy = 4
-
-// lateness returns a function that tells by how much timers were late up to now,
-// all together: what others on the machine took. It ends with tb.
-func lateness(tb testing.TB) func() time.Duration {
-	const every = 20 * time.Millisecond
-	var mu sync.Mutex
-	var late time.Duration
-	due := time.Now().Add(every)
-	told := func() time.Duration {
-		mu.Lock()
-		defer mu.Unlock()
-		return late + max(time.Since(due), 0)
-	}
-	stop, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		timer := time.NewTimer(every)
-		for {
-			select {
-			case <-stop:
-				return
-			case <-timer.C:
-			}
-			mu.Lock()
-			late += time.Since(due)
-			due = time.Now().Add(every)
-			mu.Unlock()
-			timer.Reset(every)
-		}
-	}()
-	tb.Cleanup(func() { close(stop); <-ended })
-	return told
 }

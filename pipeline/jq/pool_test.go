@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"rlmproxy/internal/busytest"
 )
 
 func runPool(t *testing.T, p *Pool, q Query) string {
@@ -142,7 +144,7 @@ var abuses = func() []abuse {
 func TestAbuse(t *testing.T) {
 	p := newPool(t, Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	const deadline = 700 * time.Millisecond
-	late := lateness(t)
+	clock := busytest.NewClock(t)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	var worst time.Duration // of the other agent's calls, less what the machine adds
@@ -155,11 +157,11 @@ func TestAbuse(t *testing.T) {
 			default:
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			begun, before := time.Now(), late()
+			begun := clock.Now()
 			out, err := p.Run(ctx, Query{"other", "doc", JSON, []byte(`[{"a":1},{"a":2}]`), "map(.a) | add"})
 			cancel()
 			calls++
-			worst = max(worst, time.Since(begun)-busy*(late()-before))
+			worst = max(worst, clock.Since(begun))
 			if err != nil || string(out.Data) != "3\n" {
 				t.Errorf("the other agent: %q, %v", out.Data, err)
 			}
@@ -169,17 +171,17 @@ func TestAbuse(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)
 			defer cancel()
-			begun, before := time.Now(), late()
+			begun := clock.Now()
 			out, err := p.Run(ctx, Query{"abuser", tt.name, JSON, []byte(tt.doc), tt.program})
-			took := time.Since(begun)
+			took := clock.Since(begun)
 			t.Logf("%v: %v, %.100v", took.Round(time.Millisecond), code(err), err)
 			if err == nil {
 				t.Errorf("put out %d bytes", len(out.Data))
 			} else if !strings.Contains(tt.codes+LimitTime, code(err)) { // a busy machine may take longer
 				t.Errorf("%v, want %s", err, tt.codes)
 			}
-			if took > deadline+500*time.Millisecond+busy*(late()-before) {
-				t.Errorf("took %v, timers %v late", took, late()-before)
+			if took > deadline+500*time.Millisecond {
+				t.Errorf("took %v", took)
 			}
 		})
 	}
