@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/tidwall/gjson"
-
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
@@ -77,7 +75,7 @@ func (s *Server) open(ctx context.Context, agent, self string, src *source, req 
 	if err != nil {
 		return found{}, err
 	}
-	if isError(raw) || gjson.GetBytes(raw, "resultType").String() == "input_required" {
+	if isError(raw) || wantsInput(raw) {
 		out, err := s.shape(agent, origin, raw, Policy{})
 		return found{done: out}, err
 	}
@@ -91,7 +89,7 @@ func (s *Server) open(ctx context.Context, agent, self string, src *source, req 
 }
 
 func isError(raw json.RawMessage) bool {
-	return gjson.GetBytes(raw, "isError").Type == gjson.True
+	return string(jsonscan.Member(raw, "isError")) == "true"
 }
 
 // freshCall calls an upstream's tool, if the operator lets us.

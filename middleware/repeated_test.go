@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"rlmproxy/middleware/upstream"
@@ -36,6 +37,21 @@ func TestLastOfItsName(t *testing.T) {
 	} {
 		if out, _ := withMore(json.RawMessage(tt.ours), json.RawMessage(tt.theirs)); string(out) != tt.want {
 			t.Errorf("%s and %s: %s", tt.ours, tt.theirs, out)
+		}
+	}
+}
+
+// TestLastIsError: a fresh call's result is an error, or wants input, as parseResult
+// reads it.
+func TestLastIsError(t *testing.T) {
+	_, conn := dial(t, Options{FreshCalls: FreshAll, Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(map[string]string{
+		"error": `{"content":[{"type":"text","text":"no such file"}],"isError":false,"\u0069sError":true}`,
+		"fine":  `{"content":[{"type":"text","text":"fine"}],"isError":true,"isError":false}`,
+	}, "error", "fine")}}})
+	for tool, want := range map[string]string{"error": "no such file", "fine": "1"} {
+		got := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"tool":"s_%s","jq":"[.] | length"}`, tool)))
+		if text := got.Content[0].Text; got.IsError != (tool == "error") || !strings.HasSuffix(text, want) {
+			t.Errorf("%s: error %v, %s", tool, got.IsError, text)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"sort"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/tokens"
 )
@@ -58,7 +60,7 @@ func parseResult(raw json.RawMessage) (*result, error) {
 		case "_meta":
 			r.meta = value
 		case "resultType":
-			r.partial = string(value) == `"input_required"`
+			r.partial = gjson.ParseBytes(value).String() == inputType
 		}
 		return nil
 	})

@@ -101,7 +101,10 @@ func fitting(value json.RawMessage, p param) json.RawMessage {
 	for _, c := range append(candidates, json.RawMessage(p.example)) {
 		switch p.into.(type) {
 		case *json.RawMessage:
-			if c = objectOfAny(c); c != nil {
+			if len(c) == 0 { // there is no example
+				continue
+			}
+			if c = objectOf(c); c != nil {
 				return c
 			}
 			continue
@@ -117,13 +120,6 @@ func fitting(value json.RawMessage, p param) json.RawMessage {
 		}
 	}
 	return nil
-}
-
-func objectOfAny(value json.RawMessage) json.RawMessage {
-	if len(value) == 0 {
-		return nil
-	}
-	return objectOf(value)
 }
 
 // fits reports whether value is of into's type.

@@ -76,9 +76,15 @@ type input struct {
 	params json.RawMessage // nil: none
 }
 
+// wantsInput reports whether a result is none yet: the server wants to know
+// something first.
+func wantsInput(raw json.RawMessage) bool { return stringOf(raw, "resultType") == inputType }
+
+const inputType = "input_required"
+
 // inputRequired reports whether a result is none yet, and what it asks.
 func inputRequired(raw json.RawMessage) (asked []input, state json.RawMessage, ok bool) {
-	if stringOf(raw, "resultType") != "input_required" {
+	if !wantsInput(raw) {
 		return nil, nil, false
 	}
 	_ = jsonscan.Members(raw, func(key string, value json.RawMessage) error {

@@ -54,7 +54,7 @@ func (s *Server) owned(r *request, places []place) ([]place, json.RawMessage, er
 // marked notes in a result that requires input whose it is. Others, and those of
 // held requests, stay as they are.
 func (s *Server) marked(raw json.RawMessage, up *Upstream) (json.RawMessage, error) {
-	if stringOf(raw, "resultType") != "input_required" {
+	if !wantsInput(raw) {
 		return raw, nil
 	}
 	mark := atPrefix + s.scheme(up)
