@@ -16,15 +16,18 @@ func TestClock(t *testing.T) {
 		if took := c.Since(begun); took != 3*time.Second {
 			t.Errorf("%v", took)
 		}
+		synctest.Wait() // the next timer is due in 20 ms
 		begun = c.Now()
 		c.mu.Lock()
-		c.due = c.due.Add(-time.Second) // the timer that runs is a second late
+		c.due = c.due.Add(-time.Second)
 		c.mu.Unlock()
-		for _, want := range []time.Duration{-waits * time.Second, (1 - waits) * time.Second} { // at once, and when it has ended
+		// By what the timer is late up to now, and by what it was in the end.
+		for _, want := range []time.Duration{-waits * 980 * time.Millisecond, time.Second - waits*time.Second} {
 			if took := c.Since(begun); took != want {
 				t.Errorf("%v, want %v", took, want)
 			}
 			time.Sleep(time.Second)
+			synctest.Wait()
 		}
 	})
 }
