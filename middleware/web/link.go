@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -230,40 +231,16 @@ func (l *link) Write(_ context.Context, msg jsonrpc.Message) error {
 	delete(l.owed, resp.ID)
 	delete(l.never, resp.ID)
 	l.mu.Unlock()
-	resp.Error = wire.Unshield(resp.Error)
-	member := "result"
-	raw, spliced := l.splices.Redeem(resp.Result)
-	if !spliced {
-		member = "error"
-		raw, spliced = l.splices.RedeemError(resp.Error)
-	}
+	head, body, tail, err := l.splices.Encode(resp)
 	switch {
 	case s == nil:
-		return nil
 	case never:
 		s.excuse()
-		return nil
-	}
-	e := &event{answer: true, status: status(resp.Error)}
-	if spliced {
-		id, err := json.Marshal(resp.ID.Raw())
-		if err != nil {
-			return err
-		}
-		e.head, e.body, e.tail = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"%s":`, id, member), raw, []byte{'}'}
-		s.push(e)
-		return nil
-	}
-	b, err := jsonrpc.EncodeMessage(msg)
-	if err != nil {
-		b, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
-			Code: jsonrpc.CodeInternalError, Message: "the answer could not be encoded"}})
-	}
-	if err != nil {
+	case err != nil:
 		return err
+	default:
+		s.push(&event{head: head, body: body, tail: tail, answer: true, status: status(resp.Error)})
 	}
-	e.body = b
-	s.push(e)
 	return nil
 }
 
@@ -357,19 +334,9 @@ func (l *link) Close() error {
 	return nil
 }
 
-// message builds a request, or with an empty id a notification.
+// message is [wire.Request] without the end of its line: an event has its own.
 func message(id, method string, params json.RawMessage) []byte {
-	b := make([]byte, 0, len(params)+len(method)+64)
-	b = append(b, `{"jsonrpc":"2.0"`...)
-	if id != "" {
-		b = append(append(b, `,"id":`...), id...)
-	}
-	name, _ := json.Marshal(method) // any string encodes
-	b = append(append(b, `,"method":`...), name...)
-	if params != nil {
-		b = append(append(b, `,"params":`...), params...)
-	}
-	return append(b, '}')
+	return bytes.TrimSuffix(wire.Request(id, method, params), []byte{'\n'})
 }
 
 // status is how HTTP says what an answer says, for revision 2026-07-28.

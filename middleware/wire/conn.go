@@ -456,37 +456,20 @@ func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // Write implements [mcp.Connection]. It returns when msg has been written.
 func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
-	resp, isResponse := msg.(*jsonrpc.Response)
-	if isResponse {
-		defer c.answered(resp.ID)
-		resp.Error = Unshield(resp.Error)
-		member := "result"
-		raw, ok := c.splices.Redeem(resp.Result)
-		if !ok {
-			member = "error"
-			raw, ok = c.splices.RedeemError(resp.Error)
+	resp, ok := msg.(*jsonrpc.Response)
+	if !ok {
+		b, err := jsonrpc.EncodeMessage(msg)
+		if err != nil {
+			return err
 		}
-		if c.unanswered(resp.ID) {
-			return nil
-		}
-		if ok {
-			id, err := json.Marshal(resp.ID.Raw())
-			if err != nil {
-				return err
-			}
-			return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"%s":`, id, member), oneLine(raw), []byte("}\n"))
-		}
+		return c.send(ctx, append(b, '\n'))
 	}
-	b, err := jsonrpc.EncodeMessage(msg)
-	if err != nil && isResponse {
-		// An error here would make the SDK end the connection.
-		b, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
-			Code: jsonrpc.CodeInternalError, Message: "the answer could not be encoded"}})
-	}
-	if err != nil {
+	defer c.answered(resp.ID)
+	head, body, tail, err := c.splices.Encode(resp)
+	if err != nil || c.unanswered(resp.ID) {
 		return err
 	}
-	return c.send(ctx, append(b, '\n'))
+	return c.send(ctx, head, oneLine(body), append(tail, '\n'))
 }
 
 // oneLine replaces line ends between tokens; strings cannot hold any.
