@@ -87,22 +87,8 @@ func (s *Server) ask(ctx context.Context, up *Upstream, agent, method string, pa
 	return c.ask(asking, method, params)
 }
 
-func progressToken(params json.RawMessage) (token json.RawMessage) {
-	if len(params) == 0 || params[0] != '{' {
-		return nil
-	}
-	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
-		if key == "_meta" && value[0] == '{' {
-			return jsonscan.Members(value, func(key string, value json.RawMessage) error {
-				if key == "progressToken" {
-					token = value
-				}
-				return nil
-			})
-		}
-		return nil
-	})
-	return token
+func progressToken(params json.RawMessage) json.RawMessage {
+	return jsonscan.Member(jsonscan.Member(params, "_meta"), "progressToken")
 }
 
 // says is what the client has declared that it can do, an object.
@@ -110,17 +96,12 @@ func (c *client) says() json.RawMessage {
 	if can := c.stated.Load(); can != nil {
 		return *can
 	}
-	can := json.RawMessage("{}")
-	if c.link == nil || len(c.link.Handshake()) == 0 {
-		return can
-	}
-	_ = jsonscan.Members(c.link.Handshake(), func(key string, value json.RawMessage) error {
-		if key == "capabilities" && value[0] == '{' {
-			can = value
+	if c.link != nil {
+		if can := jsonscan.Member(c.link.Handshake(), "capabilities"); len(can) > 0 && can[0] == '{' {
+			return can
 		}
-		return nil
-	})
-	return can
+	}
+	return json.RawMessage("{}")
 }
 
 // states takes note of what a client of the newest revision says in a request.
@@ -147,16 +128,8 @@ func (c *client) can(method string) bool {
 // declares reports whether one who can do this answers requests of this method.
 func declares(can json.RawMessage, method string) bool {
 	capability, _, _ := strings.Cut(method, "/")
-	found := false
-	if len(can) > 0 && can[0] == '{' {
-		_ = jsonscan.Members(can, func(key string, value json.RawMessage) error {
-			if key == capability {
-				found = value[0] != 'n'
-			}
-			return nil
-		})
-	}
-	return found
+	value := jsonscan.Member(can, capability)
+	return value != nil && value[0] != 'n'
 }
 
 // ask sends a request to the client, on the stream of the request that ctx is of.

@@ -168,15 +168,7 @@ func withToken(object, token json.RawMessage) (json.RawMessage, error) {
 
 // clientProgress passes on how far a client is with what a server asked.
 func (s *Server) clientProgress(c *client, params json.RawMessage) {
-	token := ""
-	if len(params) > 0 && params[0] == '{' {
-		_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
-			if key == "progressToken" {
-				token = string(value)
-			}
-			return nil
-		})
-	}
+	token := string(jsonscan.Member(params, "progressToken"))
 	s.mu.Lock()
 	a, ok := s.progress[token]
 	s.mu.Unlock()

@@ -133,13 +133,7 @@ func (a *asks) refuse(answer []byte) {
 
 // cancelled ends the request that notifications/cancelled names.
 func (a *asks) cancelled(params json.RawMessage) {
-	id := ""
-	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
-		if key == "requestId" {
-			id = string(value)
-		}
-		return nil
-	})
+	id := string(jsonscan.Member(params, "requestId"))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if cancel, ok := a.running[id]; ok {

@@ -310,13 +310,7 @@ func (u *Upstream) follow(f func(json.RawMessage)) (token string, done func()) {
 }
 
 func (u *Upstream) onProgress(params json.RawMessage) {
-	var token string
-	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
-		if key == "progressToken" {
-			return json.Unmarshal(value, &token)
-		}
-		return nil
-	})
+	token, _ := text(jsonscan.Member(params, "progressToken"))
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if ch, ok := u.progress[token]; ok {

@@ -201,13 +201,7 @@ func ErrorObject(err error) json.RawMessage {
 // cancelled ends the handling of the request that notifications/cancelled names,
 // and reports whether there was one.
 func (c *Conn) cancelled(params json.RawMessage) bool {
-	id := ""
-	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
-		if key == "requestId" {
-			id = string(value)
-		}
-		return nil
-	})
+	id := string(jsonscan.Member(params, "requestId"))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h, ok := c.handling[id]
