@@ -66,10 +66,7 @@ func (s *Server) shapeContent(r *request, origin string, raw json.RawMessage, up
 		if len(block) == 0 {
 			block = value
 		}
-		if asTool[len(asTool)-1] != '[' {
-			asTool = append(asTool, ',')
-		}
-		asTool = append(asTool, block...)
+		asTool = jsonscan.AppendElement(asTool, block)
 		return err
 	})
 	if err != nil {
@@ -86,10 +83,7 @@ func (s *Server) shapeContent(r *request, origin string, raw json.RawMessage, up
 	elements := []byte{'['}
 	err = jsonscan.Elements(jsonscan.Member(shaped, "content"), func(block json.RawMessage) error {
 		element, err := form.element(block)
-		if len(elements) > 1 {
-			elements = append(elements, ',')
-		}
-		elements = append(elements, element...)
+		elements = jsonscan.AppendElement(elements, element)
 		return err
 	})
 	if err != nil {

@@ -152,8 +152,8 @@ func (a *Agent) resourcesChanged() {
 		switch params := c.session.InitializeParams(); {
 		case c.link == nil || params == nil:
 		case listens != nil:
-			meta := jsonscan.AppendMember([]byte{'{'}, mcp.MetaKeySubscriptionID, listens)
-			c.link.TryNotify(context.Background(), method, append(jsonscan.AppendMember([]byte{'{'}, "_meta", append(meta, '}')), '}'))
+			meta := jsonscan.Object(mcp.MetaKeySubscriptionID, listens)
+			c.link.TryNotify(context.Background(), method, jsonscan.Object("_meta", meta))
 		case params.ProtocolVersion < statelessVersion:
 			c.link.TryNotify(context.Background(), method, nil)
 		}

@@ -96,10 +96,7 @@ func (s *Server) shapeMessages(r *request, origin string, raw json.RawMessage, u
 			parts[i] = []json.RawMessage{m.raw}
 		}
 		for _, part := range parts[i] {
-			if len(list) > 1 {
-				list = append(list, ',')
-			}
-			list = append(list, part...)
+			list = jsonscan.AppendElement(list, part)
 		}
 	}
 	return withContent(raw, "messages", append(list, ']'), facts)

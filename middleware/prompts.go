@@ -168,18 +168,13 @@ func page(r *request, what string, items []json.RawMessage) (json.RawMessage, er
 		}
 	}
 	to := min(from+pageItems, len(items))
-	var out strings.Builder
-	fmt.Fprintf(&out, `{"%s":[`, what)
-	for i, item := range items[from:to] {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.Write(item)
+	out := fmt.Appendf(nil, `{"%s":[`, what)
+	for _, item := range items[from:to] {
+		out = jsonscan.AppendElement(out, item)
 	}
-	out.WriteByte(']')
+	out = append(out, ']')
 	if to < len(items) {
-		fmt.Fprintf(&out, `,"nextCursor":"from-%d"`, to)
+		out = fmt.Appendf(out, `,"nextCursor":"from-%d"`, to)
 	}
-	out.WriteByte('}')
-	return json.RawMessage(out.String()), nil
+	return append(out, '}'), nil
 }

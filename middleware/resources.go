@@ -129,7 +129,7 @@ func (s *Server) listResources(ctx context.Context, r *request, what, key string
 			if err != nil {
 				return nil, err
 			}
-			params = append(jsonscan.AppendMember([]byte{'{'}, "cursor", quoted), '}')
+			params = jsonscan.Object("cursor", quoted)
 		}
 		raw, err := s.pass(ctx, up, r, params)
 		if err != nil {
@@ -160,10 +160,7 @@ func (s *Server) pageOf(raw json.RawMessage, up *Upstream, at int, what, key str
 			list := []byte{'['}
 			failed = jsonscan.Elements(value, func(item json.RawMessage) error {
 				item, err := s.withExposedURI(item, up, key)
-				if len(list) > 1 {
-					list = append(list, ',')
-				}
-				list = append(list, item...)
+				list = jsonscan.AppendElement(list, item)
 				return err
 			})
 			return append(list, ']')

@@ -59,7 +59,7 @@ func (u *Upstream) list(ctx context.Context, l link, what string, check func(jso
 			if err != nil {
 				return nil, err
 			}
-			params = append(jsonscan.AppendMember([]byte{'{'}, "cursor", quoted), '}')
+			params = jsonscan.Object("cursor", quoted)
 		}
 		params, err := withMeta(params, l.Meta(), "")
 		if err != nil {
