@@ -30,6 +30,9 @@ type event struct {
 	data []byte // its lines, joined by \n; the caller's to keep
 }
 
+// isMessage reports whether the event's data is a message of the protocol.
+func (e event) isMessage() bool { return e.name == "" || e.name == "message" }
+
 // An eventReader reads server-sent events. Lines end with LF, CRLF or CR.
 type eventReader struct {
 	r   *bufio.Reader

@@ -32,14 +32,13 @@ const (
 // response is the answer or a stream that ends with it. What belongs to no call
 // comes on a stream of its own.
 type httpLink struct {
-	client   *http.Client
-	url      string
-	hooks    hooks
-	maxBytes int64 // of one message
-	asks     asks
-	headers  *paramHeaders
-	feeds    feeds
-	seq      atomic.Int64
+	client  *http.Client
+	url     string
+	hooks   hooks
+	asks    asks
+	headers *paramHeaders
+	feeds   feeds
+	seq     atomic.Int64
 
 	// Set by the handshake.
 	session string // of the Mcp-Session-Id header; empty: none

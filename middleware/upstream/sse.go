@@ -19,18 +19,17 @@ import (
 // An sseLink is a session over the older HTTP+SSE transport, where answers come
 // on a stream of their own, which names the URL for messages first.
 type sseLink struct {
-	hooks    hooks
-	client   *http.Client
-	init     *Info
-	asks     asks
-	maxBytes int64 // of one message
-	stream   io.Closer
-	events   *eventReader
-	post     string          // the URL for messages
-	life     context.Context // ends with the session
-	die      context.CancelFunc
-	tasks    tasks         // what tells of calls that have ended
-	ended    chan struct{} // closed when nothing of asks and no reader runs any more
+	hooks  hooks
+	client *http.Client
+	init   *Info
+	asks   asks
+	stream io.Closer
+	events *eventReader
+	post   string          // the URL for messages
+	life   context.Context // ends with the session
+	die    context.CancelFunc
+	tasks  tasks         // what tells of calls that have ended
+	ended  chan struct{} // closed when nothing of asks and no reader runs any more
 
 	mu      sync.Mutex // guards the fields below
 	seq     int64
@@ -38,11 +37,8 @@ type sseLink struct {
 }
 
 func dialSSE(ctx context.Context, h hooks, address string, client *http.Client) (link, error) {
-	l := &sseLink{hooks: h, client: client, maxBytes: h.maxLineBytes, ended: make(chan struct{}), pending: map[string]chan wire.Message{}}
-	if l.maxBytes <= 0 {
-		l.maxBytes = wire.DefaultMaxLineBytes
-	}
-	l.asks = asks{request: h.request, reply: l.reply, maxBytes: l.maxBytes}
+	l := &sseLink{hooks: h, client: client, ended: make(chan struct{}), pending: map[string]chan wire.Message{}}
+	l.asks = asks{request: h.request, reply: l.reply, maxBytes: h.maxLineBytes}
 	l.life, l.die = context.WithCancel(context.Background())
 	// The stream ends with the session; only the handshake ends with ctx.
 	stop := context.AfterFunc(ctx, l.die)
@@ -88,7 +84,7 @@ func (l *sseLink) connect(address string) error {
 		resp.Body.Close()
 		return newStatusError(resp)
 	}
-	l.stream, l.events = resp.Body, newEventReader(resp.Body, l.maxBytes)
+	l.stream, l.events = resp.Body, newEventReader(resp.Body, l.hooks.maxLineBytes)
 	ev, err := l.events.next()
 	switch {
 	case err != nil:
@@ -119,7 +115,7 @@ func (l *sseLink) readLoop() {
 		case err != nil:
 			l.finish()
 			return
-		case ev.name != "" && ev.name != "message":
+		case !ev.isMessage():
 			continue
 		}
 		if ev.data = bytes.TrimSpace(ev.data); ev.data[0] != '[' {

@@ -104,32 +104,6 @@ type Upstream struct {
 	progress map[string]chan json.RawMessage // running calls by progress token
 }
 
-// An UnavailableError reports a call to a server that cannot be reached now, or
-// was lost while the call ran.
-type UnavailableError struct {
-	Server string
-	Lost   bool // the call had been sent: it may have taken effect
-	Err    error
-}
-
-func (e *UnavailableError) Error() string {
-	if status := refusal(e.Err); status != nil && !errors.Is(e.Err, wire.ErrClosed) {
-		if status.code/100 == 5 {
-			return fmt.Sprintf("server %q answered %v", e.Server, status)
-		}
-		return fmt.Sprintf("server %q refused us: %v", e.Server, status)
-	}
-	if errors.Is(e.Err, wire.ErrBadAnswer) {
-		return fmt.Sprintf("server %q sent a %v", e.Server, e.Err)
-	}
-	if e.Lost {
-		return fmt.Sprintf("server %q ended while the call ran: %v", e.Server, e.Err)
-	}
-	return fmt.Sprintf("server %q is not available: %v", e.Server, e.Err)
-}
-
-func (e *UnavailableError) Unwrap() error { return e.Err }
-
 // New returns an upstream that has begun to connect. Close ends it.
 func New(opts Options) *Upstream {
 	if opts.ConnectTimeout <= 0 {
@@ -137,6 +111,9 @@ func New(opts Options) *Upstream {
 	}
 	if opts.MinBackoff <= 0 {
 		opts.MinBackoff = time.Second
+	}
+	if opts.MaxLineBytes <= 0 {
+		opts.MaxLineBytes = wire.DefaultMaxLineBytes
 	}
 	if opts.Notify == nil {
 		opts.Notify = func(context.Context, string, json.RawMessage) {}
@@ -315,14 +292,6 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 	return nil, err
 }
 
-// A server that registers its tools one by one tells of each: its lists are read
-// again a moment after the first, and no more than listReads times in listPause.
-const (
-	settleTime = 50 * time.Millisecond
-	listReads  = 5
-	listPause  = 5 * time.Second
-)
-
 // serve keeps l until it ends or ctx does, and says why it ended; or until it is
 // replaced by another, which it returns.
 func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
@@ -331,6 +300,7 @@ func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 	u.logger.Info("connected", "tools", len(u.Tools()), "protocol", l.Init().ProtocolVersion)
 	u.notify()
 	found := make(chan newer, 1)
+	var reread rereading
 	read := make(chan struct{}, 1)
 	trying, cancel := context.WithCancel(ctx)
 	var tries sync.WaitGroup
@@ -344,9 +314,6 @@ func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 		}
 		u.retire(live)
 	}()
-	var settled <-chan time.Time   // nil: nothing to wait for
-	var reads [listReads]time.Time // when the lists were read again, the oldest first
-	reading, again := false, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -360,25 +327,15 @@ func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 			u.set(Connecting, nil, err)
 			return nil, err
 		case <-u.stale:
-			switch {
-			case reading:
-				again = true
-			case settled == nil:
-				settled = time.After(max(settleTime, listPause-time.Since(reads[0])))
-			}
-		case <-settled:
-			settled, reading = nil, true
+			reread.stale()
+		case <-reread.due:
+			reread.begin()
 			tries.Go(func() {
 				u.refresh(trying, live)
 				read <- struct{}{}
 			})
 		case <-read:
-			copy(reads[:], reads[1:])
-			reads[listReads-1] = time.Now()
-			if reading = false; again {
-				again = false
-				u.markStale()
-			}
+			reread.end()
 		case <-live.wish:
 			tries.Go(func() { found <- u.tryNewer(trying, live) })
 		case n := <-found:
