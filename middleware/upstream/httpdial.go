@@ -27,7 +27,7 @@ func (l *httpLink) listenToChanges() {
 // openHTTP shakes hands. Headers is shared by the sessions with one server.
 func openHTTP(ctx context.Context, h hooks, url string, client *http.Client, headers *paramHeaders, newest bool) (*httpLink, error) {
 	l := &httpLink{client: client, url: url, hooks: h, headers: headers}
-	l.asks = asks{request: h.request, reply: l.reply, maxBytes: h.maxLineBytes}
+	l.asks = newAsks(h, l.reply)
 	l.life, l.die = context.WithCancelCause(context.Background())
 	var err error
 	if newest {

@@ -38,7 +38,7 @@ type sseLink struct {
 
 func dialSSE(ctx context.Context, h hooks, address string, client *http.Client) (link, error) {
 	l := &sseLink{hooks: h, client: client, ended: make(chan struct{}), pending: map[string]chan wire.Message{}}
-	l.asks = asks{request: h.request, reply: l.reply, maxBytes: h.maxLineBytes}
+	l.asks = newAsks(h, l.reply)
 	l.life, l.die = context.WithCancel(context.Background())
 	// The stream ends with the session; only the handshake ends with ctx.
 	stop := context.AfterFunc(ctx, l.die)

@@ -13,7 +13,8 @@ import (
 // ones with an error; the protocol wants no answer to them (2025-06-18,
 // basic/utilities/cancellation), so that one is left out.
 type fate struct {
-	begins     bool // initialize, which cannot be cancelled
+	size       int64 // bytes, as the backlog counts it
+	begins     bool  // initialize, which cannot be cancelled
 	unanswered bool
 }
 
