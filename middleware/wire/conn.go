@@ -550,7 +550,12 @@ func (c *Conn) send(ctx context.Context, parts ...[]byte) error {
 	case err := <-sent:
 		return err
 	case <-c.done:
-		return ErrClosed
+		select {
+		case err := <-sent: // by which the connection has ended
+			return err
+		default:
+			return ErrClosed
+		}
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
