@@ -64,8 +64,8 @@ func (h *Handler) newLink(session string) *link {
 		never:      map[jsonrpc.ID]bool{},
 		asked:      map[string]chan wire.Message{},
 	}
-	l.standalone = newStream(l, "0")
-	l.standalone.listens = true
+	l.standalone = newStream(l)
+	l.standalone.id, l.standalone.listens = "0", true
 	l.streams["0"] = l.standalone
 	return l
 }
@@ -95,35 +95,32 @@ func (l *link) Splices() *wire.Splices { return &l.splices }
 // maxOpen bounds a session's requests that are not answered yet, and its streams.
 const maxOpen = 1024
 
-// admit registers the requests of one POST and returns the stream of their
-// answers.
-func (l *link) admit(ids []jsonrpc.ID) (*stream, error) {
+// admit registers the stream of what one POST is owed, and gives it its id.
+// Its reader is about to come.
+func (l *link) admit(s *stream) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, wire.ErrClosed
+		return wire.ErrClosed
 	}
-	if len(l.owed)+len(ids) > maxOpen {
-		return nil, errTooMany
+	if len(l.owed)+len(s.owed) > maxOpen {
+		return errTooMany
 	}
-	for i, id := range ids {
+	for i, id := range s.owed {
 		if l.owed[id] != nil {
-			return nil, fmt.Errorf("a request of the id %v waits for its answer", id.Raw())
+			return fmt.Errorf("a request of the id %v waits for its answer", id.Raw())
 		}
-		if slices.Contains(ids[:i], id) {
-			return nil, fmt.Errorf("the id %v stands twice", id.Raw())
+		if slices.Contains(s.owed[:i], id) {
+			return fmt.Errorf("the id %v stands twice", id.Raw())
 		}
 	}
 	l.seq++
-	s := newStream(l, strconv.FormatInt(l.seq, 10))
-	s.owed = ids
-	s.open = len(ids)
-	s.awaits = true
+	s.id, s.awaits = strconv.FormatInt(l.seq, 10), true
 	l.streams[s.id] = s
-	for _, id := range ids {
+	for _, id := range s.owed {
 		l.owed[id] = s
 	}
-	return s, nil
+	return nil
 }
 
 var errTooMany = fmt.Errorf("more than %d requests wait for their answers", maxOpen)

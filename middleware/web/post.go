@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware"
@@ -23,8 +24,8 @@ import (
 
 // Members of _meta.
 const (
-	metaVersion = "io.modelcontextprotocol/protocolVersion"
-	metaClient  = "io.modelcontextprotocol/clientInfo"
+	metaVersion = mcp.MetaKeyProtocolVersion
+	metaClient  = mcp.MetaKeyClientInfo
 	metaAgent   = "rlmproxy/agent"
 )
 
@@ -126,10 +127,10 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 		}
 	}
 	if version >= stateless {
-		h.one(w, r, msgs[0])
+		h.postStateless(w, r, msgs[0])
 		return
 	}
-	h.several(w, r, msgs, batch, said)
+	h.postSession(w, r, msgs, batch, said)
 }
 
 // errLongBodies is why a long body is refused.
@@ -225,8 +226,8 @@ func request(m wire.Message, origin string) (*jsonrpc.Request, error) {
 	return &jsonrpc.Request{ID: id, Method: method, Params: params}, err
 }
 
-// one answers a request of revision 2026-07-28, which has a link for itself.
-func (h *Handler) one(w http.ResponseWriter, r *http.Request, m wire.Message) {
+// postStateless answers a request of revision 2026-07-28, which has a link for itself.
+func (h *Handler) postStateless(w http.ResponseWriter, r *http.Request, m wire.Message) {
 	if m.Method == "" {
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "revision "+stateless+" has no requests to clients")
 		return
@@ -269,8 +270,8 @@ func identity(r *http.Request, meta meta) middleware.Identity {
 	return who
 }
 
-// several takes the messages of a session, or the one that begins it.
-func (h *Handler) several(w http.ResponseWriter, r *http.Request, msgs []wire.Message, batch bool, version string) {
+// postSession takes the messages of a session, or the one that begins it.
+func (h *Handler) postSession(w http.ResponseWriter, r *http.Request, msgs []wire.Message, batch bool, version string) {
 	begins := false
 	for _, m := range msgs {
 		begins = begins || m.Method == "initialize" && m.ID != nil
@@ -331,8 +332,10 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, l *link, calls []
 		}
 		ids[i] = id
 	}
-	s, err := l.admit(ids)
-	if err != nil {
+	s := newStream(l, ids...)
+	s.batch, s.begins = batch, calls[0].Method == "initialize"
+	s.listens = l.session == "" && calls[0].Method == "subscriptions/listen"
+	if err := l.admit(s); err != nil {
 		status := http.StatusBadRequest
 		switch {
 		case errors.Is(err, errTooMany):
@@ -343,8 +346,6 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, l *link, calls []
 		fail(w, status, calls[0].ID, codeInvalidRequest, err.Error())
 		return
 	}
-	s.batch, s.begins = batch, calls[0].Method == "initialize"
-	s.listens = l.session == "" && calls[0].Method == "subscriptions/listen"
 	for _, m := range calls {
 		req, err := request(m, s.id)
 		if err != nil { // Split has checked it

@@ -27,6 +27,7 @@ func (e *event) size() int { return len(e.head) + len(e.body) + len(e.tail) }
 // Events count from one. An event's id is the stream's and its number, so that
 // the id says how many the client has.
 type stream struct {
+	// Fixed once the link has it:
 	id      string
 	link    *link
 	owed    []jsonrpc.ID // what it answers
@@ -57,7 +58,10 @@ const (
 	maxQueuedBytes = 1 << 20 // one may be longer than that
 )
 
-func newStream(l *link, id string) *stream { return &stream{id: id, link: l} }
+// newStream returns a stream of l that l does not know yet.
+func newStream(l *link, owed ...jsonrpc.ID) *stream {
+	return &stream{link: l, owed: owed, open: len(owed)}
+}
 
 // push queues an event. Notifications are lost when too many wait already.
 func (s *stream) push(e *event) {
