@@ -28,15 +28,18 @@ func (s *Server) upstream(name string) *Upstream {
 }
 
 // survive keeps a fault of ours from ending the proxy where others call us; err,
-// if not nil, is the error of what it cost.
-func (s *Server) survive(err *error) {
+// if not nil, is the error of what it cost. The log has it with about.
+func (s *Server) survive(err *error, about ...any) {
 	if v := recover(); v != nil {
-		s.logger.Error("internal error", "error", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+		s.logger.Error("internal error", append(about, "error", panicked(v))...)
 		if err != nil {
 			*err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeInternal + ": the proxy's log has it in full"}
 		}
 	}
 }
+
+// panicked is what recover has returned, with the stack.
+func panicked(v any) error { return fmt.Errorf("panic: %v\n%s", v, debug.Stack()) }
 
 // Ask passes on what a server asks of its client: sampling, elicitation, roots.
 // The server is one of Options.Upstreams. Requests that wait for the answer do

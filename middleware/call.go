@@ -19,7 +19,7 @@ import (
 func (s *Server) callTool(ctx context.Context, r *request) (json.RawMessage, error) {
 	var raw json.RawMessage
 	var err error
-	if run, ok := s.queries()[r.name]; ok {
+	if run := s.query(r.name); run != nil {
 		raw, err = run(ctx, r.client.agent, r)
 	} else {
 		raw, err = s.callUpstream(ctx, r)
@@ -126,9 +126,8 @@ func (s *Server) result(ctx context.Context, t target, r *request, params json.R
 }
 
 // pass sends a request that is not about a tool on to a server, and returns its
-// answer without what its operator hides.
-func (s *Server) pass(ctx context.Context, up *Upstream, r *request, params json.RawMessage) (json.RawMessage, error) {
-	p := up.Policy
+// answer without what p hides.
+func (s *Server) pass(ctx context.Context, up *Upstream, p Policy, r *request, params json.RawMessage) (json.RawMessage, error) {
 	raw, err := s.send(ctx, up, r, r.method, params, p)
 	if err != nil {
 		return nil, protocolError(s.hideInError(ctx, err, p))

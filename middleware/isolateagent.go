@@ -154,15 +154,11 @@ func (a *Agent) resourcesChanged() {
 		case listens != nil:
 			meta := jsonscan.Object(mcp.MetaKeySubscriptionID, listens)
 			c.link.TryNotify(context.Background(), method, jsonscan.Object("_meta", meta))
-		case params.ProtocolVersion < statelessVersion:
+		case params.ProtocolVersion < upstream.NewestVersion: // hears without having listened
 			c.link.TryNotify(context.Background(), method, nil)
 		}
 	}
 }
-
-// statelessVersion is the first revision whose clients hear only of what they
-// listen for.
-const statelessVersion = "2026-07-28"
 
 // onlyFor is a mark in the _meta of a notification that goes through the SDK:
 // the agent for whose clients it is. It is taken off before it is sent.

@@ -1,7 +1,7 @@
 // Package middleware is the server that agents talk to.
 //
 //	tools/list ─► names ─► every upstream's tools, and proxy_*
-//	tools/call ─► route ─► upstream.CallTool ─► shape ─► the same bytes, or a preview with a cache_id
+//	tools/call ─► route ─► upstream.Call ─► shape ─► the same bytes, or a preview with a cache_id
 //	          └─► proxy_explore, proxy_filter, proxy_search ─► cache ─► pipeline ─► shape
 //
 // Results are raw JSON from the upstream's line to the client's. What an agent
@@ -186,9 +186,8 @@ func New(opts Options) (*Server, error) {
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
 		Instructions: Instructions,
-		// What clients may listen to; what they are told of is in Server.capabilities.
+		// What the SDK goes by when it tells; clients read those of [Server.capabilities].
 		Capabilities: &mcp.ServerCapabilities{
-			// What the SDK goes by when it tells; clients read [Server.capabilities].
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
 			Prompts:   &mcp.PromptCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},

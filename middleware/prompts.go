@@ -111,7 +111,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.pass(ctx, p.up, r, params)
+	raw, err := s.pass(ctx, p.up, p.up.Policy, r, params)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	return s.pass(ctx, up, r, params)
+	return s.pass(ctx, up, up.Policy, r, params)
 }
 
 // pageItems is how many items of one of our own lists a page has. Clients that

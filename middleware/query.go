@@ -18,15 +18,20 @@ import (
 	"rlmproxy/pipeline/tokens"
 )
 
+// A query is a tool of our own.
 type query func(ctx context.Context, agent string, req *request) (json.RawMessage, error)
 
-// queries are the tools of our own.
-func (s *Server) queries() map[string]query {
-	return map[string]query{
-		"proxy_explore": s.explore,
-		"proxy_filter":  s.filter,
-		"proxy_search":  s.search,
+// query returns the tool of our own that has this name, or nil.
+func (s *Server) query(name string) query {
+	switch name {
+	case "proxy_explore":
+		return s.explore
+	case "proxy_filter":
+		return s.filter
+	case "proxy_search":
+		return s.search
 	}
+	return nil
 }
 
 // A source is what a query works on: a cached result, or a fresh call whose

@@ -2,9 +2,7 @@ package middleware
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 )
 
@@ -94,7 +92,7 @@ func (q *queue) one(t task) {
 	defer close(t.done)
 	defer func() {
 		if v := recover(); v != nil {
-			q.logger.Error("internal error", "error", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+			q.logger.Error("internal error", "error", panicked(v))
 		}
 	}()
 	t.do(q.ctx)

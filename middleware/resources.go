@@ -112,7 +112,7 @@ func (s *Server) listResources(ctx context.Context, r *request, what, key string
 		if !up.hasResources() {
 			return json.RawMessage(`{"` + what + `":[]}`), nil
 		}
-		return s.pass(ctx, up, r, r.params)
+		return s.pass(ctx, up, up.Policy, r, r.params)
 	}
 	at, cursor, err := readCursor(r.params)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Server) listResources(ctx context.Context, r *request, what, key string
 			}
 			params = jsonscan.Object("cursor", quoted)
 		}
-		raw, err := s.pass(ctx, up, r, params)
+		raw, err := s.pass(ctx, up, up.Policy, r, params)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, err
@@ -233,7 +233,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage,
 		if err != nil {
 			return nil, err
 		}
-		raw, err := s.pass(ctx, p.up, r, params)
+		raw, err := s.pass(ctx, p.up, p.up.Policy, r, params)
 		if err == nil && len(all) > 1 {
 			raw, err = s.marked(raw, p.up)
 		}
