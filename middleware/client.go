@@ -197,7 +197,7 @@ func (s *Server) forget(c *client) {
 	if !c.ends {
 		return
 	}
-	s.forgetHeld(ctx, c.agent)
+	s.parking.forget(ctx, c.agent)
 	s.opts.Store.Forget(c.agent)
 	if s.opts.JQ != nil {
 		s.opts.JQ.Forget(c.agent)

@@ -10,7 +10,6 @@ package middleware
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,11 +99,9 @@ type Server struct {
 	begun  time.Time
 
 	isolation *isolation
+	parking   *parking
 
 	schemes map[string]string // of URIs, by server
-	// stateMark begins our states. Those of servers, which may be proxies like
-	// this one, pass through.
-	stateMark string
 
 	// By server: what its clients are told, and what it is told for no client.
 	toClients, toServer map[string]*queue
@@ -123,8 +120,6 @@ type Server struct {
 	begunCalls int                  // how many there ever were
 	watched    map[watched]int      // subscriptions by resource: how many clients
 	progress   map[string]asked     // of requests that clients work on, by our token as written
-	held       map[string]*held     // by the state that their clients have
-	heldBytes  int64                // of results that held has
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
@@ -163,9 +158,8 @@ func New(opts Options) (*Server, error) {
 		begun:   time.Now(),
 		schemes: schemes(opts.Upstreams),
 
-		stateMark: "rlmproxy:" + rand.Text()[:8] + ":",
-
 		isolation: newIsolation(opts.AgentIdle, opts.Logger),
+		parking:   newParking(),
 
 		came:     make(chan struct{}),
 		clients:  map[*mcp.ServerSession]*client{},
@@ -174,7 +168,6 @@ func New(opts Options) (*Server, error) {
 		levels:   map[string]toldLevel{},
 		watched:  map[watched]int{},
 		progress: map[string]asked{},
-		held:     map[string]*held{},
 
 		toClients: map[string]*queue{},
 		toServer:  map[string]*queue{},

@@ -4,8 +4,8 @@
 //
 // An agent shows a bearer token: a static one of the operator's, or a JWT of
 // an issuer whose keys are fetched and kept. Refusals are logged with their
-// reason and the peer's address, ten a minute for each reason; no log line, error or reply holds a token, or
-// a part of one.
+// reason and the peer's address, ten a minute for each reason. No log line, error
+// or reply holds a token, or a part of one.
 //
 // There is no TLS here. Whoever serves beyond one machine puts it in front.
 package auth
@@ -38,8 +38,7 @@ type Options struct {
 	// https://inspector.example.com, besides that of the Host itself.
 	AllowedOrigins []string
 	// Logger receives refusals at info level, and at debug level where there are
-	// many; an issuer's failures at warn.
-	// Nil discards them.
+	// many; an issuer's failures at warn. Nil discards them.
 	Logger *slog.Logger
 }
 

@@ -91,8 +91,7 @@ func checkIssuerURL(text string) error {
 }
 
 // verify returns the agent of token, as [Subject] describes it, and until when it
-// is admitted. Nothing in the
-// token is believed before its signature was checked.
+// is admitted. Nothing in the token is believed before its signature was checked.
 func (v *verifier) verify(ctx context.Context, token string, now time.Time) (who subject, no *refusal) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {
