@@ -31,6 +31,7 @@ type link interface {
 	Done() <-chan struct{}
 	// Exit says how it ended, if that is known.
 	Exit() string
+	// Close ends the session.
 	Close()
 }
 
