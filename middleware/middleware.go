@@ -125,30 +125,8 @@ type Server struct {
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
 // it begins for single agents is ended by Close.
 func New(opts Options) (*Server, error) {
-	if opts.Store == nil {
-		return nil, errors.New("middleware: no store")
-	}
-	setDefault(&opts.MaxTokens, 2000)
-	setDefault(&opts.CallTimeout, time.Minute)
-	setDefault(&opts.QueryTimeout, 5*time.Second)
-	setDefault(&opts.SearchTimeout, 5*time.Second)
-	setDefault(&opts.ListWait, 3*time.Second)
-	setDefault(&opts.FreshCalls, FreshReadOnly)
-	setDefault(&opts.Version, "dev")
-	setDefault(&opts.WorkBytes, 64<<20)
-	setDefault(&opts.AgentIdle, ownIdle)
-	switch opts.FreshCalls {
-	case FreshReadOnly, FreshAll, FreshNone:
-	default:
-		return nil, fmt.Errorf("middleware: freshCalls %q, want readonly, all or none", opts.FreshCalls)
-	}
-	for i := range opts.Upstreams {
-		if err := opts.Upstreams[i].Check(); err != nil {
-			return nil, err
-		}
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
+	if err := opts.complete(); err != nil {
+		return nil, err
 	}
 	s := &Server{
 		opts:    opts,
@@ -202,6 +180,36 @@ func (s *Server) Close() {
 	cancel()
 	closeQueues(ctx, s.toServer)
 	closeQueues(ctx, s.toClients)
+}
+
+// complete sets what was left out, and refuses what cannot be.
+func (o *Options) complete() error {
+	if o.Store == nil {
+		return errors.New("middleware: no store")
+	}
+	setDefault(&o.MaxTokens, 2000)
+	setDefault(&o.CallTimeout, time.Minute)
+	setDefault(&o.QueryTimeout, 5*time.Second)
+	setDefault(&o.SearchTimeout, 5*time.Second)
+	setDefault(&o.ListWait, 3*time.Second)
+	setDefault(&o.FreshCalls, FreshReadOnly)
+	setDefault(&o.Version, "dev")
+	setDefault(&o.WorkBytes, 64<<20)
+	setDefault(&o.AgentIdle, ownIdle)
+	switch o.FreshCalls {
+	case FreshReadOnly, FreshAll, FreshNone:
+	default:
+		return fmt.Errorf("middleware: freshCalls %q, want readonly, all or none", o.FreshCalls)
+	}
+	for i := range o.Upstreams {
+		if err := o.Upstreams[i].Check(); err != nil {
+			return err
+		}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
 }
 
 func setDefault[T comparable](v *T, d T) {

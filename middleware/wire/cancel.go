@@ -13,9 +13,9 @@ import (
 // ones with an error; the protocol wants no answer to them (2025-06-18,
 // basic/utilities/cancellation), so that one is left out.
 type fate struct {
-	size       int64 // bytes, as the backlog counts it
-	begins     bool  // initialize, which cannot be cancelled
+	begins     bool // initialize, which cannot be cancelled
 	unanswered bool
+	size       int64 // bytes, as the backlog counts it
 }
 
 // unanswer notes that the request which notifications/cancelled names gets no
