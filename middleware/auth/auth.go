@@ -16,8 +16,6 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
-
-	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 )
 
 // Options configures a [Guard]. Without Tokens and JWT nobody is asked for a
@@ -132,9 +130,6 @@ func Expiry(ctx context.Context) (at time.Time, ok bool) {
 // next sees has no Authorization header.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	admitted := withoutToken(next)
-	if g.Authenticates() {
-		admitted = bindSessions(admitted)
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if no := g.checkHost(r); no != nil {
 			g.refuse(w, r, no)
@@ -176,20 +171,6 @@ func (g *Guard) authenticate(r *http.Request) (who subject, no *refusal) {
 		return who, invalidToken("foreign token")
 	}
 	return g.jwt.verify(r.Context(), token, time.Now())
-}
-
-// bindSessions tells the SDK who was authenticated: it then refuses a session
-// to anyone but the agent that began it.
-func bindSessions(next http.Handler) http.Handler {
-	verified := func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
-		agent, ok := Subject(ctx)
-		if !ok {
-			return nil, sdkauth.ErrInvalidToken
-		}
-		return &sdkauth.TokenInfo{UserID: agent}, nil
-	}
-	// Expiry was checked, with leeway.
-	return sdkauth.RequireBearerToken(verified, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 }
 
 // withoutToken drops the header: a token for us is nobody else's business.
