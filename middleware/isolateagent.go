@@ -42,9 +42,7 @@ type agentConn struct {
 // Close implements [Own].
 func (a agentConn) Close() {
 	a.Own.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	closeQueues(ctx, map[string]*queue{"clients": a.agent.toClients, "server": a.agent.toServer})
+	closeQueues(atOnce(), map[string]*queue{"clients": a.agent.toClients, "server": a.agent.toServer})
 }
 
 // connTo returns what a request of c to up goes to, and what is to be called when

@@ -9,7 +9,6 @@
 package middleware
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -176,10 +175,8 @@ func New(opts Options) (*Server, error) {
 // is left and nothing runs that no client has asked for. Clients are to end before.
 func (s *Server) Close() {
 	s.isolation.close()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	closeQueues(ctx, s.toServer)
-	closeQueues(ctx, s.toClients)
+	closeQueues(atOnce(), s.toServer)
+	closeQueues(atOnce(), s.toClients)
 }
 
 // complete sets what was left out, and refuses what cannot be.

@@ -120,10 +120,10 @@ func (a *asks) refuse(answer []byte) {
 
 // cancelled ends the request that notifications/cancelled names.
 func (a *asks) cancelled(params json.RawMessage) {
-	id := string(jsonscan.Member(params, "requestId"))
+	id := jsonscan.Member(params, "requestId")
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if cancel, ok := a.running[id]; ok {
+	if cancel, ok := a.running[string(id)]; ok {
 		cancel()
 	}
 }

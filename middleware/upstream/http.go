@@ -217,8 +217,7 @@ func (l *httpLink) Notify(ctx context.Context, method string, params json.RawMes
 func (l *httpLink) cancelled(id string) {
 	ctx, cancel := context.WithTimeout(l.hooks.life, closeWait)
 	defer cancel()
-	params := json.RawMessage(`{"requestId":` + id + `,"reason":"the call was cancelled or ran out of time"}`)
-	if err := l.Notify(ctx, "notifications/cancelled", params); err != nil {
+	if err := l.Notify(ctx, "notifications/cancelled", wire.Cancelled(id)); err != nil {
 		l.hooks.logger.Debug("notifications/cancelled", "error", err)
 	}
 }

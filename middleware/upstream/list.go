@@ -24,17 +24,6 @@ const (
 	maxNameLogged = 200
 )
 
-// listTools reads the whole list. A definition that would make clients refuse the
-// list of all servers is logged and left out.
-func (u *Upstream) listTools(ctx context.Context, l link) ([]Tool, error) {
-	return u.list(ctx, l, "tools", checkTool)
-}
-
-// listPrompts reads the whole list.
-func (u *Upstream) listPrompts(ctx context.Context, l link) ([]Tool, error) {
-	return u.list(ctx, l, "prompts", checkPrompt)
-}
-
 // A listing is a list of things with names, read page by page.
 type listing struct {
 	logger *slog.Logger

@@ -123,6 +123,9 @@ func New(opts Options) *Upstream {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported", method)}
 		}
 	}
+	if opts.Changed == nil {
+		opts.Changed = func() {}
+	}
 	if opts.Impl == nil {
 		opts.Impl = &mcp.Implementation{Name: "rlmproxy", Version: "dev"}
 	}
@@ -298,7 +301,7 @@ func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 	live := &live{link: l, wish: make(chan struct{}, 1)}
 	u.set(Ready, live, nil)
 	u.logger.Info("connected", "tools", len(u.Tools()), "protocol", l.Init().ProtocolVersion)
-	u.notify()
+	u.opts.Changed()
 	found := make(chan newer, 1)
 	var reread rereading
 	read := make(chan struct{}, 1)
@@ -365,7 +368,7 @@ func (u *Upstream) refresh(ctx context.Context, l *live) {
 	}
 	u.mu.Unlock()
 	if current {
-		u.notify()
+		u.opts.Changed()
 	}
 }
 
@@ -383,22 +386,16 @@ func (u *Upstream) publish(l lists) { u.info, u.tools, u.prompts = l.info, l.too
 func (u *Upstream) readLists(ctx context.Context, l link) (lists, error) {
 	all := lists{info: l.Init()}
 	var err error
-	if all.tools, err = u.listTools(ctx, l); err != nil {
+	if all.tools, err = u.list(ctx, l, "tools", checkTool); err != nil {
 		return lists{}, err
 	}
 	if c := all.info.Capabilities; c != nil && c.Prompts != nil {
-		if all.prompts, err = u.listPrompts(ctx, l); err != nil {
+		if all.prompts, err = u.list(ctx, l, "prompts", checkPrompt); err != nil {
 			u.logger.Warn("prompts not read, the last ones stay", "error", err)
 			all.prompts = u.Prompts()
 		}
 	}
 	return all, nil
-}
-
-func (u *Upstream) notify() {
-	if u.opts.Changed != nil {
-		u.opts.Changed()
-	}
 }
 
 func (u *Upstream) markStale() {

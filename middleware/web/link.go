@@ -303,7 +303,7 @@ func (l *link) Call(ctx context.Context, method string, params json.RawMessage) 
 	case <-l.done:
 		return nil, wire.ErrClosed
 	case <-ctx.Done():
-		s.push(&event{body: message("", "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s,"reason":"the call was cancelled or ran out of time"}`, id))})
+		s.push(&event{body: message("", "notifications/cancelled", wire.Cancelled(id))})
 		return nil, context.Cause(ctx)
 	}
 }

@@ -42,6 +42,12 @@ func (c *Conn) unanswered(id jsonrpc.ID) bool {
 	return c.asked[id].unanswered
 }
 
+// Cancelled is the params of notifications/cancelled for the request of this id, as
+// written.
+func Cancelled(id string) json.RawMessage {
+	return json.RawMessage(`{"requestId":` + id + `,"reason":"the call was cancelled or ran out of time"}`)
+}
+
 // CancelledID is the id of the request that notifications/cancelled names.
 func CancelledID(params json.RawMessage) (jsonrpc.ID, error) {
 	if id := jsonscan.Member(params, "requestId"); id != nil {

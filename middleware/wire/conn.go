@@ -500,8 +500,7 @@ func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) 
 	delete(c.pending, id)
 	c.mu.Unlock()
 	if ctx.Err() != nil {
-		cancelled := fmt.Appendf(nil, `{"requestId":%s,"reason":"the call was cancelled or ran out of time"}`, id)
-		c.trySend(Request("", "notifications/cancelled", cancelled))
+		c.trySend(Request("", "notifications/cancelled", Cancelled(id)))
 	}
 	return nil, err
 }
