@@ -17,7 +17,7 @@ import (
 )
 
 // A query is a tool of our own.
-type query func(ctx context.Context, agent string, req *request) (json.RawMessage, error)
+type query func(ctx context.Context, req *request) (json.RawMessage, error)
 
 // query returns the tool of our own that has this name, or nil.
 func (s *Server) query(name string) query {
@@ -62,7 +62,7 @@ type found struct {
 
 // open finds the source, or makes it by a fresh call. Its document is read by
 // [Server.document].
-func (s *Server) open(ctx context.Context, agent, self string, src *source, req *request) (found, error) {
+func (s *Server) open(ctx context.Context, self string, src *source, req *request) (found, error) {
 	switch {
 	case src.cacheID != "" && src.tool != "":
 		return found{}, badArgs(self, nil, "give cache_id or tool, not both")
@@ -79,10 +79,10 @@ func (s *Server) open(ctx context.Context, agent, self string, src *source, req 
 		return found{}, err
 	}
 	if isError(raw) || wantsInput(raw) {
-		out, err := s.shape(agent, origin, raw, Policy{})
+		out, err := s.shape(req.client.agent, origin, raw, Policy{})
 		return found{done: out}, err
 	}
-	id, err := s.opts.Store.Put(agent, origin, raw)
+	id, err := s.opts.Store.Put(req.client.agent, origin, raw)
 	if errors.Is(err, cache.ErrTooLarge) {
 		return found{}, &pipeline.Error{Code: pipeline.LimitMemory, Err: err,
 			Text: fmt.Sprintf("the result of %s, %s bytes, is too large to keep", src.tool, show.Count(len(raw))),
@@ -269,8 +269,8 @@ func (s *Server) recognise(agent string, id cache.ID, d document) pipeline.Value
 }
 
 // answer runs stages over what src names and replies within the limit.
-func (s *Server) answer(ctx context.Context, agent, self string, src *source, req *request, stages pipeline.Pipeline) (json.RawMessage, error) {
-	f, err := s.open(ctx, agent, self, src, req)
+func (s *Server) answer(ctx context.Context, self string, src *source, req *request, stages pipeline.Pipeline) (json.RawMessage, error) {
+	f, err := s.open(ctx, self, src, req)
 	if err != nil || f.done != nil {
 		return f.done, err
 	}
@@ -280,19 +280,19 @@ func (s *Server) answer(ctx context.Context, agent, self string, src *source, re
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := s.document(ctx, agent, self, &f, src.block); err != nil {
+	if err := s.document(ctx, req.client.agent, self, &f, src.block); err != nil {
 		return nil, err
 	}
 	v, err := stages.Run(ctx, f.value)
 	if err != nil {
 		return nil, s.withID(err, f)
 	}
-	return s.deliver(agent, self, req, f, v, header(f, v), s.limit(Policy{}))
+	return s.deliver(self, req, f, v, header(f, v), s.limit(Policy{}))
 }
 
 // deliver replies with v below its header if that is within the limit. Else v
 // is kept under an id of its own.
-func (s *Server) deliver(agent, self string, req *request, f found, v pipeline.Value, header string, lim limit) (json.RawMessage, error) {
+func (s *Server) deliver(self string, req *request, f found, v pipeline.Value, header string, lim limit) (json.RawMessage, error) {
 	if header == "" && imitates(v.Data) {
 		header = "[complete, as it is:]\n"
 	}
@@ -321,7 +321,7 @@ func (s *Server) deliver(agent, self string, req *request, f found, v pipeline.V
 	if r.plain, err = (reply{text: text, key: metaResult, facts: facts{CacheID: f.id, Tokens: n, ShownTokens: n, Items: v.Total, ShownItems: v.Items}}).encode(); err != nil {
 		return nil, err
 	}
-	return s.cut(agent, cache.Origin{Tool: self, Arguments: req.args}, r, total, lim)
+	return s.cut(req.client.agent, cache.Origin{Tool: self, Arguments: req.args}, r, total, lim)
 }
 
 // imitates reports whether data begins as a line of ours does.
@@ -389,7 +389,7 @@ func (s *Server) withID(err error, f found) error {
 	return &out
 }
 
-func (s *Server) explore(ctx context.Context, agent string, req *request) (_ json.RawMessage, err error) {
+func (s *Server) explore(ctx context.Context, req *request) (_ json.RawMessage, err error) {
 	const self = "proxy_explore"
 	var src source
 	var o pipeline.Outline
@@ -402,10 +402,10 @@ func (s *Server) explore(ctx context.Context, agent string, req *request) (_ jso
 		return nil, badArgs(self, params, "max_depth must be 1 or more")
 	}
 	o.Budget = s.limit(Policy{}).tokens
-	return s.answer(ctx, agent, self, &src, req, pipeline.Pipeline{&o})
+	return s.answer(ctx, self, &src, req, pipeline.Pipeline{&o})
 }
 
-func (s *Server) filter(ctx context.Context, agent string, req *request) (_ json.RawMessage, err error) {
+func (s *Server) filter(ctx context.Context, req *request) (_ json.RawMessage, err error) {
 	const self = "proxy_filter"
 	var src source
 	var n narrowing
@@ -435,12 +435,12 @@ func (s *Server) filter(ctx context.Context, agent string, req *request) (_ json
 	if slice.Offset < 0 || slice.Limit < 0 {
 		return nil, badArgs(self, params, "offset and limit must not be negative")
 	}
-	stages, err := n.stages(self, s.opts.JQ, agent)
+	stages, err := n.stages(self, s.opts.JQ, req.client.agent)
 	if err != nil {
 		return nil, err
 	}
 	if len(stages) == 0 {
-		return s.page(ctx, agent, &src, req, slice, format)
+		return s.page(ctx, &src, req, slice, format)
 	}
 	if slice != (pipeline.Slice{}) {
 		stages = append(stages, &slice)
@@ -448,10 +448,10 @@ func (s *Server) filter(ctx context.Context, agent string, req *request) (_ json
 	if format.As != "" {
 		stages = append(stages, &format)
 	}
-	return s.answer(ctx, agent, self, &src, req, stages)
+	return s.answer(ctx, self, &src, req, stages)
 }
 
-func (s *Server) search(ctx context.Context, agent string, req *request) (_ json.RawMessage, err error) {
+func (s *Server) search(ctx context.Context, req *request) (_ json.RawMessage, err error) {
 	const self = "proxy_search"
 	var src source
 	var n narrowing
@@ -473,11 +473,11 @@ func (s *Server) search(ctx context.Context, agent string, req *request) (_ json
 	if find.Pattern == "" {
 		return nil, badArgs(self, params, "pattern is missing")
 	}
-	stages, err := n.stages(self, s.opts.JQ, agent)
+	stages, err := n.stages(self, s.opts.JQ, req.client.agent)
 	if err != nil {
 		return nil, err
 	}
-	return s.answer(ctx, agent, self, &src, req, append(stages, &find))
+	return s.answer(ctx, self, &src, req, append(stages, &find))
 }
 
 // toolParams are the params of a fresh call. Of the request that makes it the
