@@ -3,7 +3,6 @@ package middleware
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
@@ -30,7 +29,7 @@ func (s *Server) listTools(ctx context.Context, r *request) (json.RawMessage, er
 	for _, tool := range s.proxyTools() {
 		items = append(items, json.RawMessage(tool))
 	}
-	return listPage(r, "tools", items)
+	return page(r, "tools", items)
 }
 
 // exposed returns a tool definition under another name. It leaves outputSchema
@@ -89,28 +88,4 @@ func (s *Server) awaitUpstreams(ctx context.Context) {
 // readOnly reports whether the tool declares that it changes nothing.
 func readOnly(raw json.RawMessage) bool {
 	return gjson.GetBytes(raw, "annotations.readOnlyHint").Type == gjson.True
-}
-
-// pageItems is how many items of one of our own lists a page has. Clients that
-// do not ask for the next page see as many.
-const pageItems = 1000
-
-// listPage is one page of a list, as r asks for it.
-func listPage(r *request, what string, items []json.RawMessage) (json.RawMessage, error) {
-	from := 0
-	if cursor := gjson.GetBytes(r.params, "cursor"); cursor.Exists() {
-		if _, err := fmt.Sscanf(cursor.String(), "from-%d", &from); err != nil || from < 0 || from > len(items) {
-			return nil, invalidParams("cursor %q is none of ours", clipped(cursor.String()))
-		}
-	}
-	to := min(from+pageItems, len(items))
-	out := fmt.Appendf(nil, `{"%s":[`, what)
-	for _, item := range items[from:to] {
-		out = jsonscan.AppendElement(out, item)
-	}
-	out = append(out, ']')
-	if to < len(items) {
-		out = fmt.Appendf(out, `,"nextCursor":"from-%d"`, to)
-	}
-	return append(out, '}'), nil
 }

@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -69,7 +70,7 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (json.RawMessage, 
 		}
 		items = append(items, raw)
 	}
-	return listPage(r, "prompts", items)
+	return page(r, "prompts", items)
 }
 
 // renamed is a definition under another name. All else keeps its bytes.
@@ -152,4 +153,28 @@ func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, err
 		return nil, err
 	}
 	return s.pass(ctx, up, up.Policy, r, params)
+}
+
+// pageItems is how many items of one of our own lists a page has. Clients that
+// do not ask for the next page see as many.
+const pageItems = 1000
+
+// page is one page of a list, as r asks for it.
+func page(r *request, what string, items []json.RawMessage) (json.RawMessage, error) {
+	from := 0
+	if cursor := gjson.GetBytes(r.params, "cursor"); cursor.Exists() {
+		if _, err := fmt.Sscanf(cursor.String(), "from-%d", &from); err != nil || from < 0 || from > len(items) {
+			return nil, invalidParams("cursor %q is none of ours", clipped(cursor.String()))
+		}
+	}
+	to := min(from+pageItems, len(items))
+	out := fmt.Appendf(nil, `{"%s":[`, what)
+	for _, item := range items[from:to] {
+		out = jsonscan.AppendElement(out, item)
+	}
+	out = append(out, ']')
+	if to < len(items) {
+		out = fmt.Appendf(out, `,"nextCursor":"from-%d"`, to)
+	}
+	return append(out, '}'), nil
 }
