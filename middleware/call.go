@@ -33,6 +33,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (json.RawMessage, err
 	return raw, nil
 }
 
+// callUpstream calls a tool of a server and shapes its result.
 func (s *Server) callUpstream(ctx context.Context, r *request) (json.RawMessage, error) {
 	t, err := s.find(ctx, r.name)
 	if err != nil {

@@ -389,6 +389,7 @@ func (s *Server) withID(err error, f found) error {
 	return &out
 }
 
+// explore answers proxy_explore.
 func (s *Server) explore(ctx context.Context, req *request) (_ json.RawMessage, err error) {
 	const self = "proxy_explore"
 	var src source
@@ -405,6 +406,7 @@ func (s *Server) explore(ctx context.Context, req *request) (_ json.RawMessage, 
 	return s.answer(ctx, self, &src, req, pipeline.Pipeline{&o})
 }
 
+// filter answers proxy_filter. Where nothing is selected, it pages.
 func (s *Server) filter(ctx context.Context, req *request) (_ json.RawMessage, err error) {
 	const self = "proxy_filter"
 	var src source
@@ -451,6 +453,7 @@ func (s *Server) filter(ctx context.Context, req *request) (_ json.RawMessage, e
 	return s.answer(ctx, self, &src, req, stages)
 }
 
+// search answers proxy_search.
 func (s *Server) search(ctx context.Context, req *request) (_ json.RawMessage, err error) {
 	const self = "proxy_search"
 	var src source

@@ -27,6 +27,7 @@ type queue struct {
 	closed  bool
 }
 
+// A task is something to do, and the key by which it is done once for several.
 type task struct {
 	key  string
 	size int64
@@ -69,6 +70,7 @@ func (q *queue) add(key string, size int, do func(ctx context.Context)) <-chan s
 	return done
 }
 
+// work does what waits, until nothing does.
 func (q *queue) work(ended chan struct{}) {
 	defer close(ended)
 	for {

@@ -178,6 +178,7 @@ func (s *Server) pageOf(raw json.RawMessage, up *Upstream, at int, what, key str
 	return append(jsonscan.AppendMember(out[:len(out)-1], "nextCursor", quoted), '}'), nil
 }
 
+// withExposedURI is an item of a list with the URI that clients know as its member key.
 func (s *Server) withExposedURI(item json.RawMessage, up *Upstream, key string) (json.RawMessage, error) {
 	if item[0] != '{' {
 		return item, nil

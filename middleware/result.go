@@ -76,6 +76,7 @@ func parseResult(raw json.RawMessage) (*result, error) {
 	return r, nil
 }
 
+// addBlock adds an element of content, with a document if an agent reads it.
 func (r *result) addBlock(raw json.RawMessage) error {
 	if raw[0] != '{' {
 		r.blocks = append(r.blocks, block{raw: raw})

@@ -21,6 +21,7 @@ const (
 	maxURIBytes = 16 << 10
 )
 
+// subscribe answers resources/subscribe, by the first place that takes it.
 func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) (err error) {
 	c := s.clientOf(r.Session)
 	isNew, err := s.admitURI(c, r.Params.URI)
@@ -74,6 +75,7 @@ func (s *Server) admitURI(c *client, uri string) (isNew bool, err error) {
 	return true, nil
 }
 
+// unsubscribe answers resources/unsubscribe. What nobody has subscribed to is no error.
 func (s *Server) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
 	c := s.clientOf(r.Session)
 	s.mu.Lock()

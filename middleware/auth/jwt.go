@@ -56,6 +56,7 @@ type verifier struct {
 	keys                    *keySet
 }
 
+// newVerifier checks opts. Tokens are for resource, unless opts names an audience.
 func newVerifier(opts JWT, resource string, log *slog.Logger) (*verifier, error) {
 	if err := checkIssuerURL(opts.Issuer); err != nil {
 		return nil, fmt.Errorf("httpJWTIssuer: %w", err)

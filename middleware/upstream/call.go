@@ -171,6 +171,8 @@ func (u *Upstream) follow(f func(json.RawMessage)) (token string, done func()) {
 	}
 }
 
+// onProgress hands the params of notifications/progress to the call that they are about.
+// It does not block.
 func (u *Upstream) onProgress(params json.RawMessage) {
 	token, _ := text(jsonscan.Member(params, "progressToken"))
 	u.mu.Lock()

@@ -68,6 +68,7 @@ func (l *httpLink) Meta() map[string]json.RawMessage { return l.meta }
 func (l *httpLink) Init() *Info                      { return l.init }
 func (l *httpLink) Done() <-chan struct{}            { return l.life.Done() }
 
+// Exit implements link.
 func (l *httpLink) Exit() string {
 	if err := context.Cause(l.life); err != nil {
 		return err.Error()
@@ -105,6 +106,7 @@ func (l *httpLink) spawn(f func()) {
 	}
 }
 
+// Call implements link. The server is told of a call that ends with ctx.
 func (l *httpLink) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	id := strconv.Quote("rlm-" + strconv.FormatInt(l.seq.Add(1), 10))
 	call, end := context.WithCancel(ctx)

@@ -121,6 +121,7 @@ func (in *inbound) data(data []byte, id string) (raw json.RawMessage, done bool,
 	return in.message(data, id)
 }
 
+// message is data for one message.
 func (in *inbound) message(data []byte, id string) (raw json.RawMessage, done bool, err error) {
 	m, err := wire.Split(data)
 	switch {

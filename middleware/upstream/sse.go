@@ -36,6 +36,7 @@ type sseLink struct {
 	pending map[string]chan wire.Message // by id as written
 }
 
+// dialSSE opens the stream, which says where messages go, and shakes hands.
 func dialSSE(ctx context.Context, h hooks, address string, client *http.Client) (link, error) {
 	l := &sseLink{hooks: h, client: client, ended: make(chan struct{}), pending: map[string]chan wire.Message{}}
 	l.asks = newAsks(h, l.reply)
@@ -215,6 +216,7 @@ func (l *sseLink) Beside() bool { return false }
 // Watch implements link.
 func (l *sseLink) Watch(context.Context, string, bool) error { return errNotNewer }
 
+// Close implements link.
 func (l *sseLink) Close() {
 	l.die()
 	l.stream.Close()
@@ -244,10 +246,12 @@ func (l *sseLink) send(ctx context.Context, body []byte) error {
 	return nil
 }
 
+// Notify implements link.
 func (l *sseLink) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	return l.send(ctx, wire.Request("", method, params))
 }
 
+// Call implements link. The server is told of a call that ends with ctx.
 func (l *sseLink) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	wait := make(chan wire.Message, 1)
 	l.mu.Lock()

@@ -190,6 +190,7 @@ func (l *streamLink) Beside() bool { return false }
 func (l *streamLink) Meta() map[string]json.RawMessage { return l.meta }
 func (l *streamLink) Init() *Info                      { return l.init }
 
+// Exit implements link.
 func (l *streamLink) Exit() string {
 	if l.proc == nil {
 		return ""

@@ -247,6 +247,8 @@ func (u *Upstream) supervise(ctx context.Context) {
 	}
 }
 
+// connect tries once to open a session and to read what the server offers. Where ctx
+// has ended, or the time for it, the error is that.
 func (u *Upstream) connect(ctx context.Context) (link, error) {
 	life := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.ConnectTimeout, fmt.Errorf("no answer to the handshake within %v", u.opts.ConnectTimeout))

@@ -51,6 +51,7 @@ var (
 	_ mcp.ProtocolVersionSupporter = (*link)(nil)
 )
 
+// newLink returns the link of a session, or with an empty id of one request.
 func (h *Handler) newLink(session string) *link {
 	l := &link{
 		session:    session,

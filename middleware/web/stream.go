@@ -43,6 +43,7 @@ type stream struct {
 	gone     *time.Timer
 }
 
+// A reader is whoever sends a stream to its client now.
 type reader struct {
 	wake chan struct{} // capacity 1: there may be more
 	out  chan struct{} // closed when another reads instead
@@ -149,6 +150,7 @@ func (s *stream) resume(n int) bool {
 	return true
 }
 
+// attach begins to read, in the place of whoever reads now.
 func (s *stream) attach() *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -113,6 +113,7 @@ type call struct {
 	answer chan Message // capacity 1
 }
 
+// An outgoing is a line that waits to be written.
 type outgoing struct {
 	ctx   context.Context // not written once it has ended
 	parts [][]byte
@@ -166,6 +167,7 @@ func (c *Conn) Handshake() json.RawMessage {
 // nothing more will be read.
 func (c *Conn) Done() <-chan struct{} { return c.readEnd }
 
+// readLoop reads until the peer ends the stream, or Close does.
 func (c *Conn) readLoop() {
 	for {
 		line, err := c.lines.next()
