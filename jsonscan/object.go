@@ -18,6 +18,20 @@ func AppendMember(dst []byte, key string, value []byte) []byte {
 	return append(append(append(dst, name...), ':'), value...)
 }
 
+// Object returns the object that has one member.
+func Object(key string, value []byte) json.RawMessage {
+	return append(AppendMember([]byte{'{'}, key, value), '}')
+}
+
+// AppendElement appends an element to dst, an array that is still open: nothing
+// follows its bracket or its last element.
+func AppendElement(dst, value []byte) []byte {
+	if dst[len(dst)-1] != '[' {
+		dst = append(dst, ',')
+	}
+	return append(dst, value...)
+}
+
 // Rewrite returns the object in b with the value of each member as f returns it;
 // nil leaves the member out. All else keeps its bytes: keys as they are spelled,
 // and white space between the brackets.

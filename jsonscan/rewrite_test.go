@@ -77,3 +77,17 @@ func FuzzRewrite(f *testing.F) {
 		}
 	})
 }
+
+// TestAppend: what is put together is what encoding/json would write.
+func TestAppend(t *testing.T) {
+	list := []byte(`{"list":[`)
+	for _, v := range []string{`[]`, `"["`, `1`} {
+		list = AppendElement(list, []byte(v))
+	}
+	if got, want := string(append(list, "]}"...)), `{"list":[[],"[",1]}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := string(Object("a\n", []byte(`{}`))), `{"a\n":{}}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -28,15 +26,18 @@ func (s *Server) upstream(name string) *Upstream {
 }
 
 // survive keeps a fault of ours from ending the proxy where others call us; err,
-// if not nil, is the error of what it cost.
-func (s *Server) survive(err *error) {
+// if not nil, is the error of what it cost. The log has it with about.
+func (s *Server) survive(err *error, about ...any) {
 	if v := recover(); v != nil {
-		s.logger.Error("internal error", "error", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+		s.logger.Error("internal error", append(about, "error", panicked(v))...)
 		if err != nil {
 			*err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeInternal + ": the proxy's log has it in full"}
 		}
 	}
 }
+
+// panicked is what recover has returned, with the stack.
+func panicked(v any) error { return fmt.Errorf("panic: %v\n%s", v, debug.Stack()) }
 
 // Ask passes on what a server asks of its client: sampling, elicitation, roots.
 // The server is one of Options.Upstreams. Requests that wait for the answer do
@@ -87,22 +88,8 @@ func (s *Server) ask(ctx context.Context, up *Upstream, agent, method string, pa
 	return c.ask(asking, method, params)
 }
 
-func progressToken(params json.RawMessage) (token json.RawMessage) {
-	if len(params) == 0 || params[0] != '{' {
-		return nil
-	}
-	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
-		if key == "_meta" && value[0] == '{' {
-			return jsonscan.Members(value, func(key string, value json.RawMessage) error {
-				if key == "progressToken" {
-					token = value
-				}
-				return nil
-			})
-		}
-		return nil
-	})
-	return token
+func progressToken(params json.RawMessage) json.RawMessage {
+	return jsonscan.Member(jsonscan.Member(params, "_meta"), "progressToken")
 }
 
 // says is what the client has declared that it can do, an object.
@@ -110,17 +97,12 @@ func (c *client) says() json.RawMessage {
 	if can := c.stated.Load(); can != nil {
 		return *can
 	}
-	can := json.RawMessage("{}")
-	if c.link == nil || len(c.link.Handshake()) == 0 {
-		return can
-	}
-	_ = jsonscan.Members(c.link.Handshake(), func(key string, value json.RawMessage) error {
-		if key == "capabilities" && value[0] == '{' {
-			can = value
+	if c.link != nil {
+		if can := jsonscan.Member(c.link.Handshake(), "capabilities"); len(can) > 0 && can[0] == '{' {
+			return can
 		}
-		return nil
-	})
-	return can
+	}
+	return json.RawMessage("{}")
 }
 
 // states takes note of what a client of the newest revision says in a request.
@@ -147,16 +129,8 @@ func (c *client) can(method string) bool {
 // declares reports whether one who can do this answers requests of this method.
 func declares(can json.RawMessage, method string) bool {
 	capability, _, _ := strings.Cut(method, "/")
-	found := false
-	if len(can) > 0 && can[0] == '{' {
-		_ = jsonscan.Members(can, func(key string, value json.RawMessage) error {
-			if key == capability {
-				found = value[0] != 'n'
-			}
-			return nil
-		})
-	}
-	return found
+	value := jsonscan.Member(can, capability)
+	return value != nil && value[0] != 'n'
 }
 
 // ask sends a request to the client, on the stream of the request that ctx is of.
@@ -220,69 +194,4 @@ func (s *Server) tell(ctx context.Context, up *Upstream, agent string, q *queue,
 			to.client.link.TryNotify(to.about(context.Background()), method, kept)
 		})
 	}
-}
-
-// A callTimer ends a request that takes too long. Progress gives it all its time
-// anew and it stands still while a person is asked, both up to maxCallTime.
-type callTimer struct {
-	limit time.Duration
-	end   context.CancelCauseFunc
-	cause error
-
-	mu     sync.Mutex // guards the fields below
-	timer  *time.Timer
-	last   time.Time // after which neither progress nor a question counts
-	paused int
-}
-
-// maxCallTime bounds a request whose server goes on to report progress, or to wait
-// for an answer.
-const maxCallTime = 24 * time.Hour
-
-func newCallTimer(limit time.Duration, end context.CancelCauseFunc) *callTimer {
-	t := &callTimer{limit: limit, end: end, cause: fmt.Errorf("%w after %v", errTimeout, limit), last: time.Now().Add(maxCallTime)}
-	t.timer = time.AfterFunc(limit, t.expired)
-	return t
-}
-
-func (t *callTimer) expired() {
-	t.mu.Lock()
-	stands := t.paused > 0 && time.Now().Before(t.last)
-	t.mu.Unlock()
-	if !stands {
-		t.end(t.cause)
-	}
-}
-
-// again begins anew.
-func (t *callTimer) again() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.paused == 0 && time.Now().Before(t.last) {
-		t.timer.Reset(t.limit)
-	}
-}
-
-// pause stops the time until the function that it returns is called.
-func (t *callTimer) pause() func() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.paused == 0 { // nor stopped
-		t.timer.Reset(time.Until(t.last))
-	}
-	t.paused++
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.paused--; t.paused == 0 {
-			t.timer.Reset(max(0, min(t.limit, time.Until(t.last))))
-		}
-	}
-}
-
-func (t *callTimer) stop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.timer.Stop()
-	t.paused++ // for good
 }

@@ -19,8 +19,8 @@ import (
 func (s *Server) callTool(ctx context.Context, r *request) (json.RawMessage, error) {
 	var raw json.RawMessage
 	var err error
-	if run, ok := s.queries()[r.name]; ok {
-		raw, err = run(ctx, r.client.agent, r)
+	if run := s.query(r.name); run != nil {
+		raw, err = run(ctx, r)
 	} else {
 		raw, err = s.callUpstream(ctx, r)
 	}
@@ -33,6 +33,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (json.RawMessage, err
 	return raw, nil
 }
 
+// callUpstream calls a tool of a server and shapes its result.
 func (s *Server) callUpstream(ctx context.Context, r *request) (json.RawMessage, error) {
 	t, err := s.find(ctx, r.name)
 	if err != nil {
@@ -118,7 +119,7 @@ func (s *Server) unknownTool(name string) error {
 // result is what the tool answers to params, without what its operator hides.
 func (s *Server) result(ctx context.Context, t target, r *request, params json.RawMessage) (json.RawMessage, error) {
 	p := t.up.policy(t.tool.Name)
-	raw, err := s.send(ctx, t.up, r, "tools/call", params, p)
+	raw, err := s.send(ctx, t.up, r, params, p)
 	if err != nil {
 		return nil, s.hideInError(ctx, err, p)
 	}
@@ -126,20 +127,20 @@ func (s *Server) result(ctx context.Context, t target, r *request, params json.R
 }
 
 // pass sends a request that is not about a tool on to a server, and returns its
-// answer without what its operator hides.
-func (s *Server) pass(ctx context.Context, up *Upstream, r *request, params json.RawMessage) (json.RawMessage, error) {
-	p := up.Policy
-	raw, err := s.send(ctx, up, r, r.method, params, p)
+// answer without what p hides.
+func (s *Server) pass(ctx context.Context, up *Upstream, p Policy, r *request, params json.RawMessage) (json.RawMessage, error) {
+	raw, err := s.send(ctx, up, r, params, p)
 	if err != nil {
 		return nil, protocolError(s.hideInError(ctx, err, p))
 	}
 	return s.hide(ctx, raw, p)
 }
 
-// send sends a request of a client to a server, and its progress back.
-func (s *Server) send(ctx context.Context, up *Upstream, r *request, method string, params json.RawMessage, p Policy) (json.RawMessage, error) {
+// send sends a request of a client to a server, with these params, and its progress
+// back.
+func (s *Server) send(ctx context.Context, up *Upstream, r *request, params json.RawMessage, p Policy) (json.RawMessage, error) {
 	if !r.stateless {
-		return s.run(ctx, up, r.client, method, params, p, nil, func() *request { return r })
+		return s.run(ctx, up, r, params, p, nil)
 	}
 	h, err := s.resume(up, r, params)
 	if err != nil {
@@ -148,7 +149,7 @@ func (s *Server) send(ctx context.Context, up *Upstream, r *request, method stri
 	if h == nil {
 		h = s.hold(ctx, up, r, params, func(ctx context.Context, h *held) (json.RawMessage, error) {
 			// Whoever takes the result, what its own policy hides stays hidden.
-			raw, err := s.run(ctx, up, r.client, method, params, p, h, h.current)
+			raw, err := s.run(ctx, up, r, params, p, h)
 			if err != nil {
 				return nil, err
 			}
@@ -158,31 +159,35 @@ func (s *Server) send(ctx context.Context, up *Upstream, r *request, method stri
 	return s.await(ctx, h)
 }
 
-// run is send without regard to revisions: h is the held request that it is, or
+// run is send without regard to revisions: h is the held request that r began, or
 // nil. Progress goes to the request that waits now.
-func (s *Server) run(ctx context.Context, up *Upstream, c *client, method string, params json.RawMessage, p Policy, h *held, now func() *request) (json.RawMessage, error) {
+func (s *Server) run(ctx context.Context, up *Upstream, r *request, params json.RawMessage, p Policy, h *held) (json.RawMessage, error) {
 	timeout := p.Timeout
 	setDefault(&timeout, s.opts.CallTimeout)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := newCallTimer(timeout, cancel)
 	defer timer.stop()
-	ctx, done := s.begin(ctx, up, c, timer, h)
+	ctx, done := s.begin(ctx, up, r.client, timer, h)
 	defer done()
-	req := upstream.Request{Method: method, Params: params, Newest: now().stateless}
+	req := upstream.Request{Method: r.method, Params: params, Newest: r.stateless}
 	if !req.Newest {
-		req.Can, req.Level = c.says(), s.levelOf(c)
+		req.Can, req.Level = r.client.says(), s.levelOf(r.client)
 	}
-	if now().token != nil { // a server that is not asked does not report
+	if r.token != nil { // a server that is not asked does not report
 		req.Progress = func(params json.RawMessage) {
 			defer s.survive(nil)
 			timer.again()
+			now := r
+			if h != nil {
+				now = h.current()
+			}
 			if kept, err := s.hide(ctx, params, p); err == nil {
-				s.progressed(ctx, now(), kept)
+				s.progressed(ctx, now, kept)
 			}
 		}
 	}
-	conn, release, err := s.connTo(ctx, up, c)
+	conn, release, err := s.connTo(ctx, up, r.client)
 	if err != nil {
 		return nil, err
 	}

@@ -122,6 +122,13 @@ func closeQueues(ctx context.Context, queues map[string]*queue) {
 	wg.Wait()
 }
 
+// atOnce is a context that has ended.
+func atOnce() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
 // asked is what a client works on for a server.
 type asked struct {
 	client *client
@@ -168,17 +175,9 @@ func withToken(object, token json.RawMessage) (json.RawMessage, error) {
 
 // clientProgress passes on how far a client is with what a server asked.
 func (s *Server) clientProgress(c *client, params json.RawMessage) {
-	token := ""
-	if len(params) > 0 && params[0] == '{' {
-		_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
-			if key == "progressToken" {
-				token = string(value)
-			}
-			return nil
-		})
-	}
+	token := jsonscan.Member(params, "progressToken")
 	s.mu.Lock()
-	a, ok := s.progress[token]
+	a, ok := s.progress[string(token)]
 	s.mu.Unlock()
 	if !ok || a.client != c {
 		return

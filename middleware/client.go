@@ -114,6 +114,7 @@ func (x *Session) End() {
 // streams is the link over a pair of streams.
 type streams struct{ *wire.Conn }
 
+// TryNotify implements [Link]. There is one stream for all requests.
 func (l streams) TryNotify(_ context.Context, method string, params json.RawMessage) {
 	l.Conn.TryNotify(method, params)
 }
@@ -197,7 +198,7 @@ func (s *Server) forget(c *client) {
 	if !c.ends {
 		return
 	}
-	s.forgetHeld(ctx, c.agent)
+	s.parking.forget(ctx, c.agent)
 	s.opts.Store.Forget(c.agent)
 	if s.opts.JQ != nil {
 		s.opts.JQ.Forget(c.agent)

@@ -56,66 +56,40 @@ func contentsForm(uri string) contentForm {
 // shapeContent shapes a result that is none of a tool: as if its content were
 // that of one, and back.
 func (s *Server) shapeContent(r *request, origin string, raw json.RawMessage, up *Upstream, form contentForm) (json.RawMessage, error) {
-	var list json.RawMessage
-	err := jsonscan.Members(raw, func(key string, value json.RawMessage) error {
-		if key == form.list {
-			list = value
-		}
-		return nil
-	})
-	policy := up.Policy
-	if err != nil || len(list) == 0 || list[0] != '[' || s.limit(policy).small(len(raw)) {
-		return raw, err
+	list := jsonscan.Member(raw, form.list)
+	if len(list) == 0 || list[0] != '[' || s.limit(up.Policy).small(len(raw)) {
+		return raw, nil
 	}
 	asTool := []byte(`{"content":[`)
-	err = jsonscan.Elements(list, func(value json.RawMessage) error {
+	err := jsonscan.Elements(list, func(value json.RawMessage) error {
 		block, err := form.block(value)
 		if len(block) == 0 {
 			block = value
 		}
-		if asTool[len(asTool)-1] != '[' {
-			asTool = append(asTool, ',')
-		}
-		asTool = append(asTool, block...)
+		asTool = jsonscan.AppendElement(asTool, block)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	asTool = append(asTool, "]}"...)
-	shaped, err := s.shape(r.client.agent, cache.Origin{Tool: origin, Arguments: nil}, asTool, policy)
+	shaped, err := s.shape(r.client.agent, cache.Origin{Tool: origin}, asTool, up.Policy)
 	if err != nil {
 		return nil, err
 	}
 	if &shaped[0] == &asTool[0] {
 		return raw, nil
 	}
-	var content, meta json.RawMessage
-	err = jsonscan.Members(shaped, func(key string, value json.RawMessage) error {
-		switch key {
-		case "content":
-			content = value
-		case "_meta":
-			meta = value
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
 	elements := []byte{'['}
-	err = jsonscan.Elements(content, func(block json.RawMessage) error {
+	err = jsonscan.Elements(jsonscan.Member(shaped, "content"), func(block json.RawMessage) error {
 		element, err := form.element(block)
-		if len(elements) > 1 {
-			elements = append(elements, ',')
-		}
-		elements = append(elements, element...)
+		elements = jsonscan.AppendElement(elements, element)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return withContent(raw, form.list, append(elements, ']'), meta)
+	return withContent(raw, form.list, append(elements, ']'), jsonscan.Member(shaped, "_meta"))
 }
 
 // withContent is a result with another list, and with our facts, those in the

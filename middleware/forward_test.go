@@ -602,8 +602,10 @@ func TestHeldRequests(t *testing.T) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.held) != 0 || len(s.running) != 0 {
-		t.Errorf("%d held, %d running", len(s.held), len(s.running))
+	s.parking.mu.Lock()
+	defer s.parking.mu.Unlock()
+	if len(s.parking.held) != 0 || len(s.running) != 0 {
+		t.Errorf("%d held, %d running", len(s.parking.held), len(s.running))
 	}
 }
 

@@ -2,13 +2,11 @@ package middleware
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,13 +23,15 @@ import (
 // A held request runs at a server, whoever waits for it.
 type held struct {
 	agent  string
-	number int   // in the order in which they were parked; guarded by Server.mu
-	parked bool  // likewise
-	kept   int64 // bytes of the result, if it has come while parked; likewise
 	up     *Upstream
 	method string
 	about  string // the tool, prompt or resource
 	cancel context.CancelCauseFunc
+
+	// Guarded by parking.mu:
+	number int // in the order in which they were parked
+	parked bool
+	kept   int64       // bytes of the result, if it has come while parked
 	expiry *time.Timer // of the time in which its client must come back
 
 	done chan struct{} // closed when the fields behind it are set
@@ -53,16 +53,8 @@ type question struct {
 	answer chan json.RawMessage // capacity 1
 }
 
-const (
-	heldTime    = 10 * time.Minute // that a client may take to answer
-	maxHeld     = 1000             // then the one that waits longest ends
-	maxHeldEach = 20               // of one agent, likewise
-	// maxHeldBytes bounds the results of requests that have ended while parked,
-	// likewise; one that is larger by itself is kept alone. No budget counts them.
-	maxHeldBytes = 64 << 20
-	// askTogether is how long a server may take to ask more at once.
-	askTogether = 10 * time.Millisecond
-)
+// askTogether is how long a server may take to ask more at once.
+const askTogether = 10 * time.Millisecond
 
 // hold runs a request in the background.
 func (s *Server) hold(ctx context.Context, up *Upstream, r *request, params json.RawMessage, run func(ctx context.Context, h *held) (json.RawMessage, error)) *held {
@@ -72,7 +64,7 @@ func (s *Server) hold(ctx context.Context, up *Upstream, r *request, params json
 	}
 	ctx, h.cancel = context.WithCancelCause(wire.WithHold(context.WithoutCancel(ctx), nil))
 	go func() {
-		defer s.keep(h)
+		defer s.parking.keep(h)
 		defer close(h.done)
 		defer func() {
 			if v := recover(); v != nil {
@@ -113,144 +105,33 @@ func (s *Server) await(ctx context.Context, h *held) (json.RawMessage, error) {
 			waits := len(h.open) > 0
 			h.mu.Unlock()
 			if waits {
-				return s.park(h)
+				return s.park(h), nil
 			}
 		}
 	}
 }
 
-// park keeps h until its client comes back, and returns what it is told.
-func (s *Server) park(h *held) (json.RawMessage, error) {
+// park keeps h until its client comes back, and returns what that is told.
+func (s *Server) park(h *held) json.RawMessage {
+	requests := h.questions()
+	return fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":%s,"requestState":%q}`, requests, s.parking.add(h))
+}
+
+// questions are those that wait for their answers, by name, an object.
+func (h *held) questions() json.RawMessage {
 	h.mu.Lock()
-	requests := []byte{'{'}
-	keys := make([]string, 0, len(h.open))
-	for key := range h.open {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	defer h.mu.Unlock()
+	all := []byte{'{'}
+	for _, key := range slices.Sorted(maps.Keys(h.open)) {
 		q := h.open[key]
 		method, _ := quote(q.method) // any string encodes
 		one := jsonscan.AppendMember([]byte{'{'}, "method", method)
 		if q.params != nil {
 			one = jsonscan.AppendMember(one, "params", q.params)
 		}
-		requests = jsonscan.AppendMember(requests, key, append(one, '}'))
+		all = jsonscan.AppendMember(all, key, append(one, '}'))
 	}
-	h.mu.Unlock()
-	state := s.stateMark + rand.Text()
-	s.mu.Lock()
-	s.makeRoom(h.agent)
-	s.serial++
-	h.number = s.serial
-	s.held[state], h.parked = h, true
-	h.expiry = time.AfterFunc(heldTime, func() {
-		if h := s.unpark(state); h != nil {
-			h.cancel(errTimeout)
-		}
-	})
-	s.mu.Unlock()
-	s.keep(h) // it may have ended by now
-	return fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":%s},"requestState":%q}`, requests, state), nil
-}
-
-// makeRoom ends the held request that waits longest, of this agent or of all,
-// where there are too many: whoever leaves questions unanswered, or comes under
-// many names, keeps nobody from being asked. s.mu must be held.
-func (s *Server) makeRoom(agent string) {
-	each := 0
-	var oldest, own string // states
-	for state, h := range s.held {
-		if oldest == "" || h.number < s.held[oldest].number {
-			oldest = state
-		}
-		if h.agent != agent {
-			continue
-		}
-		if each++; own == "" || h.number < s.held[own].number {
-			own = state
-		}
-	}
-	if each >= maxHeldEach {
-		s.drop(own)
-	} else if len(s.held) >= maxHeld {
-		s.drop(oldest)
-	}
-}
-
-// keep counts the result of a parked request that has ended, and ends those that
-// have waited longest with results while they are too large together.
-func (s *Server) keep(h *held) {
-	select {
-	case <-h.done:
-	default:
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !h.parked || h.kept > 0 {
-		return
-	}
-	h.kept = int64(len(h.raw))
-	s.heldBytes += h.kept
-	for s.heldBytes > max(maxHeldBytes, h.kept) {
-		oldest := ""
-		for state, o := range s.held {
-			if o != h && o.kept > 0 && (oldest == "" || o.number < s.held[oldest].number) {
-				oldest = state
-			}
-		}
-		s.drop(oldest)
-	}
-}
-
-// take takes a request out of those that are parked, nil if it is not there. s.mu
-// must be held.
-func (s *Server) take(state string) *held {
-	h := s.held[state]
-	if h == nil {
-		return nil
-	}
-	delete(s.held, state)
-	s.heldBytes -= h.kept
-	h.parked, h.kept = false, 0
-	return h
-}
-
-var errNotAnswered = errors.New("too many requests wait for input: this one waited longest")
-
-// drop ends a parked request. s.mu must be held.
-func (s *Server) drop(state string) {
-	h := s.take(state)
-	h.expiry.Stop()
-	h.cancel(errNotAnswered)
-}
-
-// forgetHeld ends the parked requests of an agent that has gone for good, and
-// returns when they have ended, or ctx has.
-func (s *Server) forgetHeld(ctx context.Context, agent string) {
-	var ended []*held
-	s.mu.Lock()
-	for state, h := range s.held {
-		if h.agent == agent {
-			s.drop(state)
-			ended = append(ended, h)
-		}
-	}
-	s.mu.Unlock()
-	for _, h := range ended {
-		select {
-		case <-h.done:
-		case <-ctx.Done():
-		}
-	}
-}
-
-// unpark takes a held request out, nil if it is not there.
-func (s *Server) unpark(state string) *held {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.take(state)
+	return append(all, '}')
 }
 
 // resume finds the held request that r goes on with, and hands on the answers
@@ -267,20 +148,14 @@ func (s *Server) resume(up *Upstream, r *request, params json.RawMessage) (*held
 		}
 		return nil
 	})
-	if !strings.HasPrefix(state, s.stateMark) {
+	if !s.parking.gave(state) {
 		return nil, nil
 	}
-	s.mu.Lock()
-	h := s.held[state]
-	// Another agent's state looks like one that never was.
-	if h != nil && (h.agent != r.client.agent || h.up.Name != up.Name || h.method != r.method || h.about != aboutOf(params)) {
-		h = nil
-	}
-	if h != nil {
-		h.expiry.Stop()
-		s.take(state)
-	}
-	s.mu.Unlock()
+	about := aboutOf(params)
+	h := s.parking.claim(state, func(h *held) bool {
+		// Another agent's state looks like one that never was.
+		return h.agent == r.client.agent && h.up.Name == up.Name && h.method == r.method && h.about == about
+	})
 	if h == nil {
 		return nil, invalidParams("requestState is unknown, or nobody came back to it in time")
 	}
@@ -299,10 +174,7 @@ func (s *Server) resume(up *Upstream, r *request, params json.RawMessage) (*held
 		})
 	}
 	if len(h.open) > 0 { // ask again for what is missing
-		select {
-		case h.asked <- struct{}{}:
-		default:
-		}
+		h.tellAsked()
 	}
 	return h, nil
 }
@@ -315,10 +187,7 @@ func (h *held) ask(ctx context.Context, method string, params json.RawMessage) (
 	key := "q" + strconv.Itoa(h.seq)
 	h.open[key] = q
 	h.mu.Unlock()
-	select {
-	case h.asked <- struct{}{}:
-	default:
-	}
+	h.tellAsked()
 	select {
 	case answer := <-q.answer:
 		return answer, nil
@@ -327,6 +196,14 @@ func (h *held) ask(ctx context.Context, method string, params json.RawMessage) (
 		delete(h.open, key)
 		h.mu.Unlock()
 		return nil, context.Cause(ctx)
+	}
+}
+
+// tellAsked has whoever waits look for questions.
+func (h *held) tellAsked() {
+	select {
+	case h.asked <- struct{}{}:
+	default:
 	}
 }
 

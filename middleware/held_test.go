@@ -50,19 +50,14 @@ func TestManyHeldRequests(t *testing.T) {
 
 // TestManyNamesHold: whoever comes under many names keeps nobody out.
 func TestManyNamesHold(t *testing.T) {
-	s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: server(nil)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := newParking()
 	ended := make([]error, maxHeld)
 	for i := range maxHeld {
-		s.held[fmt.Sprint(i)] = &held{agent: fmt.Sprint(i), number: i, expiry: time.NewTimer(time.Hour),
+		p.held[fmt.Sprint(i)] = &held{agent: fmt.Sprint(i), number: i, expiry: time.NewTimer(time.Hour),
 			cancel: func(err error) { ended[i] = err }}
 	}
-	s.mu.Lock()
-	s.makeRoom("another")
-	s.makeRoom("another")
-	s.mu.Unlock()
+	p.makeRoom("another")
+	p.makeRoom("another")
 	for i, err := range ended {
 		if (err != nil) != (i == 0) {
 			t.Errorf("%d: %v", i, err)
@@ -166,22 +161,20 @@ func TestHeldResultsAreBounded(t *testing.T) {
 			<-leave
 			return result[:size], nil
 		})
-		if _, err := s.park(h); err != nil {
-			t.Fatal(err)
-		}
+		s.park(h)
 		return h
 	}
 	parked := func() (n int) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.parking.mu.Lock()
+		defer s.parking.mu.Unlock()
 		bytes := int64(0)
-		for _, h := range s.held {
+		for _, h := range s.parking.held {
 			bytes += h.kept
 		}
-		if bytes != s.heldBytes || bytes > maxHeldBytes {
-			t.Errorf("%d bytes are kept, %d counted", bytes, s.heldBytes)
+		if bytes != s.parking.bytes || bytes > maxHeldBytes {
+			t.Errorf("%d bytes are kept, %d counted", bytes, s.parking.bytes)
 		}
-		return len(s.held)
+		return len(s.parking.held)
 	}
 	all := []*held{park(0)}
 	for range 5 {
@@ -192,17 +185,17 @@ func TestHeldResultsAreBounded(t *testing.T) {
 	}
 	for _, h := range all {
 		<-h.done
-		s.keep(h)
+		s.parking.keep(h)
 	}
 	if n := parked(); n != 4 {
 		t.Errorf("%d are parked, want the one without a result and three", n)
 	}
-	s.mu.Lock()
-	for state := range s.held {
-		s.drop(state)
+	s.parking.mu.Lock()
+	for state := range s.parking.held {
+		s.parking.drop(state)
 	}
-	s.mu.Unlock()
-	if parked() != 0 || s.heldBytes != 0 {
-		t.Errorf("%d bytes are left", s.heldBytes)
+	s.parking.mu.Unlock()
+	if parked() != 0 || s.parking.bytes != 0 {
+		t.Errorf("%d bytes are left", s.parking.bytes)
 	}
 }

@@ -42,9 +42,7 @@ type agentConn struct {
 // Close implements [Own].
 func (a agentConn) Close() {
 	a.Own.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	closeQueues(ctx, map[string]*queue{"clients": a.agent.toClients, "server": a.agent.toServer})
+	closeQueues(atOnce(), map[string]*queue{"clients": a.agent.toClients, "server": a.agent.toServer})
 }
 
 // connTo returns what a request of c to up goes to, and what is to be called when
@@ -152,17 +150,13 @@ func (a *Agent) resourcesChanged() {
 		switch params := c.session.InitializeParams(); {
 		case c.link == nil || params == nil:
 		case listens != nil:
-			meta := jsonscan.AppendMember([]byte{'{'}, mcp.MetaKeySubscriptionID, listens)
-			c.link.TryNotify(context.Background(), method, append(jsonscan.AppendMember([]byte{'{'}, "_meta", append(meta, '}')), '}'))
-		case params.ProtocolVersion < statelessVersion:
+			meta := jsonscan.Object(mcp.MetaKeySubscriptionID, listens)
+			c.link.TryNotify(context.Background(), method, jsonscan.Object("_meta", meta))
+		case params.ProtocolVersion < upstream.NewestVersion: // hears without having listened
 			c.link.TryNotify(context.Background(), method, nil)
 		}
 	}
 }
-
-// statelessVersion is the first revision whose clients hear only of what they
-// listen for.
-const statelessVersion = "2026-07-28"
 
 // onlyFor is a mark in the _meta of a notification that goes through the SDK:
 // the agent for whose clients it is. It is taken off before it is sent.

@@ -24,6 +24,10 @@ var levels = []string{"debug", "info", "notice", "warning", "error", "critical",
 // request.
 const noLevel = "none"
 
+// metaLogLevel is the member of a request's _meta that has its level, in revision
+// 2026-07-28.
+const metaLogLevel = mcp.MetaKeyLogLevel
+
 func checkLevel(level string) error {
 	if slices.Contains(levels, level) {
 		return nil

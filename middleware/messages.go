@@ -34,21 +34,13 @@ func (s *Server) shapeMessages(r *request, origin string, raw json.RawMessage, u
 		return nil, err
 	}
 	total := 0
-	order := make([]int, len(all)) // the longest last
-	for i, m := range all {
+	for _, m := range all {
 		total += m.size
-		order[i] = i
 	}
 	if whole && lim.admits(total) {
 		return raw, nil
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return all[a].size - all[b].size })
-	kept, stay := 0, 0
-	for stay < len(order)-1 && lim.half().admits(kept+all[order[stay]].size) {
-		kept += all[order[stay]].size
-		stay++
-	}
-	long := order[stay:]
+	long, kept := longest(all, lim)
 	if !whole || len(long) > maxCutMessages {
 		role := json.RawMessage(`"user"`)
 		if len(all) > 0 {
@@ -59,50 +51,72 @@ func (s *Server) shapeMessages(r *request, origin string, raw json.RawMessage, u
 		return s.shapeContent(r, origin, raw, up, messagesForm(role))
 	}
 	policy.within = lim.less(kept).share(len(long))
-	var facts json.RawMessage
+	var facts json.RawMessage // of the longest that is cut
 	largest := -1
-	parts := make([][]json.RawMessage, len(all)) // what a message is cut into
+	parts := make([][]json.RawMessage, len(all))
+	for i, m := range all {
+		parts[i] = []json.RawMessage{m.raw}
+	}
 	for _, i := range long {
-		asTool := append(append([]byte(`{"content":[`), all[i].content...), "]}"...)
-		shaped, err := s.shape(r.client.agent, cache.Origin{Tool: origin}, asTool, policy)
+		cut, meta, err := s.cutMessage(r.client.agent, origin, all[i], policy)
 		if err != nil {
 			return nil, err
 		}
-		if &shaped[0] == &asTool[0] {
+		if cut == nil {
 			continue
 		}
+		parts[i] = cut
 		if all[i].size > largest {
-			largest, facts = all[i].size, json.RawMessage(gjson.GetBytes(shaped, "_meta").Raw)
-		}
-		for _, block := range gjson.GetBytes(shaped, "content").Array() {
-			part, err := jsonscan.Rewrite(all[i].raw, func(key string, value json.RawMessage) json.RawMessage {
-				if key == "content" {
-					return json.RawMessage(block.Raw)
-				}
-				return value
-			})
-			if err != nil {
-				return nil, err
-			}
-			parts[i] = append(parts[i], part)
+			largest, facts = all[i].size, meta
 		}
 	}
 	if largest < 0 {
 		return raw, nil
 	}
 	list := []byte{'['}
-	for i, m := range all {
-		if parts[i] == nil {
-			parts[i] = []json.RawMessage{m.raw}
-		}
-		for _, part := range parts[i] {
-			if len(list) > 1 {
-				list = append(list, ',')
-			}
-			list = append(list, part...)
-		}
+	for _, part := range slices.Concat(parts...) {
+		list = jsonscan.AppendElement(list, part)
 	}
 	return withContent(raw, "messages", append(list, ']'), facts)
+}
+
+// longest returns which messages are to be cut, the longest last: all but the
+// shortest that take no more than half of the limit together, and always one. kept
+// is the size of the others.
+func longest(all []message, lim limit) (long []int, kept int) {
+	long = make([]int, len(all))
+	for i := range all {
+		long[i] = i
+	}
+	slices.SortStableFunc(long, func(a, b int) int { return all[a].size - all[b].size })
+	for len(long) > 1 && lim.half().admits(kept+all[long[0]].size) {
+		kept += all[long[0]].size
+		long = long[1:]
+	}
+	return long, kept
+}
+
+// cutMessage shapes a message as the result of a tool. It returns the messages that
+// it is cut into, all of its role, and the _meta of the reply, or nil if it stays.
+func (s *Server) cutMessage(agent, origin string, m message, p Policy) (parts []json.RawMessage, meta json.RawMessage, err error) {
+	asTool := append(append([]byte(`{"content":[`), m.content...), "]}"...)
+	shaped, err := s.shape(agent, cache.Origin{Tool: origin}, asTool, p)
+	if err != nil || &shaped[0] == &asTool[0] {
+		return nil, nil, err
+	}
+	for _, block := range gjson.GetBytes(shaped, "content").Array() {
+		part, err := jsonscan.Rewrite(m.raw, func(key string, value json.RawMessage) json.RawMessage {
+			if key == "content" {
+				return json.RawMessage(block.Raw)
+			}
+			return value
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		parts = append(parts, part)
+	}
+	return parts, json.RawMessage(gjson.GetBytes(shaped, "_meta").Raw), nil
 }
 
 // messagesOf slices the messages out of a prompt. Whole is false where one is not

@@ -1,7 +1,7 @@
 // Package middleware is the server that agents talk to.
 //
 //	tools/list ─► names ─► every upstream's tools, and proxy_*
-//	tools/call ─► route ─► upstream.CallTool ─► shape ─► the same bytes, or a preview with a cache_id
+//	tools/call ─► route ─► upstream.Call ─► shape ─► the same bytes, or a preview with a cache_id
 //	          └─► proxy_explore, proxy_filter, proxy_search ─► cache ─► pipeline ─► shape
 //
 // Results are raw JSON from the upstream's line to the client's. What an agent
@@ -9,8 +9,6 @@
 package middleware
 
 import (
-	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,11 +98,9 @@ type Server struct {
 	begun  time.Time
 
 	isolation *isolation
+	parking   *parking
 
 	schemes map[string]string // of URIs, by server
-	// stateMark begins our states. Those of servers, which may be proxies like
-	// this one, pass through.
-	stateMark string
 
 	// By server: what its clients are told, and what it is told for no client.
 	toClients, toServer map[string]*queue
@@ -123,37 +119,13 @@ type Server struct {
 	begunCalls int                  // how many there ever were
 	watched    map[watched]int      // subscriptions by resource: how many clients
 	progress   map[string]asked     // of requests that clients work on, by our token as written
-	held       map[string]*held     // by the state that their clients have
-	heldBytes  int64                // of results that held has
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
 // it begins for single agents is ended by Close.
 func New(opts Options) (*Server, error) {
-	if opts.Store == nil {
-		return nil, errors.New("middleware: no store")
-	}
-	setDefault(&opts.MaxTokens, 2000)
-	setDefault(&opts.CallTimeout, time.Minute)
-	setDefault(&opts.QueryTimeout, 5*time.Second)
-	setDefault(&opts.SearchTimeout, 5*time.Second)
-	setDefault(&opts.ListWait, 3*time.Second)
-	setDefault(&opts.FreshCalls, FreshReadOnly)
-	setDefault(&opts.Version, "dev")
-	setDefault(&opts.WorkBytes, 64<<20)
-	setDefault(&opts.AgentIdle, ownIdle)
-	switch opts.FreshCalls {
-	case FreshReadOnly, FreshAll, FreshNone:
-	default:
-		return nil, fmt.Errorf("middleware: freshCalls %q, want readonly, all or none", opts.FreshCalls)
-	}
-	for i := range opts.Upstreams {
-		if err := opts.Upstreams[i].Check(); err != nil {
-			return nil, err
-		}
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
+	if err := opts.complete(); err != nil {
+		return nil, err
 	}
 	s := &Server{
 		opts:    opts,
@@ -163,9 +135,8 @@ func New(opts Options) (*Server, error) {
 		begun:   time.Now(),
 		schemes: schemes(opts.Upstreams),
 
-		stateMark: "rlmproxy:" + rand.Text()[:8] + ":",
-
 		isolation: newIsolation(opts.AgentIdle, opts.Logger),
+		parking:   newParking(),
 
 		came:     make(chan struct{}),
 		clients:  map[*mcp.ServerSession]*client{},
@@ -174,7 +145,6 @@ func New(opts Options) (*Server, error) {
 		levels:   map[string]toldLevel{},
 		watched:  map[watched]int{},
 		progress: map[string]asked{},
-		held:     map[string]*held{},
 
 		toClients: map[string]*queue{},
 		toServer:  map[string]*queue{},
@@ -186,9 +156,8 @@ func New(opts Options) (*Server, error) {
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
 		Instructions: Instructions,
-		// What clients may listen to; what they are told of is in Server.capabilities.
+		// What the SDK goes by when it tells; clients read those of [Server.capabilities].
 		Capabilities: &mcp.ServerCapabilities{
-			// What the SDK goes by when it tells; clients read [Server.capabilities].
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
 			Prompts:   &mcp.PromptCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
@@ -206,10 +175,38 @@ func New(opts Options) (*Server, error) {
 // is left and nothing runs that no client has asked for. Clients are to end before.
 func (s *Server) Close() {
 	s.isolation.close()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	closeQueues(ctx, s.toServer)
-	closeQueues(ctx, s.toClients)
+	closeQueues(atOnce(), s.toServer)
+	closeQueues(atOnce(), s.toClients)
+}
+
+// complete sets what was left out, and refuses what cannot be.
+func (o *Options) complete() error {
+	if o.Store == nil {
+		return errors.New("middleware: no store")
+	}
+	setDefault(&o.MaxTokens, 2000)
+	setDefault(&o.CallTimeout, time.Minute)
+	setDefault(&o.QueryTimeout, 5*time.Second)
+	setDefault(&o.SearchTimeout, 5*time.Second)
+	setDefault(&o.ListWait, 3*time.Second)
+	setDefault(&o.FreshCalls, FreshReadOnly)
+	setDefault(&o.Version, "dev")
+	setDefault(&o.WorkBytes, 64<<20)
+	setDefault(&o.AgentIdle, ownIdle)
+	switch o.FreshCalls {
+	case FreshReadOnly, FreshAll, FreshNone:
+	default:
+		return fmt.Errorf("middleware: freshCalls %q, want readonly, all or none", o.FreshCalls)
+	}
+	for i := range o.Upstreams {
+		if err := o.Upstreams[i].Check(); err != nil {
+			return err
+		}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
 }
 
 func setDefault[T comparable](v *T, d T) {

@@ -76,6 +76,7 @@ func (n *names) find(exposed string) (target, bool) {
 	return n.lookup(exposed)
 }
 
+// lookup returns the tool that was given an exposed name, if it is offered now.
 func (n *names) lookup(exposed string) (target, bool) {
 	n.mu.Lock()
 	server, tool, _ := strings.Cut(n.owner[exposed], "\x00")

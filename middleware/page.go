@@ -12,15 +12,15 @@ import (
 // page answers a proxy_filter that selects nothing: with the items from offset
 // on, as many as the limit has room for. What comes next is in its first line,
 // so a document is read to its end without any page being cut.
-func (s *Server) page(ctx context.Context, agent string, src *source, req *request, slice pipeline.Slice, format pipeline.Format) (json.RawMessage, error) {
+func (s *Server) page(ctx context.Context, src *source, req *request, slice pipeline.Slice, format pipeline.Format) (json.RawMessage, error) {
 	const self = "proxy_filter"
-	f, err := s.open(ctx, agent, self, src, req)
+	f, err := s.open(ctx, self, src, req)
 	if err != nil || f.done != nil {
 		return f.done, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.QueryTimeout)
 	defer cancel()
-	if err := s.document(ctx, agent, self, &f, src.block); err != nil {
+	if err := s.document(ctx, req.client.agent, self, &f, src.block); err != nil {
 		return nil, err
 	}
 	v := f.value
@@ -48,7 +48,7 @@ func (s *Server) page(ctx context.Context, agent string, src *source, req *reque
 		head := pageHeader(f, page, slice, next)
 		// One item that does not fit is cut like any result.
 		if whole.Items <= 1 || lim.fits(append([]byte(head), page.Data...)) {
-			return s.deliver(agent, self, req, f, page, head, lim)
+			return s.deliver(self, req, f, page, head, lim)
 		}
 	}
 }

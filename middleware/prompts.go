@@ -111,7 +111,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.pass(ctx, p.up, r, params)
+	raw, err := s.pass(ctx, p.up, p.up.Policy, r, params)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	return s.pass(ctx, up, r, params)
+	return s.pass(ctx, up, up.Policy, r, params)
 }
 
 // pageItems is how many items of one of our own lists a page has. Clients that
@@ -168,18 +168,13 @@ func page(r *request, what string, items []json.RawMessage) (json.RawMessage, er
 		}
 	}
 	to := min(from+pageItems, len(items))
-	var out strings.Builder
-	fmt.Fprintf(&out, `{"%s":[`, what)
-	for i, item := range items[from:to] {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.Write(item)
+	out := fmt.Appendf(nil, `{"%s":[`, what)
+	for _, item := range items[from:to] {
+		out = jsonscan.AppendElement(out, item)
 	}
-	out.WriteByte(']')
+	out = append(out, ']')
 	if to < len(items) {
-		fmt.Fprintf(&out, `,"nextCursor":"from-%d"`, to)
+		out = fmt.Appendf(out, `,"nextCursor":"from-%d"`, to)
 	}
-	out.WriteByte('}')
-	return json.RawMessage(out.String()), nil
+	return append(out, '}'), nil
 }

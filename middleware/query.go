@@ -7,26 +7,29 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline"
-	"rlmproxy/pipeline/jq"
 	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
 
-type query func(ctx context.Context, agent string, req *request) (json.RawMessage, error)
+// A query is a tool of our own.
+type query func(ctx context.Context, req *request) (json.RawMessage, error)
 
-// queries are the tools of our own.
-func (s *Server) queries() map[string]query {
-	return map[string]query{
-		"proxy_explore": s.explore,
-		"proxy_filter":  s.filter,
-		"proxy_search":  s.search,
+// query returns the tool of our own that has this name, or nil.
+func (s *Server) query(name string) query {
+	switch name {
+	case "proxy_explore":
+		return s.explore
+	case "proxy_filter":
+		return s.filter
+	case "proxy_search":
+		return s.search
 	}
+	return nil
 }
 
 // A source is what a query works on: a cached result, or a fresh call whose
@@ -59,7 +62,7 @@ type found struct {
 
 // open finds the source, or makes it by a fresh call. Its document is read by
 // [Server.document].
-func (s *Server) open(ctx context.Context, agent, self string, src *source, req *request) (found, error) {
+func (s *Server) open(ctx context.Context, self string, src *source, req *request) (found, error) {
 	switch {
 	case src.cacheID != "" && src.tool != "":
 		return found{}, badArgs(self, nil, "give cache_id or tool, not both")
@@ -76,10 +79,10 @@ func (s *Server) open(ctx context.Context, agent, self string, src *source, req 
 		return found{}, err
 	}
 	if isError(raw) || wantsInput(raw) {
-		out, err := s.shape(agent, origin, raw, Policy{})
+		out, err := s.shape(req.client.agent, origin, raw, Policy{})
 		return found{done: out}, err
 	}
-	id, err := s.opts.Store.Put(agent, origin, raw)
+	id, err := s.opts.Store.Put(req.client.agent, origin, raw)
 	if errors.Is(err, cache.ErrTooLarge) {
 		return found{}, &pipeline.Error{Code: pipeline.LimitMemory, Err: err,
 			Text: fmt.Sprintf("the result of %s, %s bytes, is too large to keep", src.tool, show.Count(len(raw))),
@@ -266,8 +269,8 @@ func (s *Server) recognise(agent string, id cache.ID, d document) pipeline.Value
 }
 
 // answer runs stages over what src names and replies within the limit.
-func (s *Server) answer(ctx context.Context, agent, self string, src *source, req *request, stages pipeline.Pipeline) (json.RawMessage, error) {
-	f, err := s.open(ctx, agent, self, src, req)
+func (s *Server) answer(ctx context.Context, self string, src *source, req *request, stages pipeline.Pipeline) (json.RawMessage, error) {
+	f, err := s.open(ctx, self, src, req)
 	if err != nil || f.done != nil {
 		return f.done, err
 	}
@@ -277,19 +280,19 @@ func (s *Server) answer(ctx context.Context, agent, self string, src *source, re
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := s.document(ctx, agent, self, &f, src.block); err != nil {
+	if err := s.document(ctx, req.client.agent, self, &f, src.block); err != nil {
 		return nil, err
 	}
 	v, err := stages.Run(ctx, f.value)
 	if err != nil {
 		return nil, s.withID(err, f)
 	}
-	return s.deliver(agent, self, req, f, v, header(f, v), s.limit(Policy{}))
+	return s.deliver(self, req, f, v, header(f, v), s.limit(Policy{}))
 }
 
 // deliver replies with v below its header if that is within the limit. Else v
 // is kept under an id of its own.
-func (s *Server) deliver(agent, self string, req *request, f found, v pipeline.Value, header string, lim limit) (json.RawMessage, error) {
+func (s *Server) deliver(self string, req *request, f found, v pipeline.Value, header string, lim limit) (json.RawMessage, error) {
 	if header == "" && imitates(v.Data) {
 		header = "[complete, as it is:]\n"
 	}
@@ -318,7 +321,7 @@ func (s *Server) deliver(agent, self string, req *request, f found, v pipeline.V
 	if r.plain, err = (reply{text: text, key: metaResult, facts: facts{CacheID: f.id, Tokens: n, ShownTokens: n, Items: v.Total, ShownItems: v.Items}}).encode(); err != nil {
 		return nil, err
 	}
-	return s.cut(agent, cache.Origin{Tool: self, Arguments: req.args}, r, total, lim)
+	return s.cut(req.client.agent, cache.Origin{Tool: self, Arguments: req.args}, r, total, lim)
 }
 
 // imitates reports whether data begins as a line of ours does.
@@ -386,7 +389,8 @@ func (s *Server) withID(err error, f found) error {
 	return &out
 }
 
-func (s *Server) explore(ctx context.Context, agent string, req *request) (_ json.RawMessage, err error) {
+// explore answers proxy_explore.
+func (s *Server) explore(ctx context.Context, req *request) (_ json.RawMessage, err error) {
 	const self = "proxy_explore"
 	var src source
 	var o pipeline.Outline
@@ -399,10 +403,11 @@ func (s *Server) explore(ctx context.Context, agent string, req *request) (_ jso
 		return nil, badArgs(self, params, "max_depth must be 1 or more")
 	}
 	o.Budget = s.limit(Policy{}).tokens
-	return s.answer(ctx, agent, self, &src, req, pipeline.Pipeline{&o})
+	return s.answer(ctx, self, &src, req, pipeline.Pipeline{&o})
 }
 
-func (s *Server) filter(ctx context.Context, agent string, req *request) (_ json.RawMessage, err error) {
+// filter answers proxy_filter. Where nothing is selected, it pages.
+func (s *Server) filter(ctx context.Context, req *request) (_ json.RawMessage, err error) {
 	const self = "proxy_filter"
 	var src source
 	var n narrowing
@@ -432,12 +437,12 @@ func (s *Server) filter(ctx context.Context, agent string, req *request) (_ json
 	if slice.Offset < 0 || slice.Limit < 0 {
 		return nil, badArgs(self, params, "offset and limit must not be negative")
 	}
-	stages, err := n.stages(self, s.opts.JQ, agent)
+	stages, err := n.stages(self, s.opts.JQ, req.client.agent)
 	if err != nil {
 		return nil, err
 	}
 	if len(stages) == 0 {
-		return s.page(ctx, agent, &src, req, slice, format)
+		return s.page(ctx, &src, req, slice, format)
 	}
 	if slice != (pipeline.Slice{}) {
 		stages = append(stages, &slice)
@@ -445,10 +450,11 @@ func (s *Server) filter(ctx context.Context, agent string, req *request) (_ json
 	if format.As != "" {
 		stages = append(stages, &format)
 	}
-	return s.answer(ctx, agent, self, &src, req, stages)
+	return s.answer(ctx, self, &src, req, stages)
 }
 
-func (s *Server) search(ctx context.Context, agent string, req *request) (_ json.RawMessage, err error) {
+// search answers proxy_search.
+func (s *Server) search(ctx context.Context, req *request) (_ json.RawMessage, err error) {
 	const self = "proxy_search"
 	var src source
 	var n narrowing
@@ -470,43 +476,11 @@ func (s *Server) search(ctx context.Context, agent string, req *request) (_ json
 	if find.Pattern == "" {
 		return nil, badArgs(self, params, "pattern is missing")
 	}
-	stages, err := n.stages(self, s.opts.JQ, agent)
+	stages, err := n.stages(self, s.opts.JQ, req.client.agent)
 	if err != nil {
 		return nil, err
 	}
-	return s.answer(ctx, agent, self, &src, req, append(stages, &find))
-}
-
-// A narrowing is the part of a pipeline that filter and search share.
-type narrowing struct {
-	fields, exclude []string
-	jq              string
-}
-
-func (n *narrowing) params() []param {
-	return []param{
-		{"fields", &n.fields, `["name"]`},
-		{"exclude", &n.exclude, ""},
-		{"jq", &n.jq, ""},
-	}
-}
-
-// stages are those that do it, for agent.
-func (n *narrowing) stages(self string, pool *jq.Pool, agent string) (pipeline.Pipeline, error) {
-	if n.jq != "" && len(n.fields)+len(n.exclude) > 0 {
-		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: self + ": give jq or fields, not both",
-			Hint: "select the fields in jq, as in .items[] | {name, id}"}
-	}
-	if slices.Contains(append(n.fields, n.exclude...), "") {
-		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: self + ": an empty field name"}
-	}
-	switch {
-	case n.jq != "":
-		return pipeline.Pipeline{outside{&pipeline.JQ{Program: n.jq, Pool: pool, Agent: agent}}}, nil
-	case len(n.fields)+len(n.exclude) > 0:
-		return pipeline.Pipeline{&pipeline.Project{Fields: n.fields, Exclude: n.exclude}}, nil
-	}
-	return nil, nil
+	return s.answer(ctx, self, &src, req, append(stages, &find))
 }
 
 // toolParams are the params of a fresh call. Of the request that makes it the

@@ -2,9 +2,7 @@ package middleware
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 )
 
@@ -29,6 +27,7 @@ type queue struct {
 	closed  bool
 }
 
+// A task is something to do, and the key by which it is done once for several.
 type task struct {
 	key  string
 	size int64
@@ -71,6 +70,7 @@ func (q *queue) add(key string, size int, do func(ctx context.Context)) <-chan s
 	return done
 }
 
+// work does what waits, until nothing does.
 func (q *queue) work(ended chan struct{}) {
 	defer close(ended)
 	for {
@@ -94,7 +94,7 @@ func (q *queue) one(t task) {
 	defer close(t.done)
 	defer func() {
 		if v := recover(); v != nil {
-			q.logger.Error("internal error", "error", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+			q.logger.Error("internal error", "error", panicked(v))
 		}
 	}()
 	t.do(q.ctx)

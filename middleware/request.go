@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -32,13 +31,6 @@ type request struct {
 	args json.RawMessage // nil: none
 }
 
-// Members of _meta of revision 2026-07-28.
-const (
-	metaVersion  = "io.modelcontextprotocol/protocolVersion"
-	metaLogLevel = "io.modelcontextprotocol/logLevel"
-	metaCan      = "io.modelcontextprotocol/clientCapabilities"
-)
-
 // newRequest slices params. Members of the wrong type are errors; what only the
 // server understands is left to it.
 func newRequest(c *client, method string, params json.RawMessage) (*request, error) {
@@ -51,36 +43,15 @@ func newRequest(c *client, method string, params json.RawMessage) (*request, err
 		return nil, invalidParams("params is no object")
 	}
 	err := jsonscan.Members(params, func(key string, value json.RawMessage) error {
-		switch key {
-		case "_meta":
-			if value[0] != '{' {
-				return nil
-			}
-			return jsonscan.Members(value, func(key string, value json.RawMessage) error {
-				switch {
-				case key == "progressToken" && value[0] != 'n':
-					r.token = value
-				case key == metaCan:
-					r.can = value
-				case key == metaVersion:
-					r.stateless = true
-				case key == metaLogLevel && value[0] == '"':
-					if err := json.Unmarshal(value, &r.level); err != nil {
-						return err
-					}
-					return checkLevel(r.level)
-				}
-				return nil
-			})
-		case "name":
-			if method != "tools/call" {
-				return nil
-			}
+		switch {
+		case key == "_meta" && value[0] == '{':
+			return jsonscan.Members(value, r.readMeta)
+		case key == "name" && method == "tools/call":
 			if value[0] != '"' {
 				return invalidParams("name is no string")
 			}
 			return json.Unmarshal(value, &r.name)
-		case "arguments":
+		case key == "arguments":
 			r.args = value
 		}
 		return nil
@@ -89,6 +60,24 @@ func newRequest(c *client, method string, params json.RawMessage) (*request, err
 		err = invalidParams("no name")
 	}
 	return r, err
+}
+
+// readMeta reads a member of _meta.
+func (r *request) readMeta(key string, value json.RawMessage) error {
+	switch {
+	case key == "progressToken" && value[0] != 'n':
+		r.token = value
+	case key == mcp.MetaKeyClientCapabilities:
+		r.can = value
+	case key == mcp.MetaKeyProtocolVersion:
+		r.stateless = true
+	case key == metaLogLevel && value[0] == '"':
+		if err := json.Unmarshal(value, &r.level); err != nil {
+			return err
+		}
+		return checkLevel(r.level)
+	}
+	return nil
 }
 
 func invalidParams(format string, args ...any) error {
@@ -152,15 +141,13 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 // safely is answerTo for requests that meet a fault of ours: it costs that one
 // request.
 func (s *Server) safely(ctx context.Context, r *request) (raw json.RawMessage, err error) {
+	if r.method != "tools/call" {
+		defer s.survive(&err, "method", r.method)
+		return s.answerTo(ctx, r)
+	}
 	defer func() {
 		if v := recover(); v != nil {
-			fault := fmt.Errorf("panic: %v\n%s", v, debug.Stack())
-			if r.method == "tools/call" {
-				raw, err = s.failure(r.name, fault)
-				return
-			}
-			s.logger.Error("internal error", "method", r.method, "error", fault)
-			raw, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeInternal + ": the proxy's log has it in full"}
+			raw, err = s.failure(r.name, panicked(v))
 		}
 	}()
 	return s.answerTo(ctx, r)
@@ -188,9 +175,8 @@ func (s *Server) answerTo(ctx context.Context, r *request) (json.RawMessage, err
 	}
 	if len(s.opts.Upstreams) == 1 {
 		// It may be about any tool, as tasks/result is.
-		up := s.opts.Upstreams[0]
-		up.Policy = up.hidesAll()
-		return s.pass(ctx, &up, r, r.params)
+		up := &s.opts.Upstreams[0]
+		return s.pass(ctx, up, up.hidesAll(), r, r.params)
 	}
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
 		Message: fmt.Sprintf("method %q is not known, and several servers could be meant", clipped(r.method))}

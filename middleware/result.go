@@ -51,7 +51,7 @@ func parseResult(raw json.RawMessage) (*result, error) {
 		switch key {
 		case "content":
 			if value[0] == '[' {
-				return jsonscan.Elements(value, func(b json.RawMessage) error { return r.addBlock(b) })
+				return jsonscan.Elements(value, r.addBlock)
 			}
 		case "structuredContent":
 			structured = value
@@ -76,6 +76,7 @@ func parseResult(raw json.RawMessage) (*result, error) {
 	return r, nil
 }
 
+// addBlock adds an element of content, with a document if an agent reads it.
 func (r *result) addBlock(raw json.RawMessage) error {
 	if raw[0] != '{' {
 		r.blocks = append(r.blocks, block{raw: raw})
@@ -105,38 +106,41 @@ func (r *result) addBlock(raw json.RawMessage) error {
 	switch {
 	case kind == "text" && text != nil && text[0] == '"':
 		r.addText(i, text, "")
-		return nil
 	case kind == "resource" && resource != nil && resource[0] == '{':
-		var blob json.RawMessage
-		media := "application/octet-stream"
-		text = nil
-		err := jsonscan.Members(resource, func(key string, value json.RawMessage) error {
-			switch key {
-			case "text":
-				text = value
-			case "blob":
-				blob = value
-			case "mimeType":
-				_ = json.Unmarshal(value, &media)
-			}
-			return nil
-		})
-		switch {
-		case err != nil:
-			return err
-		case text != nil && text[0] == '"':
-			r.addText(i, text, "")
-			return nil
-		case blob != nil && blob[0] == '"':
-			r.addText(i, blob, media)
-			return nil
-		}
-	}
-	switch {
+		return r.addResource(raw, resource)
 	case kind != "image" && kind != "audio":
 		r.addOdd(raw)
 	case len(data) > 2 && data[0] == '"':
 		r.media = append(r.media, data)
+	}
+	return nil
+}
+
+// addResource makes the resource in the last block, raw, a document.
+func (r *result) addResource(raw, resource json.RawMessage) error {
+	var text, blob json.RawMessage
+	media := "application/octet-stream"
+	err := jsonscan.Members(resource, func(key string, value json.RawMessage) error {
+		switch key {
+		case "text":
+			text = value
+		case "blob":
+			blob = value
+		case "mimeType":
+			_ = json.Unmarshal(value, &media)
+		}
+		return nil
+	})
+	i := len(r.blocks) - 1
+	switch {
+	case err != nil:
+		return err
+	case text != nil && text[0] == '"':
+		r.addText(i, text, "")
+	case blob != nil && blob[0] == '"':
+		r.addText(i, blob, media)
+	default:
+		r.addOdd(raw)
 	}
 	return nil
 }

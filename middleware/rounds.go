@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/tidwall/gjson"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/upstream"
@@ -87,34 +86,13 @@ func inputRequired(raw json.RawMessage) (asked []input, state json.RawMessage, o
 	if !wantsInput(raw) {
 		return nil, nil, false
 	}
-	_ = jsonscan.Members(raw, func(key string, value json.RawMessage) error {
-		switch {
-		case key == "requestState":
-			state = value
-		case key == "inputRequests" && value[0] == '{':
-			return jsonscan.Members(value, func(key string, value json.RawMessage) error {
-				if len(asked) > maxQuestions {
-					return nil // too many in any case
-				}
-				one := input{key: key}
-				if value[0] == '{' {
-					_ = jsonscan.Members(value, func(key string, value json.RawMessage) error {
-						switch key {
-						case "method":
-							one.method = gjson.ParseBytes(value).String()
-						case "params":
-							one.params = value
-						}
-						return nil
-					})
-				}
-				asked = append(asked, one)
-				return nil
-			})
+	_ = jsonscan.Members(jsonscan.Member(raw, "inputRequests"), func(key string, one json.RawMessage) error {
+		if len(asked) <= maxQuestions { // one more is too many in any case
+			asked = append(asked, input{key, stringOf(one, "method"), jsonscan.Member(one, "params")})
 		}
 		return nil
 	})
-	return asked, state, true
+	return asked, jsonscan.Member(raw, "requestState"), true
 }
 
 // answers asks the client and returns what the next round says, an object.

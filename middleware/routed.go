@@ -21,10 +21,8 @@ func (s *Server) owned(r *request, places []place) ([]place, json.RawMessage, er
 		return places, r.params, nil
 	}
 	unknown := invalidParams("requestState is of no server that was asked for this resource")
-	if strings.HasPrefix(state, s.stateMark) {
-		s.mu.Lock()
-		h := s.held[state]
-		s.mu.Unlock()
+	if s.parking.gave(state) {
+		h := s.parking.find(state)
 		for _, p := range places {
 			if h != nil && h.agent == r.client.agent && h.up.Name == p.up.Name {
 				return []place{p}, r.params, nil
@@ -60,10 +58,7 @@ func (s *Server) marked(raw json.RawMessage, up *Upstream) (json.RawMessage, err
 	mark := atPrefix + s.scheme(up)
 	if jsonscan.Member(raw, "requestState") != nil {
 		state := stringOf(raw, "requestState")
-		s.mu.Lock()
-		ours := s.held[state] != nil
-		s.mu.Unlock()
-		if ours {
+		if s.parking.find(state) != nil {
 			return raw, nil
 		}
 		mark += "=" + state

@@ -49,7 +49,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 // cameNewest takes note of what a client of the newest revision says in a request
 // that the SDK answers.
 func (s *Server) cameNewest(session *mcp.ServerSession, meta mcp.Meta) {
-	can, err := json.Marshal(meta[metaCan])
+	can, err := json.Marshal(meta[mcp.MetaKeyClientCapabilities])
 	if err != nil {
 		can = nil
 	}

@@ -4,8 +4,8 @@
 //
 // An agent shows a bearer token: a static one of the operator's, or a JWT of
 // an issuer whose keys are fetched and kept. Refusals are logged with their
-// reason and the peer's address, ten a minute for each reason; no log line, error or reply holds a token, or
-// a part of one.
+// reason and the peer's address, ten a minute for each reason. No log line, error
+// or reply holds a token, or a part of one.
 //
 // There is no TLS here. Whoever serves beyond one machine puts it in front.
 package auth
@@ -16,8 +16,6 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
-
-	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 )
 
 // Options configures a [Guard]. Without Tokens and JWT nobody is asked for a
@@ -38,8 +36,7 @@ type Options struct {
 	// https://inspector.example.com, besides that of the Host itself.
 	AllowedOrigins []string
 	// Logger receives refusals at info level, and at debug level where there are
-	// many; an issuer's failures at warn.
-	// Nil discards them.
+	// many; an issuer's failures at warn. Nil discards them.
 	Logger *slog.Logger
 }
 
@@ -133,9 +130,6 @@ func Expiry(ctx context.Context) (at time.Time, ok bool) {
 // next sees has no Authorization header.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	admitted := withoutToken(next)
-	if g.Authenticates() {
-		admitted = bindSessions(admitted)
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if no := g.checkHost(r); no != nil {
 			g.refuse(w, r, no)
@@ -177,20 +171,6 @@ func (g *Guard) authenticate(r *http.Request) (who subject, no *refusal) {
 		return who, invalidToken("foreign token")
 	}
 	return g.jwt.verify(r.Context(), token, time.Now())
-}
-
-// bindSessions tells the SDK who was authenticated: it then refuses a session
-// to anyone but the agent that began it.
-func bindSessions(next http.Handler) http.Handler {
-	verified := func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
-		agent, ok := Subject(ctx)
-		if !ok {
-			return nil, sdkauth.ErrInvalidToken
-		}
-		return &sdkauth.TokenInfo{UserID: agent}, nil
-	}
-	// Expiry was checked, with leeway.
-	return sdkauth.RequireBearerToken(verified, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 }
 
 // withoutToken drops the header: a token for us is nobody else's business.

@@ -56,6 +56,7 @@ type verifier struct {
 	keys                    *keySet
 }
 
+// newVerifier checks opts. Tokens are for resource, unless opts names an audience.
 func newVerifier(opts JWT, resource string, log *slog.Logger) (*verifier, error) {
 	if err := checkIssuerURL(opts.Issuer); err != nil {
 		return nil, fmt.Errorf("httpJWTIssuer: %w", err)
@@ -91,8 +92,7 @@ func checkIssuerURL(text string) error {
 }
 
 // verify returns the agent of token, as [Subject] describes it, and until when it
-// is admitted. Nothing in the
-// token is believed before its signature was checked.
+// is admitted. Nothing in the token is believed before its signature was checked.
 func (v *verifier) verify(ctx context.Context, token string, now time.Time) (who subject, no *refusal) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {

@@ -44,6 +44,7 @@ type keySet struct {
 	pending chan struct{} // closed when the refresh that runs has ended; nil when none runs
 }
 
+// newKeySet returns one without keys: the first token has them fetched.
 func newKeySet(opts JWT, log *slog.Logger) *keySet {
 	return &keySet{
 		issuer: opts.Issuer,

@@ -41,6 +41,7 @@ func noKeys() *refusal {
 	return &refusal{status: http.StatusServiceUnavailable, code: "unavailable", text: "tokens cannot be verified now; try again later", reason: "no keys of the issuer"}
 }
 
+// refuse answers a request that goes no further, and logs why.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	g.log.LogAttrs(r.Context(), g.refusals.level(no.reason), "http request refused", slog.String("reason", no.reason), slog.String("remote", r.RemoteAddr), no.seen)
 

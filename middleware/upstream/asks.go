@@ -11,11 +11,9 @@ import (
 	"rlmproxy/middleware/wire"
 )
 
-// maxAsks bounds what one server may ask of its client at one time. What is longer
-// than longAsk is bounded by its bytes as well.
 const (
+	// maxAsks bounds what one server may ask of its client at one time.
 	maxAsks = 64
-	longAsk = 64 << 10
 	// maxRefusals is how many requests beyond are answered that they are too many,
 	// at one time: the others get no answer.
 	maxRefusals = 256
@@ -28,18 +26,19 @@ type asks struct {
 	// reply sends an answer, a whole message. It may wait, and be called
 	// concurrently.
 	reply func(message []byte)
-	// maxBytes bounds those that are long, together: each is held several times
-	// over.
-	maxBytes int64
-	tasks    tasks // what answers
+	tasks tasks // what answers
 
-	mu      sync.Mutex                    // guards the fields below
-	open    int                           // not answered yet
-	held    int64                         // bytes of those that are long
+	mu      sync.Mutex // guards the fields below
+	backlog wire.Backlog
 	running map[string]context.CancelFunc // those that request works on, by id as written
 
 	refusals [][]byte // that wait to be sent
 	refusing bool     // one of tasks sends them
+}
+
+func newAsks(h hooks, reply func(message []byte)) asks {
+	return asks{request: h.request, reply: reply, running: map[string]context.CancelFunc{},
+		backlog: wire.Backlog{MaxRequests: maxAsks, MaxBytes: h.maxLineBytes}}
 }
 
 // begin answers a request of the server in one of a.tasks: a server that is slow to
@@ -51,25 +50,14 @@ func (a *asks) begin(ctx context.Context, m wire.Message) {
 		return // no id, and nothing that an answer could name
 	}
 	size := int64(len(m.Params))
-	if size <= longAsk {
-		size = 0
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	a.mu.Lock()
 	_, twice := a.running[id]
 	var full error
-	switch {
-	case a.open >= maxAsks:
-		full = fmt.Errorf("more than %d requests wait for their answers", maxAsks)
-	case size > 0 && a.held > 0 && a.held+size > a.maxBytes:
-		full = fmt.Errorf("requests of more than %d bytes wait for their answers", a.maxBytes)
+	if !twice {
+		full = a.backlog.Add(size)
 	}
 	if !twice && full == nil {
-		a.open++
-		a.held += size
-		if a.running == nil {
-			a.running = map[string]context.CancelFunc{}
-		}
 		a.running[id] = cancel
 	}
 	a.mu.Unlock()
@@ -95,8 +83,7 @@ func (a *asks) begin(ctx context.Context, m wire.Message) {
 			a.reply(response(id, result, err))
 		}
 		a.mu.Lock()
-		a.open--
-		a.held -= size
+		a.backlog.Done(size)
 		a.mu.Unlock()
 	})
 	if !begun { // the link has ended
@@ -133,16 +120,10 @@ func (a *asks) refuse(answer []byte) {
 
 // cancelled ends the request that notifications/cancelled names.
 func (a *asks) cancelled(params json.RawMessage) {
-	id := ""
-	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
-		if key == "requestId" {
-			id = string(value)
-		}
-		return nil
-	})
+	id := jsonscan.Member(params, "requestId")
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if cancel, ok := a.running[id]; ok {
+	if cancel, ok := a.running[string(id)]; ok {
 		cancel()
 	}
 }

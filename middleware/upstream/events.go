@@ -30,6 +30,9 @@ type event struct {
 	data []byte // its lines, joined by \n; the caller's to keep
 }
 
+// isMessage reports whether the event's data is a message of the protocol.
+func (e event) isMessage() bool { return e.name == "" || e.name == "message" }
+
 // An eventReader reads server-sent events. Lines end with LF, CRLF or CR.
 type eventReader struct {
 	r   *bufio.Reader
@@ -129,41 +132,9 @@ func (e *eventReader) line() (line []byte, owned bool, err error) {
 	var block []byte
 	n := 0 // bytes of all
 	for {
-		if _, err := e.r.Peek(1); err != nil {
+		part, end, err := e.part()
+		if err != nil {
 			return nil, false, err
-		}
-		if !e.begun {
-			e.begun = true
-			if b, _ := e.r.Peek(1); b[0] == byteOrderMark[0] { // it may come in pieces
-				if b, _ = e.r.Peek(len(byteOrderMark)); string(b) == byteOrderMark {
-					e.r.Discard(len(b))
-					continue
-				}
-			}
-		}
-		part, _ := e.r.Peek(e.r.Buffered())
-		if e.skipLF {
-			e.skipLF = false
-			if part[0] == '\n' {
-				e.r.Discard(1)
-				continue
-			}
-		}
-		end := bytes.IndexByte(part, '\n')
-		if end >= 0 {
-			part = part[:end]
-		}
-		if cr := bytes.IndexByte(part, '\r'); cr >= 0 {
-			part, end, e.skipLF = part[:cr], cr, true
-		}
-		if end < 0 {
-			e.r.Discard(len(part))
-		} else {
-			e.r.Discard(len(part) + 1)
-		}
-		if e.midLine {
-			e.midLine = end < 0
-			continue
 		}
 		n += len(part)
 		e.size += int64(len(part))
@@ -171,7 +142,7 @@ func (e *eventReader) line() (line []byte, owned bool, err error) {
 		case e.skipping:
 			part = part[:max(0, min(len(part), len(part)-(n-maxFieldBytes)))]
 		case e.size > e.max+maxFieldBytes:
-			e.skipping, e.midLine = true, end < 0
+			e.skipping, e.midLine = true, !end
 			var head []byte
 			for _, piece := range append(full, block, part) {
 				head = append(head, piece[:min(len(piece), maxFieldBytes-len(head))]...)
@@ -182,7 +153,7 @@ func (e *eventReader) line() (line []byte, owned bool, err error) {
 				return nil, false, err
 			}
 		}
-		if end >= 0 && n == len(part) {
+		if end && n == len(part) {
 			return part, false, nil
 		}
 		if len(block)+len(part) > cap(block) {
@@ -193,12 +164,51 @@ func (e *eventReader) line() (line []byte, owned bool, err error) {
 		}
 		block = append(block, part...)
 		switch {
-		case end < 0:
+		case !end:
 		case full == nil:
 			return block, true, nil
 		default:
 			return slices.Concat(append(full, block)...), true, nil
 		}
+	}
+}
+
+// part returns the next piece of a line, valid until the next call, and whether the
+// line ends with it. It passes over the rest of a line that was left.
+func (e *eventReader) part() ([]byte, bool, error) {
+	for {
+		if _, err := e.r.Peek(1); err != nil {
+			return nil, false, err
+		}
+		part, _ := e.r.Peek(e.r.Buffered())
+		if !e.begun {
+			e.begun = true
+			if part[0] == byteOrderMark[0] { // it may come in pieces
+				if b, _ := e.r.Peek(len(byteOrderMark)); string(b) == byteOrderMark {
+					e.r.Discard(len(b))
+				}
+				continue
+			}
+		}
+		if e.skipLF {
+			e.skipLF = false
+			if part[0] == '\n' {
+				e.r.Discard(1)
+				continue
+			}
+		}
+		end, size := false, len(part)
+		if lf := bytes.IndexByte(part, '\n'); lf >= 0 {
+			part, end, size = part[:lf], true, lf+1
+		}
+		if cr := bytes.IndexByte(part, '\r'); cr >= 0 {
+			part, end, size, e.skipLF = part[:cr], true, cr+1, true
+		}
+		e.r.Discard(size)
+		if !e.midLine {
+			return part, end, nil
+		}
+		e.midLine = !end
 	}
 }
 

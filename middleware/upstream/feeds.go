@@ -44,7 +44,7 @@ func changesOf(init *Info) json.RawMessage {
 }
 
 func listenParams(wanted json.RawMessage, meta map[string]json.RawMessage) (json.RawMessage, error) {
-	return withMeta(append(jsonscan.AppendMember([]byte{'{'}, "notifications", wanted), '}'), meta, "")
+	return withMeta(jsonscan.Object("notifications", wanted), meta, "")
 }
 
 // missed tells of what may have changed while nobody listened to what is wanted.
@@ -54,7 +54,7 @@ func (h hooks) missed(wanted json.RawMessage) {
 		h.listChanged()
 		return
 	}
-	h.notify(h.life, "notifications/resources/updated", append(jsonscan.AppendMember([]byte{'{'}, "uri", json.RawMessage(uri.Raw)), '}'))
+	h.notify(h.life, "notifications/resources/updated", jsonscan.Object("uri", []byte(uri.Raw)))
 }
 
 // maxFeeds bounds the resources that are subscribed to at one server, each of

@@ -40,18 +40,9 @@ func (p *paramHeaders) learn(result json.RawMessage) {
 			return nil
 		}
 		return jsonscan.Elements(value, func(tool json.RawMessage) error {
-			name, schema := "", json.RawMessage(nil)
-			_ = jsonscan.Members(tool, func(key string, value json.RawMessage) error {
-				switch key {
-				case "name":
-					name, _ = text(value)
-				case "inputSchema":
-					schema = value
-				}
-				return nil
-			})
+			name, _ := text(jsonscan.Member(tool, "name"))
 			found[name] = nil
-			if bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
+			if schema := jsonscan.Member(tool, "inputSchema"); bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
 				found[name] = annotated(schema, nil, nil)
 			}
 			return nil
@@ -76,23 +67,14 @@ func annotated(schema json.RawMessage, path []string, out []paramHeader) []param
 	if len(path) >= maxParamDepth {
 		return out
 	}
-	_ = jsonscan.Members(schema, func(key string, props json.RawMessage) error {
-		if key != "properties" {
-			return nil
+	_ = jsonscan.Members(jsonscan.Member(schema, "properties"), func(prop string, schema json.RawMessage) error {
+		here := append(path[:len(path):len(path)], prop)
+		name, ok := text(jsonscan.Member(schema, "x-mcp-header"))
+		if ok && isToken(name) && len(out) < maxParamHeaders {
+			out = append(out, paramHeader{here, name})
 		}
-		return jsonscan.Members(props, func(prop string, schema json.RawMessage) error {
-			here := append(path[:len(path):len(path)], prop)
-			_ = jsonscan.Members(schema, func(key string, value json.RawMessage) error {
-				if key == "x-mcp-header" && len(out) < maxParamHeaders {
-					if name, ok := text(value); ok && isToken(name) {
-						out = append(out, paramHeader{here, name})
-					}
-				}
-				return nil
-			})
-			out = annotated(schema, here, out)
-			return nil
-		})
+		out = annotated(schema, here, out)
+		return nil
 	})
 	return out
 }
@@ -133,16 +115,7 @@ func (p *paramHeaders) set(h http.Header, method string, params json.RawMessage)
 // last one counts.
 func at(b json.RawMessage, path []string) json.RawMessage {
 	for _, name := range path {
-		var found json.RawMessage
-		_ = jsonscan.Members(b, func(key string, value json.RawMessage) error {
-			if key == name {
-				found = value
-			}
-			return nil
-		})
-		if b = found; b == nil {
-			return nil
-		}
+		b = jsonscan.Member(b, name)
 	}
 	return b
 }
@@ -170,9 +143,9 @@ func primitive(b json.RawMessage) (string, bool) {
 	return strconv.FormatInt(int64(f), 10), true
 }
 
-func text(b json.RawMessage) (string, bool) {
-	var s string
-	if b[0] != '"' || json.Unmarshal(b, &s) != nil {
+// text returns what a string holds; ok is false for what is none, or absent.
+func text(b json.RawMessage) (s string, ok bool) {
+	if len(b) == 0 || b[0] != '"' || json.Unmarshal(b, &s) != nil {
 		return "", false
 	}
 	return s, true

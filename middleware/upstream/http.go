@@ -32,14 +32,13 @@ const (
 // response is the answer or a stream that ends with it. What belongs to no call
 // comes on a stream of its own.
 type httpLink struct {
-	client   *http.Client
-	url      string
-	hooks    hooks
-	maxBytes int64 // of one message
-	asks     asks
-	headers  *paramHeaders
-	feeds    feeds
-	seq      atomic.Int64
+	client  *http.Client
+	url     string
+	hooks   hooks
+	asks    asks
+	headers *paramHeaders
+	feeds   feeds
+	seq     atomic.Int64
 
 	// Set by the handshake.
 	session string // of the Mcp-Session-Id header; empty: none
@@ -69,6 +68,7 @@ func (l *httpLink) Meta() map[string]json.RawMessage { return l.meta }
 func (l *httpLink) Init() *Info                      { return l.init }
 func (l *httpLink) Done() <-chan struct{}            { return l.life.Done() }
 
+// Exit implements link.
 func (l *httpLink) Exit() string {
 	if err := context.Cause(l.life); err != nil {
 		return err.Error()
@@ -106,6 +106,7 @@ func (l *httpLink) spawn(f func()) {
 	}
 }
 
+// Call implements link. The server is told of a call that ends with ctx.
 func (l *httpLink) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	id := strconv.Quote("rlm-" + strconv.FormatInt(l.seq.Add(1), 10))
 	call, end := context.WithCancel(ctx)
@@ -218,8 +219,7 @@ func (l *httpLink) Notify(ctx context.Context, method string, params json.RawMes
 func (l *httpLink) cancelled(id string) {
 	ctx, cancel := context.WithTimeout(l.hooks.life, closeWait)
 	defer cancel()
-	params := json.RawMessage(`{"requestId":` + id + `,"reason":"the call was cancelled or ran out of time"}`)
-	if err := l.Notify(ctx, "notifications/cancelled", params); err != nil {
+	if err := l.Notify(ctx, "notifications/cancelled", wire.Cancelled(id)); err != nil {
 		l.hooks.logger.Debug("notifications/cancelled", "error", err)
 	}
 }

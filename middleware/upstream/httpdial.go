@@ -3,8 +3,6 @@ package upstream
 import (
 	"context"
 	"net/http"
-
-	"rlmproxy/middleware/wire"
 )
 
 // dialHTTP shakes hands, and listens to what belongs to no call.
@@ -28,11 +26,8 @@ func (l *httpLink) listenToChanges() {
 
 // openHTTP shakes hands. Headers is shared by the sessions with one server.
 func openHTTP(ctx context.Context, h hooks, url string, client *http.Client, headers *paramHeaders, newest bool) (*httpLink, error) {
-	l := &httpLink{client: client, url: url, hooks: h, maxBytes: h.maxLineBytes, headers: headers}
-	if l.maxBytes <= 0 {
-		l.maxBytes = wire.DefaultMaxLineBytes
-	}
-	l.asks = asks{request: h.request, reply: l.reply, maxBytes: l.maxBytes}
+	l := &httpLink{client: client, url: url, hooks: h, headers: headers}
+	l.asks = newAsks(h, l.reply)
 	l.life, l.die = context.WithCancelCause(context.Background())
 	var err error
 	if newest {

@@ -13,20 +13,6 @@ import (
 	"rlmproxy/middleware/wire"
 )
 
-const (
-	// firstPause is how long we wait before we go on with a stream that ended,
-	// if the server named no time. It doubles while that fails.
-	firstPause = time.Second
-	// minPause is the least that a server may name. For what belongs to no call it
-	// doubles while streams bring nothing, up to maxFloor.
-	minPause = 50 * time.Millisecond
-	maxFloor = 5 * time.Second
-	// maxResumes is how often in a row it may fail to go on with a call's stream.
-	maxResumes = 5
-	// steady is how long a stream must last to count as one that works.
-	steady = 10 * time.Second
-)
-
 // isStream reports whether a response is a stream of messages rather than one.
 func isStream(resp *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -49,8 +35,8 @@ func (l *httpLink) answer(ctx context.Context, resp *http.Response, id string) (
 	in := &inbound{link: l, ctx: ctx}
 	defer end()
 	if !isStream(resp) {
-		body := wire.HoldOf(ctx).Reader(ctx, resp.Body, l.maxBytes)
-		data, err := readCapped(body, l.maxBytes)
+		body := wire.HoldOf(ctx).Reader(ctx, resp.Body, l.hooks.maxLineBytes)
+		data, err := readCapped(body, l.hooks.maxLineBytes)
 		var long *tooLongError
 		switch {
 		case errors.As(err, &long):
@@ -92,7 +78,7 @@ func (in *inbound) until(resp *http.Response, lastID, id string) (raw json.RawMe
 			return nil, nil, fmt.Errorf("%w: %w", wire.ErrBadAnswer, err)
 		case err != nil:
 			return nil, events, err
-		case ev.name != "" && ev.name != "message":
+		case !ev.isMessage():
 			continue
 		}
 		if raw, done, err := in.data(ev.data, id); done {
@@ -103,10 +89,10 @@ func (in *inbound) until(resp *http.Response, lastID, id string) (raw json.RawMe
 
 // events reads a response as a stream. What is large takes its turn.
 func (in *inbound) events(resp *http.Response, lastID string) *eventReader {
-	r := newEventReader(resp.Body, in.link.maxBytes)
+	r := newEventReader(resp.Body, in.link.hooks.maxLineBytes)
 	r.lastID, r.id = lastID, lastID
 	if h := wire.HoldOf(in.ctx); h != nil {
-		r.large = func() error { return h.Take(in.ctx, in.link.maxBytes) }
+		r.large = func() error { return h.Take(in.ctx, in.link.hooks.maxLineBytes) }
 	}
 	return r
 }
@@ -135,6 +121,7 @@ func (in *inbound) data(data []byte, id string) (raw json.RawMessage, done bool,
 	return in.message(data, id)
 }
 
+// message is data for one message.
 func (in *inbound) message(data []byte, id string) (raw json.RawMessage, done bool, err error) {
 	m, err := wire.Split(data)
 	switch {
@@ -170,6 +157,9 @@ func (l *httpLink) get(ctx context.Context, lastID string) (*http.Response, erro
 	return l.do(req)
 }
 
+// maxResumes is how often in a row it may fail to go on with a call's stream.
+const maxResumes = 5
+
 // resume goes on with the stream of a call (SEP-1699). Polling servers end it
 // often, so only failures in a row count.
 func (l *httpLink) resume(ctx context.Context, lastID string, pause time.Duration) (*http.Response, error) {
@@ -197,16 +187,5 @@ func (l *httpLink) resume(ctx context.Context, lastID string, pause time.Duratio
 			return nil, err
 		}
 		pause = min(2*max(pause, firstPause), maxRetry)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -16,13 +16,12 @@ import (
 // TestAskedByNone: what cannot be answered is passed over, and a ping is.
 func TestAskedByNone(t *testing.T) {
 	replies := make(chan string, 10)
-	a := asks{
+	a := newAsks(hooks{
 		request: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 			t.Error("asked")
 			return nil, nil
 		},
-		reply: func(b []byte) { replies <- string(b) },
-	}
+	}, func(b []byte) { replies <- string(b) })
 	for _, id := range []string{"null", "{}", "[]", "true", `"` + strings.Repeat("x", maxFieldBytes) + `"`} {
 		a.begin(t.Context(), wire.Message{ID: json.RawMessage(id), Method: "roots/list"})
 	}
@@ -34,8 +33,8 @@ func TestAskedByNone(t *testing.T) {
 			t.Errorf("reply %s", got)
 		}
 	}
-	if a.open != 0 || len(a.running) != 0 {
-		t.Errorf("%d open, %d running", a.open, len(a.running))
+	if !a.backlog.Empty() || len(a.running) != 0 {
+		t.Errorf("%+v wait, %d running", a.backlog, len(a.running))
 	}
 }
 
@@ -51,22 +50,20 @@ func FuzzInbound(f *testing.F) {
 			progress:    func(json.RawMessage) {},
 			listChanged: func() {},
 			notify:      func(context.Context, string, json.RawMessage) {},
-		}, headers: new(paramHeaders)}
-		l.asks = asks{
 			request: func(_ context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
 				if params == nil {
 					params = json.RawMessage("{}")
 				}
 				return params, nil
 			},
-			reply: func(b []byte) {
-				replies.Lock()
-				defer replies.Unlock()
-				if !json.Valid(b) {
-					t.Errorf("reply %q", b)
-				}
-			},
-		}
+		}, headers: new(paramHeaders)}
+		l.asks = newAsks(l.hooks, func(b []byte) {
+			replies.Lock()
+			defer replies.Unlock()
+			if !json.Valid(b) {
+				t.Errorf("reply %q", b)
+			}
+		})
 		in := &inbound{link: l, ctx: t.Context()}
 		raw, done, err := in.data(data, `"a"`)
 		l.asks.tasks.end()
@@ -82,14 +79,13 @@ func FuzzInbound(f *testing.F) {
 func TestAsksBytes(t *testing.T) {
 	leave := make(chan bool)
 	replies := make(chan string, 3)
-	a := asks{
+	a := newAsks(hooks{
 		request: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 			<-leave
 			return json.RawMessage("{}"), nil
 		},
-		reply:    func(b []byte) { replies <- string(b) },
-		maxBytes: 1 << 20,
-	}
+		maxLineBytes: 1 << 20,
+	}, func(b []byte) { replies <- string(b) })
 	long := json.RawMessage(`{"x":"` + strings.Repeat("x", 400<<10) + `"}`)
 	for _, id := range []string{"1", "2", "3"} {
 		a.begin(t.Context(), wire.Message{ID: json.RawMessage(id), Method: "m", Params: long})
@@ -99,8 +95,8 @@ func TestAsksBytes(t *testing.T) {
 	}
 	close(leave)
 	a.tasks.end()
-	if a.held != 0 || a.open != 0 {
-		t.Errorf("%d bytes, %d requests are held", a.held, a.open)
+	if !a.backlog.Empty() {
+		t.Errorf("%+v are held", a.backlog)
 	}
 }
 

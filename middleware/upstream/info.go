@@ -71,8 +71,7 @@ const maxOdd = 8
 // as much as an empty one.
 func fitting(capabilities json.RawMessage) (out json.RawMessage, odd []string, err error) {
 	fits := func(key string, value json.RawMessage) bool {
-		one := append(jsonscan.AppendMember([]byte{'{'}, key, value), '}')
-		return json.Unmarshal(one, new(mcp.ServerCapabilities)) == nil
+		return json.Unmarshal(jsonscan.Object(key, value), new(mcp.ServerCapabilities)) == nil
 	}
 	note := func(key string) {
 		if len(odd) < maxOdd {
@@ -89,7 +88,7 @@ func fitting(capabilities json.RawMessage) (out json.RawMessage, odd []string, e
 			return json.RawMessage("{}")
 		case '{':
 			kept, err := jsonscan.Rewrite(value, func(inner string, v json.RawMessage) json.RawMessage {
-				if fits(key, append(jsonscan.AppendMember([]byte{'{'}, inner, v), '}')) {
+				if fits(key, jsonscan.Object(inner, v)) {
 					return v
 				}
 				return nil

@@ -31,6 +31,7 @@ type link interface {
 	Done() <-chan struct{}
 	// Exit says how it ended, if that is known.
 	Exit() string
+	// Close ends the session.
 	Close()
 }
 
@@ -46,7 +47,7 @@ type hooks struct {
 	logger       *slog.Logger
 	junk         *junkLog // of what is no message
 	impl         *mcp.Implementation
-	maxLineBytes int64
+	maxLineBytes int64                        // of one message, not zero
 	newest       bool                         // NewestVersion is tried first
 	capabilities json.RawMessage              // what is declared to the server, an object
 	listChanged  func()                       // the server's tools or prompts changed

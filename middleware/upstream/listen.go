@@ -19,7 +19,7 @@ import (
 func (l *httpLink) listen(ctx context.Context, wanted json.RawMessage) error {
 	in := &inbound{link: l, ctx: ctx}
 	lastID := ""
-	pause, floor := firstPause, minPause
+	rest := newPace()
 	opened, missed := false, false
 	for ctx.Err() == nil {
 		begun := time.Now()
@@ -55,23 +55,9 @@ func (l *httpLink) listen(ctx context.Context, wanted json.RawMessage) error {
 		if resp != nil {
 			resp.Body.Close()
 		}
-		if in.brought || time.Since(begun) > steady {
-			floor = minPause
-		}
-		if asked > 0 {
-			if err := sleep(ctx, max(asked, floor)); err != nil {
-				return err
-			}
-			floor = min(2*floor, maxFloor)
-			continue
-		}
-		if time.Since(begun) > steady {
-			pause = firstPause
-		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := sleep(ctx, rest.next(time.Since(begun), in.brought, asked)); err != nil {
 			return err
 		}
-		pause = min(2*pause, maxRetry)
 	}
 	return ctx.Err()
 }
@@ -88,7 +74,7 @@ func (in *inbound) listenTo(resp *http.Response, id, lastID string) (string, tim
 		case errors.As(err, &long):
 		case err != nil:
 			return events.lastID, events.retry, nil
-		case ev.name != "" && ev.name != "message":
+		case !ev.isMessage():
 		default:
 			_, _, err = in.data(ev.data, id)
 		}

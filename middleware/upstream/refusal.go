@@ -74,6 +74,32 @@ func refusal(err error) *statusError {
 	return nil
 }
 
+// An UnavailableError reports a call to a server that cannot be reached now, or
+// was lost while the call ran.
+type UnavailableError struct {
+	Server string
+	Lost   bool // the call had been sent: it may have taken effect
+	Err    error
+}
+
+func (e *UnavailableError) Error() string {
+	if status := refusal(e.Err); status != nil && !errors.Is(e.Err, wire.ErrClosed) {
+		if status.code/100 == 5 {
+			return fmt.Sprintf("server %q answered %v", e.Server, status)
+		}
+		return fmt.Sprintf("server %q refused us: %v", e.Server, status)
+	}
+	if errors.Is(e.Err, wire.ErrBadAnswer) {
+		return fmt.Sprintf("server %q sent a %v", e.Server, e.Err)
+	}
+	if e.Lost {
+		return fmt.Sprintf("server %q ended while the call ran: %v", e.Server, e.Err)
+	}
+	return fmt.Sprintf("server %q is not available: %v", e.Server, e.Err)
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
 // Hint is what to do about it where trying again at once would not help, or "".
 func (e *UnavailableError) Hint() string {
 	status := refusal(e.Err)

@@ -19,30 +19,27 @@ import (
 // An sseLink is a session over the older HTTP+SSE transport, where answers come
 // on a stream of their own, which names the URL for messages first.
 type sseLink struct {
-	hooks    hooks
-	client   *http.Client
-	init     *Info
-	asks     asks
-	maxBytes int64 // of one message
-	stream   io.Closer
-	events   *eventReader
-	post     string          // the URL for messages
-	life     context.Context // ends with the session
-	die      context.CancelFunc
-	tasks    tasks         // what tells of calls that have ended
-	ended    chan struct{} // closed when nothing of asks and no reader runs any more
+	hooks  hooks
+	client *http.Client
+	init   *Info
+	asks   asks
+	stream io.Closer
+	events *eventReader
+	post   string          // the URL for messages
+	life   context.Context // ends with the session
+	die    context.CancelFunc
+	tasks  tasks         // what tells of calls that have ended
+	ended  chan struct{} // closed when nothing of asks and no reader runs any more
 
 	mu      sync.Mutex // guards the fields below
 	seq     int64
 	pending map[string]chan wire.Message // by id as written
 }
 
+// dialSSE opens the stream, which says where messages go, and shakes hands.
 func dialSSE(ctx context.Context, h hooks, address string, client *http.Client) (link, error) {
-	l := &sseLink{hooks: h, client: client, maxBytes: h.maxLineBytes, ended: make(chan struct{}), pending: map[string]chan wire.Message{}}
-	if l.maxBytes <= 0 {
-		l.maxBytes = wire.DefaultMaxLineBytes
-	}
-	l.asks = asks{request: h.request, reply: l.reply, maxBytes: l.maxBytes}
+	l := &sseLink{hooks: h, client: client, ended: make(chan struct{}), pending: map[string]chan wire.Message{}}
+	l.asks = newAsks(h, l.reply)
 	l.life, l.die = context.WithCancel(context.Background())
 	// The stream ends with the session; only the handshake ends with ctx.
 	stop := context.AfterFunc(ctx, l.die)
@@ -88,7 +85,7 @@ func (l *sseLink) connect(address string) error {
 		resp.Body.Close()
 		return newStatusError(resp)
 	}
-	l.stream, l.events = resp.Body, newEventReader(resp.Body, l.maxBytes)
+	l.stream, l.events = resp.Body, newEventReader(resp.Body, l.hooks.maxLineBytes)
 	ev, err := l.events.next()
 	switch {
 	case err != nil:
@@ -119,7 +116,7 @@ func (l *sseLink) readLoop() {
 		case err != nil:
 			l.finish()
 			return
-		case ev.name != "" && ev.name != "message":
+		case !ev.isMessage():
 			continue
 		}
 		if ev.data = bytes.TrimSpace(ev.data); ev.data[0] != '[' {
@@ -219,6 +216,7 @@ func (l *sseLink) Beside() bool { return false }
 // Watch implements link.
 func (l *sseLink) Watch(context.Context, string, bool) error { return errNotNewer }
 
+// Close implements link.
 func (l *sseLink) Close() {
 	l.die()
 	l.stream.Close()
@@ -248,10 +246,12 @@ func (l *sseLink) send(ctx context.Context, body []byte) error {
 	return nil
 }
 
+// Notify implements link.
 func (l *sseLink) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	return l.send(ctx, wire.Request("", method, params))
 }
 
+// Call implements link. The server is told of a call that ends with ctx.
 func (l *sseLink) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	wait := make(chan wire.Message, 1)
 	l.mu.Lock()

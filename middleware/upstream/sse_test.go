@@ -150,7 +150,7 @@ func TestSSE(t *testing.T) {
 	eventually(t, "nothing of it is left", func() bool {
 		asks.mu.Lock()
 		defer asks.mu.Unlock()
-		return asks.open == 0
+		return asks.backlog.Empty()
 	})
 	for i := range maxAsks + 1 {
 		s.out <- fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"wait"}`, 10+i)

@@ -151,15 +151,12 @@ func (l *streamLink) listen(ctx context.Context, wanted json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	for pause := firstPause; ; pause = min(2*pause, maxRetry) {
+	for rest := newPace(); ; {
 		begun := time.Now()
 		if _, err := l.Call(ctx, listenMethod, params); err != nil {
 			return err
 		}
-		if time.Since(begun) > steady {
-			pause = firstPause
-		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := sleep(ctx, rest.next(time.Since(begun), false, 0)); err != nil {
 			return err
 		}
 		l.hooks.missed(wanted)
@@ -193,6 +190,7 @@ func (l *streamLink) Beside() bool { return false }
 func (l *streamLink) Meta() map[string]json.RawMessage { return l.meta }
 func (l *streamLink) Init() *Info                      { return l.init }
 
+// Exit implements link.
 func (l *streamLink) Exit() string {
 	if l.proc == nil {
 		return ""

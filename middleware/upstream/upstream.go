@@ -104,32 +104,6 @@ type Upstream struct {
 	progress map[string]chan json.RawMessage // running calls by progress token
 }
 
-// An UnavailableError reports a call to a server that cannot be reached now, or
-// was lost while the call ran.
-type UnavailableError struct {
-	Server string
-	Lost   bool // the call had been sent: it may have taken effect
-	Err    error
-}
-
-func (e *UnavailableError) Error() string {
-	if status := refusal(e.Err); status != nil && !errors.Is(e.Err, wire.ErrClosed) {
-		if status.code/100 == 5 {
-			return fmt.Sprintf("server %q answered %v", e.Server, status)
-		}
-		return fmt.Sprintf("server %q refused us: %v", e.Server, status)
-	}
-	if errors.Is(e.Err, wire.ErrBadAnswer) {
-		return fmt.Sprintf("server %q sent a %v", e.Server, e.Err)
-	}
-	if e.Lost {
-		return fmt.Sprintf("server %q ended while the call ran: %v", e.Server, e.Err)
-	}
-	return fmt.Sprintf("server %q is not available: %v", e.Server, e.Err)
-}
-
-func (e *UnavailableError) Unwrap() error { return e.Err }
-
 // New returns an upstream that has begun to connect. Close ends it.
 func New(opts Options) *Upstream {
 	if opts.ConnectTimeout <= 0 {
@@ -138,6 +112,9 @@ func New(opts Options) *Upstream {
 	if opts.MinBackoff <= 0 {
 		opts.MinBackoff = time.Second
 	}
+	if opts.MaxLineBytes <= 0 {
+		opts.MaxLineBytes = wire.DefaultMaxLineBytes
+	}
 	if opts.Notify == nil {
 		opts.Notify = func(context.Context, string, json.RawMessage) {}
 	}
@@ -145,6 +122,9 @@ func New(opts Options) *Upstream {
 		opts.Request = func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported", method)}
 		}
+	}
+	if opts.Changed == nil {
+		opts.Changed = func() {}
 	}
 	if opts.Impl == nil {
 		opts.Impl = &mcp.Implementation{Name: "rlmproxy", Version: "dev"}
@@ -267,6 +247,8 @@ func (u *Upstream) supervise(ctx context.Context) {
 	}
 }
 
+// connect tries once to open a session and to read what the server offers. Where ctx
+// has ended, or the time for it, the error is that.
 func (u *Upstream) connect(ctx context.Context) (link, error) {
 	life := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.ConnectTimeout, fmt.Errorf("no answer to the handshake within %v", u.opts.ConnectTimeout))
@@ -315,22 +297,15 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 	return nil, err
 }
 
-// A server that registers its tools one by one tells of each: its lists are read
-// again a moment after the first, and no more than listReads times in listPause.
-const (
-	settleTime = 50 * time.Millisecond
-	listReads  = 5
-	listPause  = 5 * time.Second
-)
-
 // serve keeps l until it ends or ctx does, and says why it ended; or until it is
 // replaced by another, which it returns.
 func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 	live := &live{link: l, wish: make(chan struct{}, 1)}
 	u.set(Ready, live, nil)
 	u.logger.Info("connected", "tools", len(u.Tools()), "protocol", l.Init().ProtocolVersion)
-	u.notify()
+	u.opts.Changed()
 	found := make(chan newer, 1)
+	var reread rereading
 	read := make(chan struct{}, 1)
 	trying, cancel := context.WithCancel(ctx)
 	var tries sync.WaitGroup
@@ -344,9 +319,6 @@ func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 		}
 		u.retire(live)
 	}()
-	var settled <-chan time.Time   // nil: nothing to wait for
-	var reads [listReads]time.Time // when the lists were read again, the oldest first
-	reading, again := false, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -360,25 +332,15 @@ func (u *Upstream) serve(ctx context.Context, l link) (next link, err error) {
 			u.set(Connecting, nil, err)
 			return nil, err
 		case <-u.stale:
-			switch {
-			case reading:
-				again = true
-			case settled == nil:
-				settled = time.After(max(settleTime, listPause-time.Since(reads[0])))
-			}
-		case <-settled:
-			settled, reading = nil, true
+			reread.stale()
+		case <-reread.due:
+			reread.begin()
 			tries.Go(func() {
 				u.refresh(trying, live)
 				read <- struct{}{}
 			})
 		case <-read:
-			copy(reads[:], reads[1:])
-			reads[listReads-1] = time.Now()
-			if reading = false; again {
-				again = false
-				u.markStale()
-			}
+			reread.end()
 		case <-live.wish:
 			tries.Go(func() { found <- u.tryNewer(trying, live) })
 		case n := <-found:
@@ -408,7 +370,7 @@ func (u *Upstream) refresh(ctx context.Context, l *live) {
 	}
 	u.mu.Unlock()
 	if current {
-		u.notify()
+		u.opts.Changed()
 	}
 }
 
@@ -426,22 +388,16 @@ func (u *Upstream) publish(l lists) { u.info, u.tools, u.prompts = l.info, l.too
 func (u *Upstream) readLists(ctx context.Context, l link) (lists, error) {
 	all := lists{info: l.Init()}
 	var err error
-	if all.tools, err = u.listTools(ctx, l); err != nil {
+	if all.tools, err = u.list(ctx, l, "tools", checkTool); err != nil {
 		return lists{}, err
 	}
 	if c := all.info.Capabilities; c != nil && c.Prompts != nil {
-		if all.prompts, err = u.listPrompts(ctx, l); err != nil {
+		if all.prompts, err = u.list(ctx, l, "prompts", checkPrompt); err != nil {
 			u.logger.Warn("prompts not read, the last ones stay", "error", err)
 			all.prompts = u.Prompts()
 		}
 	}
 	return all, nil
-}
-
-func (u *Upstream) notify() {
-	if u.opts.Changed != nil {
-		u.opts.Changed()
-	}
 }
 
 func (u *Upstream) markStale() {

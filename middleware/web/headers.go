@@ -186,6 +186,8 @@ func checkParams(header http.Header, schema, args json.RawMessage) *refusal {
 	return checkProperties(header, root.Properties, args, "")
 }
 
+// checkProperties is checkParams for the object at path, which is empty or ends in a
+// dot.
 func checkProperties(header http.Header, props map[string]property, object json.RawMessage, path string) *refusal {
 	values := map[string]json.RawMessage{}
 	_ = eachMember(object, func(k string, value json.RawMessage) error { values[k] = value; return nil })
@@ -205,6 +207,8 @@ func checkProperties(header http.Header, props map[string]property, object json.
 	return nil
 }
 
+// checkParam holds the header key against the argument at path; value is nil if that is
+// absent.
 func checkParam(header http.Header, key string, value json.RawMessage, path string) *refusal {
 	said := header.Get(key)
 	if value == nil || string(value) == "null" {

@@ -43,8 +43,8 @@ func TestLongNotifications(t *testing.T) {
 // begun reaches the client. On a busy machine it was told that there is no stream.
 func TestAskedAtOnce(t *testing.T) {
 	l := (&Handler{log: slog.New(slog.DiscardHandler), replay: newReplay(replayBytes)}).newLink("s")
-	s, err := l.admit(nil)
-	if err != nil {
+	s := newStream(l)
+	if err := l.admit(s); err != nil {
 		t.Fatal(err)
 	}
 	s.open = 1

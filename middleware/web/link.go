@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,6 +51,7 @@ var (
 	_ mcp.ProtocolVersionSupporter = (*link)(nil)
 )
 
+// newLink returns the link of a session, or with an empty id of one request.
 func (h *Handler) newLink(session string) *link {
 	l := &link{
 		session:    session,
@@ -63,8 +65,8 @@ func (h *Handler) newLink(session string) *link {
 		never:      map[jsonrpc.ID]bool{},
 		asked:      map[string]chan wire.Message{},
 	}
-	l.standalone = newStream(l, "0")
-	l.standalone.listens = true
+	l.standalone = newStream(l)
+	l.standalone.id, l.standalone.listens = "0", true
 	l.streams["0"] = l.standalone
 	return l
 }
@@ -94,35 +96,32 @@ func (l *link) Splices() *wire.Splices { return &l.splices }
 // maxOpen bounds a session's requests that are not answered yet, and its streams.
 const maxOpen = 1024
 
-// admit registers the requests of one POST and returns the stream of their
-// answers.
-func (l *link) admit(ids []jsonrpc.ID) (*stream, error) {
+// admit registers the stream of what one POST is owed, and gives it its id.
+// Its reader is about to come.
+func (l *link) admit(s *stream) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, wire.ErrClosed
+		return wire.ErrClosed
 	}
-	if len(l.owed)+len(ids) > maxOpen {
-		return nil, errTooMany
+	if len(l.owed)+len(s.owed) > maxOpen {
+		return errTooMany
 	}
-	for i, id := range ids {
+	for i, id := range s.owed {
 		if l.owed[id] != nil {
-			return nil, fmt.Errorf("a request of the id %v waits for its answer", id.Raw())
+			return fmt.Errorf("a request of the id %v waits for its answer", id.Raw())
 		}
-		if slices.Contains(ids[:i], id) {
-			return nil, fmt.Errorf("the id %v stands twice", id.Raw())
+		if slices.Contains(s.owed[:i], id) {
+			return fmt.Errorf("the id %v stands twice", id.Raw())
 		}
 	}
 	l.seq++
-	s := newStream(l, strconv.FormatInt(l.seq, 10))
-	s.owed = ids
-	s.open = len(ids)
-	s.awaits = true
+	s.id, s.awaits = strconv.FormatInt(l.seq, 10), true
 	l.streams[s.id] = s
-	for _, id := range ids {
+	for _, id := range s.owed {
 		l.owed[id] = s
 	}
-	return s, nil
+	return nil
 }
 
 var errTooMany = fmt.Errorf("more than %d requests wait for their answers", maxOpen)
@@ -230,40 +229,16 @@ func (l *link) Write(_ context.Context, msg jsonrpc.Message) error {
 	delete(l.owed, resp.ID)
 	delete(l.never, resp.ID)
 	l.mu.Unlock()
-	resp.Error = wire.Unshield(resp.Error)
-	member := "result"
-	raw, spliced := l.splices.Redeem(resp.Result)
-	if !spliced {
-		member = "error"
-		raw, spliced = l.splices.RedeemError(resp.Error)
-	}
+	head, body, tail, err := l.splices.Encode(resp)
 	switch {
 	case s == nil:
-		return nil
 	case never:
 		s.excuse()
-		return nil
-	}
-	e := &event{answer: true, status: status(resp.Error)}
-	if spliced {
-		id, err := json.Marshal(resp.ID.Raw())
-		if err != nil {
-			return err
-		}
-		e.head, e.body, e.tail = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"%s":`, id, member), raw, []byte{'}'}
-		s.push(e)
-		return nil
-	}
-	b, err := jsonrpc.EncodeMessage(msg)
-	if err != nil {
-		b, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
-			Code: jsonrpc.CodeInternalError, Message: "the answer could not be encoded"}})
-	}
-	if err != nil {
+	case err != nil:
 		return err
+	default:
+		s.push(&event{head: head, body: body, tail: tail, answer: true, status: status(resp.Error)})
 	}
-	e.body = b
-	s.push(e)
 	return nil
 }
 
@@ -329,7 +304,7 @@ func (l *link) Call(ctx context.Context, method string, params json.RawMessage) 
 	case <-l.done:
 		return nil, wire.ErrClosed
 	case <-ctx.Done():
-		s.push(&event{body: message("", "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s,"reason":"the call was cancelled or ran out of time"}`, id))})
+		s.push(&event{body: message("", "notifications/cancelled", wire.Cancelled(id))})
 		return nil, context.Cause(ctx)
 	}
 }
@@ -357,19 +332,9 @@ func (l *link) Close() error {
 	return nil
 }
 
-// message builds a request, or with an empty id a notification.
+// message is [wire.Request] without the end of its line: an event has its own.
 func message(id, method string, params json.RawMessage) []byte {
-	b := make([]byte, 0, len(params)+len(method)+64)
-	b = append(b, `{"jsonrpc":"2.0"`...)
-	if id != "" {
-		b = append(append(b, `,"id":`...), id...)
-	}
-	name, _ := json.Marshal(method) // any string encodes
-	b = append(append(b, `,"method":`...), name...)
-	if params != nil {
-		b = append(append(b, `,"params":`...), params...)
-	}
-	return append(b, '}')
+	return bytes.TrimSuffix(wire.Request(id, method, params), []byte{'\n'})
 }
 
 // status is how HTTP says what an answer says, for revision 2026-07-28.

@@ -25,6 +25,7 @@ type replay struct {
 	bytes int
 }
 
+// A kept is an event that was sent, the nth of its stream, and what it takes.
 type kept struct {
 	stream *stream
 	n      int

@@ -15,8 +15,8 @@ import (
 func TestForgottenMeanwhile(t *testing.T) {
 	for _, listens := range []bool{false, true} {
 		l := (&Handler{log: slog.New(slog.DiscardHandler), replay: newReplay(3*(replayCost+10) + streamCost)}).newLink("s")
-		s, err := l.admit(nil)
-		if err != nil {
+		s := newStream(l)
+		if err := l.admit(s); err != nil {
 			t.Fatal(err)
 		}
 		if listens {
@@ -38,8 +38,8 @@ func TestForgottenMeanwhile(t *testing.T) {
 			t.Fatal("not resumed")
 		}
 		r = s.attach()
-		other, err := l.admit(nil)
-		if err != nil {
+		other := newStream(l)
+		if err := l.admit(other); err != nil {
 			t.Fatal(err)
 		}
 		l.replay.keep(other, 1, 10)
@@ -82,7 +82,8 @@ func TestReplayCost(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if s, err = l.admit([]jsonrpc.ID{id}); err != nil {
+					s = newStream(l, id)
+					if err := l.admit(s); err != nil {
 						t.Fatal(err)
 					}
 					delete(l.owed, id) // as Write does

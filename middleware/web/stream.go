@@ -1,14 +1,10 @@
 package web
 
 import (
-	"context"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
-	"rlmproxy/middleware/auth"
 )
 
 // An event is a message to the client.
@@ -27,6 +23,7 @@ func (e *event) size() int { return len(e.head) + len(e.body) + len(e.tail) }
 // Events count from one. An event's id is the stream's and its number, so that
 // the id says how many the client has.
 type stream struct {
+	// Fixed once the link has it:
 	id      string
 	link    *link
 	owed    []jsonrpc.ID // what it answers
@@ -46,6 +43,7 @@ type stream struct {
 	gone     *time.Timer
 }
 
+// A reader is whoever sends a stream to its client now.
 type reader struct {
 	wake chan struct{} // capacity 1: there may be more
 	out  chan struct{} // closed when another reads instead
@@ -57,7 +55,10 @@ const (
 	maxQueuedBytes = 1 << 20 // one may be longer than that
 )
 
-func newStream(l *link, id string) *stream { return &stream{id: id, link: l} }
+// newStream returns a stream of l that l does not know yet.
+func newStream(l *link, owed ...jsonrpc.ID) *stream {
+	return &stream{link: l, owed: owed, open: len(owed)}
+}
 
 // push queues an event. Notifications are lost when too many wait already.
 func (s *stream) push(e *event) {
@@ -149,6 +150,7 @@ func (s *stream) resume(n int) bool {
 	return true
 }
 
+// attach begins to read, in the place of whoever reads now.
 func (s *stream) attach() *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,151 +237,6 @@ func (s *stream) abandon() {
 		s.link.drop(s)
 		s.link.cancel(s)
 	}
-}
-
-const (
-	// primeTime is how long an answer may take before a client that can resume
-	// its stream is told the stream's id: most answers are quicker and need none.
-	primeTime = 100 * time.Millisecond
-
-	// retryTime is what a client that was cut off is asked to wait before it
-	// resumes. It is as long as the SDKs' clients wait unasked.
-	retryTime = time.Second
-
-	// beginTime is how long a client waits for the headers of a reply.
-	beginTime = 10 * time.Second
-
-	// beatTime is after how long without an event a comment is sent, so that
-	// nothing on the way takes the connection for dead.
-	beatTime = 25 * time.Second
-)
-
-// deliver sends what the stream has to a client, until it is over or the client
-// goes. Resumable says that a client which was cut off will try.
-func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bool) {
-	r := s.attach()
-	over := false
-	defer func() {
-		if over {
-			h.ended(p, s)
-		}
-		s.detach(r, over)
-	}()
-	wait := beginTime
-	if resumable {
-		wait = primeTime
-	}
-	prime := func() error {
-		s.number()
-		return p.prime(s.id, min(retryTime, s.link.resumeTime/4))
-	}
-	if resumable && p.streams && prime() != nil {
-		return
-	}
-	begin := time.NewTimer(wait)
-	defer begin.Stop()
-	beat := time.NewTicker(beatTime)
-	defer beat.Stop()
-	var drain <-chan struct{}
-	var expired <-chan time.Time
-	if s.listens {
-		drain = h.drain
-		// A call that was begun in time may end; what is told later is for who still
-		// has a token.
-		if at, ok := auth.Expiry(ctx); ok {
-			timer := time.NewTimer(time.Until(at))
-			defer timer.Stop()
-			expired = timer.C
-		}
-	}
-	for {
-		var e *event
-		var n int
-		if e, n, over = s.take(r); over || n < 0 {
-			return
-		}
-		if e != nil {
-			if !h.send(p, s, e, n) {
-				return
-			}
-			continue
-		}
-		var err error
-		select {
-		case <-r.wake:
-		case <-begin.C:
-			if p.begun {
-				break
-			}
-			if err = p.begin(); err == nil && resumable {
-				err = prime()
-			}
-		case <-beat.C:
-			if p.begun {
-				err = p.comment()
-			}
-		case <-r.out:
-			return
-		case <-drain:
-			return
-		case <-expired:
-			return
-		case <-h.life.Done():
-			p.lost(http.StatusServiceUnavailable, "shutting down")
-			return
-		case <-s.link.done:
-			p.lost(http.StatusNotFound, "the session has ended")
-			return
-		case <-ctx.Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// ended ends a reply that has nothing in it, since all of its requests were
-// cancelled, as a stream without events. If the client knows the stream's id, it is
-// kept like others, so that the client hears that it is over.
-func (h *Handler) ended(p *reply, s *stream) {
-	s.mu.Lock()
-	empty, numbered := s.next == 0, s.numbered
-	s.mu.Unlock()
-	switch {
-	case !empty:
-	case numbered:
-		h.replay.keep(s, 0, 0)
-	default:
-		_ = p.begin() // the client may be gone
-	}
-}
-
-// send sends one event: as the whole reply, if it is, and the client would not
-// rather have events, in which HTTP has no status for an error.
-func (h *Handler) send(p *reply, s *stream, e *event, n int) bool {
-	events := p.streams && (s.link.session != "" || e.status == http.StatusOK)
-	if !p.begun && !events && e.answer && n == 1 && len(s.owed) == 1 && !s.batch {
-		err := p.whole(e, s.link.session == "")
-		s.forget(n)
-		return err == nil
-	}
-	var err error
-	if s.link.session == "" {
-		err = p.event("", 0, e)
-	} else {
-		s.number()
-		err = p.event(s.id, n, e)
-	}
-	if err != nil {
-		return false // what was sent of it counts for nothing: the client names the last whole one
-	}
-	if s.link.session == "" {
-		s.forget(n)
-	} else {
-		h.replay.keep(s, n, e.size())
-	}
-	return true
 }
 
 func (s *stream) number() {

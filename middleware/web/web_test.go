@@ -742,7 +742,7 @@ func TestWrite(t *testing.T) {
 		t.Error(err)
 	}
 	l.Close()
-	if _, err := l.admit(nil); !errors.Is(err, wire.ErrClosed) {
+	if err := l.admit(newStream(l)); !errors.Is(err, wire.ErrClosed) {
 		t.Error(err)
 	}
 }

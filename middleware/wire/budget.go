@@ -47,11 +47,14 @@ type lane struct {
 	queue []*turn
 }
 
+// A turn waits for n bytes.
 type turn struct {
 	n    int64
 	come chan struct{} // closed when n is taken
 }
 
+// take waits until n bytes are free and those who came before have theirs. The error is
+// the cause of ctx's end.
 func (l *lane) take(ctx context.Context, n int64) error {
 	l.mu.Lock()
 	if len(l.queue) == 0 && l.taken+n <= l.max {

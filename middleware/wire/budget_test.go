@@ -168,9 +168,9 @@ func TestLongRequestsAreCounted(t *testing.T) {
 	go client.Call(ctx, "unanswered", long)
 	for {
 		server.mu.Lock()
-		held := server.held
+		held := !server.backlog.Empty()
 		server.mu.Unlock()
-		if held > 0 {
+		if held {
 			break
 		}
 		time.Sleep(time.Millisecond)

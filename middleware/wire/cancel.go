@@ -15,6 +15,7 @@ import (
 type fate struct {
 	begins     bool // initialize, which cannot be cancelled
 	unanswered bool
+	size       int64 // bytes, as the backlog counts it
 }
 
 // unanswer notes that the request which notifications/cancelled names gets no
@@ -39,6 +40,12 @@ func (c *Conn) unanswered(id jsonrpc.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.asked[id].unanswered
+}
+
+// Cancelled is the params of notifications/cancelled for the request of this id, as
+// written.
+func Cancelled(id string) json.RawMessage {
+	return json.RawMessage(`{"requestId":` + id + `,"reason":"the call was cancelled or ran out of time"}`)
 }
 
 // CancelledID is the id of the request that notifications/cancelled names.

@@ -56,7 +56,7 @@ func TestCancelledUnanswered(t *testing.T) {
 			}
 		}
 	}
-	if len(c.asked) != 0 || c.open != 0 {
-		t.Errorf("%d requests are kept, %d count", len(c.asked), c.open)
+	if len(c.asked) != 0 || !c.backlog.Empty() {
+		t.Errorf("%d requests are kept, and count: %+v", len(c.asked), c.backlog)
 	}
 }

@@ -58,9 +58,10 @@ type Options struct {
 	// Forward says which of the peer's requests reach the SDK as
 	// [ForwardMethod], undecoded. Nil: none.
 	Forward func(method string) bool
-	// Handle answers the peer's requests, all but pings, which the connection
-	// answers then, with a raw result or an error, of which an *[jsonrpc.Error] is sent as it is. Its ctx ends with
-	// the connection, and when the peer cancels. Nil leaves them to the SDK.
+	// Handle answers the peer's requests but pings, which the connection answers
+	// itself, with a raw result or an error, of which an *[jsonrpc.Error] is sent as
+	// it is. Its ctx ends with the connection, and when the peer cancels. Nil leaves
+	// them to the SDK.
 	Handle func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	// Notify sees each incoming notification first and reports whether it has
 	// dealt with it; what it leaves goes to the SDK. It is called from the
@@ -68,14 +69,16 @@ type Options struct {
 	Notify func(method string, params json.RawMessage) bool
 }
 
+// ownID is how the ids of our own calls begin.
+const ownID = "rlm-"
+
 // A Conn is a JSON-RPC connection over a pair of streams, one message a line.
 // It is an [mcp.Transport] for one session and that session's connection.
 type Conn struct {
-	opts   Options
-	r      io.ReadCloser
-	w      io.WriteCloser
-	lines  *lineReader
-	prefix string // of our own calls' ids
+	opts  Options
+	r     io.ReadCloser
+	w     io.WriteCloser
+	lines *lineReader
 
 	splices Splices
 
@@ -91,11 +94,8 @@ type Conn struct {
 	seq      int64
 	pending  map[string]call      // ours by id, as written
 	handling map[string]*handling // requests of the peer by id, as written
-	handlers int                  // that run, those of cancelled requests too
-	open     int                  // requests of the peer that are not answered
 	asked    map[jsonrpc.ID]fate  // those that the SDK works on
-	long     map[jsonrpc.ID]int64 // those over longBytes, with their bytes
-	held     int64                // bytes of long, or of what handling runs with
+	backlog  Backlog              // of both, those that are cancelled and still run too
 	err      error                // why reading ended
 	closed   bool
 
@@ -113,6 +113,7 @@ type call struct {
 	answer chan Message // capacity 1
 }
 
+// An outgoing is a line that waits to be written.
 type outgoing struct {
 	ctx   context.Context // not written once it has ended
 	parts [][]byte
@@ -131,12 +132,13 @@ func NewConn(r io.ReadCloser, w io.WriteCloser, opts Options) *Conn {
 		r:        r,
 		w:        w,
 		lines:    newLineReader(r, opts.MaxLineBytes),
-		prefix:   "rlm-",
 		incoming: make(chan jsonrpc.Message),
 		outgoing: make(chan outgoing, 64),
 		readEnd:  make(chan struct{}),
 		pending:  map[string]call{},
 		handling: map[string]*handling{},
+		asked:    map[jsonrpc.ID]fate{},
+		backlog:  Backlog{MaxRequests: maxOpen, MaxBytes: opts.MaxLineBytes},
 	}
 	c.life, c.die = context.WithCancel(context.Background())
 	c.done = c.life.Done()
@@ -165,6 +167,7 @@ func (c *Conn) Handshake() json.RawMessage {
 // nothing more will be read.
 func (c *Conn) Done() <-chan struct{} { return c.readEnd }
 
+// readLoop reads until the peer ends the stream, or Close does.
 func (c *Conn) readLoop() {
 	for {
 		line, err := c.lines.next()
@@ -255,8 +258,8 @@ func (c *Conn) message(line []byte) error {
 	if err != nil {
 		return err
 	}
-	if m.Method != "" && m.ID != nil {
-		if err := c.admit(m, msg, int64(len(line))); err != nil {
+	if req, ok := msg.(*jsonrpc.Request); ok && m.ID != nil {
+		if err := c.admit(m, req.ID, int64(len(line))); err != nil {
 			return err
 		}
 	}
@@ -267,43 +270,27 @@ func (c *Conn) message(line []byte) error {
 	return nil
 }
 
-// maxOpen bounds the peer's requests that are not answered yet. The SDK starts a
-// goroutine for each, and a peer that reads no answers would pile them up.
+// maxOpen bounds the peer's requests that are not answered yet: there is a
+// goroutine for each.
 const maxOpen = 1024
 
-// Long requests that wait for their answers have at most as many bytes together
-// as one message may have: each is held several times over.
-const longBytes = 64 << 10
-
-// admit checks a request's id and counts it as open.
-func (c *Conn) admit(m Message, msg jsonrpc.Message, size int64) error {
+// admit checks a request's id and counts it, of size bytes, as one that the SDK
+// works on.
+func (c *Conn) admit(m Message, id jsonrpc.ID, size int64) error {
 	if err := CheckID(m.ID); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open >= maxOpen {
-		return fmt.Errorf("more than %d requests wait for their answers", maxOpen)
+	_, twice := c.asked[id]
+	if twice { // the SDK refuses that one, without an id
+		size = 0
 	}
-	req, ok := msg.(*jsonrpc.Request)
-	if ok && size > longBytes {
-		if c.held > 0 && c.held+size > c.opts.MaxLineBytes {
-			return fmt.Errorf("requests of more than %d bytes wait for their answers", c.opts.MaxLineBytes)
-		}
-		if c.long == nil {
-			c.long = map[jsonrpc.ID]int64{}
-		}
-		c.held += size - c.long[req.ID]
-		c.long[req.ID] = size
+	if err := c.backlog.Add(size); err != nil {
+		return err
 	}
-	c.open++
-	if ok {
-		if _, twice := c.asked[req.ID]; !twice { // the SDK refuses that one, without an id
-			if c.asked == nil {
-				c.asked = map[jsonrpc.ID]fate{}
-			}
-			c.asked[req.ID] = fate{begins: m.Method == "initialize"}
-		}
+	if !twice {
+		c.asked[id] = fate{begins: m.Method == "initialize", size: size}
 	}
 	return nil
 }
@@ -325,10 +312,8 @@ func CheckID(id json.RawMessage) error {
 func (c *Conn) answered(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.backlog.Done(c.asked[id].size)
 	delete(c.asked, id)
-	c.open = max(c.open-1, 0)
-	c.held -= c.long[id]
-	delete(c.long, id)
 }
 
 // deliver hands an answer to the call that waits for it. An answer with one of
@@ -340,7 +325,7 @@ func (c *Conn) deliver(m Message) bool {
 	delete(c.pending, id)
 	c.mu.Unlock()
 	if !ok {
-		return strings.HasPrefix(id, `"`+c.prefix)
+		return strings.HasPrefix(id, `"`+ownID)
 	}
 	if h := HoldOf(wait.ctx); h != nil {
 		// Nothing more is read until there is room for this one.
@@ -456,37 +441,20 @@ func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // Write implements [mcp.Connection]. It returns when msg has been written.
 func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
-	resp, isResponse := msg.(*jsonrpc.Response)
-	if isResponse {
-		defer c.answered(resp.ID)
-		resp.Error = Unshield(resp.Error)
-		member := "result"
-		raw, ok := c.splices.Redeem(resp.Result)
-		if !ok {
-			member = "error"
-			raw, ok = c.splices.RedeemError(resp.Error)
+	resp, ok := msg.(*jsonrpc.Response)
+	if !ok {
+		b, err := jsonrpc.EncodeMessage(msg)
+		if err != nil {
+			return err
 		}
-		if c.unanswered(resp.ID) {
-			return nil
-		}
-		if ok {
-			id, err := json.Marshal(resp.ID.Raw())
-			if err != nil {
-				return err
-			}
-			return c.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"%s":`, id, member), oneLine(raw), []byte("}\n"))
-		}
+		return c.send(ctx, append(b, '\n'))
 	}
-	b, err := jsonrpc.EncodeMessage(msg)
-	if err != nil && isResponse {
-		// An error here would make the SDK end the connection.
-		b, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
-			Code: jsonrpc.CodeInternalError, Message: "the answer could not be encoded"}})
-	}
-	if err != nil {
+	defer c.answered(resp.ID)
+	head, body, tail, err := c.splices.Encode(resp)
+	if err != nil || c.unanswered(resp.ID) {
 		return err
 	}
-	return c.send(ctx, append(b, '\n'))
+	return c.send(ctx, head, oneLine(body), append(tail, '\n'))
 }
 
 // oneLine replaces line ends between tokens; strings cannot hold any.
@@ -514,7 +482,7 @@ func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) 
 		return nil, ErrClosed
 	}
 	c.seq++
-	id := `"` + c.prefix + strconv.FormatInt(c.seq, 10) + `"`
+	id := `"` + ownID + strconv.FormatInt(c.seq, 10) + `"`
 	c.pending[id] = call{ctx, wait}
 	c.mu.Unlock()
 
@@ -534,8 +502,7 @@ func (c *Conn) Call(ctx context.Context, method string, params json.RawMessage) 
 	delete(c.pending, id)
 	c.mu.Unlock()
 	if ctx.Err() != nil {
-		cancelled := fmt.Appendf(nil, `{"requestId":%s,"reason":"the call was cancelled or ran out of time"}`, id)
-		c.trySend(Request("", "notifications/cancelled", cancelled))
+		c.trySend(Request("", "notifications/cancelled", Cancelled(id)))
 	}
 	return nil, err
 }
@@ -584,7 +551,12 @@ func (c *Conn) send(ctx context.Context, parts ...[]byte) error {
 	case err := <-sent:
 		return err
 	case <-c.done:
-		return ErrClosed
+		select {
+		case err := <-sent: // by which the connection has ended
+			return err
+		default:
+			return ErrClosed
+		}
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

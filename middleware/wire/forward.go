@@ -92,24 +92,16 @@ type handling struct{ cancel context.CancelFunc }
 func (c *Conn) handle(m Message) error {
 	id := string(m.ID)
 	size := int64(len(m.ID) + len(m.Params))
-	if size <= longBytes {
-		size = 0
-	}
 	ctx, cancel := context.WithCancel(c.life)
 	h := &handling{cancel}
 	c.mu.Lock()
 	twice := c.handling[id] != nil
 	var full error
-	switch {
-	case c.handlers >= maxOpen:
-		full = fmt.Errorf("more than %d requests wait for their answers", maxOpen)
-	case size > 0 && c.held > 0 && c.held+size > c.opts.MaxLineBytes:
-		full = fmt.Errorf("requests of more than %d bytes wait for their answers", c.opts.MaxLineBytes)
+	if !twice {
+		full = c.backlog.Add(size)
 	}
 	if !twice && full == nil {
 		c.handling[id] = h
-		c.handlers++
-		c.held += size
 	}
 	c.mu.Unlock()
 	switch {
@@ -136,8 +128,7 @@ func (c *Conn) handle(m Message) error {
 			_ = c.reply(ctx, id, result, err) // fails only if the connection has ended
 		}
 		c.mu.Lock()
-		c.handlers--
-		c.held -= size
+		c.backlog.Done(size)
 		c.mu.Unlock()
 	}()
 	return nil
@@ -201,13 +192,7 @@ func ErrorObject(err error) json.RawMessage {
 // cancelled ends the handling of the request that notifications/cancelled names,
 // and reports whether there was one.
 func (c *Conn) cancelled(params json.RawMessage) bool {
-	id := ""
-	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
-		if key == "requestId" {
-			id = string(value)
-		}
-		return nil
-	})
+	id := string(jsonscan.Member(params, "requestId"))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h, ok := c.handling[id]

@@ -34,7 +34,7 @@ func TestReusedID(t *testing.T) {
 	<-ended
 	for {
 		c.mu.Lock()
-		n := c.handlers
+		n := c.backlog.requests
 		c.mu.Unlock()
 		if n == 1 {
 			break
@@ -69,8 +69,8 @@ func TestCancelledHandlersCount(t *testing.T) {
 		t.Error(err)
 	}
 	c.mu.Lock()
-	if c.handlers != maxOpen {
-		t.Errorf("%d run", c.handlers)
+	if n := c.backlog.requests; n != maxOpen {
+		t.Errorf("%d run", n)
 	}
 	c.mu.Unlock()
 	close(leave)

@@ -86,8 +86,8 @@ func TestHandledBytes(t *testing.T) {
 	within(t, told)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.handlers != 2 {
-		t.Errorf("%d run", c.handlers)
+	if n := c.backlog.requests; n != 2 {
+		t.Errorf("%d run", n)
 	}
 }
 

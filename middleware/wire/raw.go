@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
@@ -122,7 +124,7 @@ type Splices struct {
 
 const ticketPrefix = `{"rlmproxy/splice":"`
 
-// ticket stores b and returns the JSON that stands for it until Redeem.
+// ticket stores b and returns the JSON that stands for it until redeem.
 func (s *Splices) ticket(b []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,9 +137,33 @@ func (s *Splices) ticket(b []byte) []byte {
 	return []byte(key)
 }
 
-// Redeem returns the bytes that a ticket stands for and forgets it, or false if
+// Encode writes an answer as the SDK gives it to its connection, in three parts
+// that are not copied together: body may be the bytes of a [RawResult] or of a
+// [Failure], which stay as they are; head and tail are the caller's. It undoes
+// [Shield] in resp. An answer that cannot be encoded becomes one that says so,
+// since an error would make the SDK end the session.
+func (s *Splices) Encode(resp *jsonrpc.Response) (head, body, tail []byte, err error) {
+	resp.Error = unshield(resp.Error)
+	member := "result"
+	body, ok := s.redeem(resp.Result)
+	if !ok {
+		member = "error"
+		body, ok = s.redeemError(resp.Error)
+	}
+	if ok {
+		id, err := json.Marshal(resp.ID.Raw())
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"%s":`, id, member), body, []byte{'}'}, err
+	}
+	if body, err = jsonrpc.EncodeMessage(resp); err != nil {
+		body, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
+			Code: jsonrpc.CodeInternalError, Message: "the answer could not be encoded"}})
+	}
+	return nil, body, nil, err
+}
+
+// redeem returns the bytes that a ticket stands for and forgets it, or false if
 // result is none.
-func (s *Splices) Redeem(result []byte) ([]byte, bool) {
+func (s *Splices) redeem(result []byte) ([]byte, bool) {
 	if !bytes.HasPrefix(result, []byte(ticketPrefix)) {
 		return nil, false
 	}

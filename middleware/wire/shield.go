@@ -41,8 +41,8 @@ func (b brief) Unwrap() error { return b.error }
 
 func (f *Failure) Unwrap() error { return f.err }
 
-// Shield prepares an error for the way through the SDK, until Unshield. The bytes
-// of a [Failure] wait in s, if that is not nil, until RedeemError.
+// Shield prepares an error for the way through the SDK, until [Splices.Encode]. The
+// bytes of a [Failure] wait in s meanwhile, if that is not nil.
 func Shield(err error, s *Splices) error {
 	var f *Failure
 	if s != nil && errors.As(err, &f) {
@@ -51,18 +51,18 @@ func Shield(err error, s *Splices) error {
 	return recoded(err, jsonrpc.CodeMethodNotFound, shielded)
 }
 
-// RedeemError returns the error object that the error of a response stands for,
+// redeemError returns the error object that the error of a response stands for,
 // and forgets it, or false if it stands for itself.
-func (s *Splices) RedeemError(err error) ([]byte, bool) {
+func (s *Splices) redeemError(err error) ([]byte, bool) {
 	var e *jsonrpc.Error
 	if !errors.As(err, &e) {
 		return nil, false
 	}
-	return s.Redeem(e.Data)
+	return s.redeem(e.Data)
 }
 
-// Unshield returns the error of a response as Shield was given it.
-func Unshield(err error) error { return recoded(err, shielded, jsonrpc.CodeMethodNotFound) }
+// unshield returns the error of a response as Shield was given it.
+func unshield(err error) error { return recoded(err, shielded, jsonrpc.CodeMethodNotFound) }
 
 func recoded(err error, from, to int64) error {
 	var e *jsonrpc.Error

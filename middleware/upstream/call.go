@@ -4,153 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/tidwall/gjson"
 
 	"rlmproxy/jsonscan"
 )
-
-// Bounds on what one server may offer: a hostile list must not grow for ever.
-const (
-	maxTools     = 2000
-	maxPages     = 200
-	maxListBytes = 16 << 20 // of definitions
-	// maxLeftOut is how many of those left out are logged one by one, maxNameLogged
-	// how many bytes of a name.
-	maxLeftOut    = 16
-	maxNameLogged = 200
-)
-
-// listTools reads the whole list. A definition that would make clients refuse the
-// list of all servers is logged and left out.
-func (u *Upstream) listTools(ctx context.Context, l link) ([]Tool, error) {
-	return u.list(ctx, l, "tools", checkTool)
-}
-
-// listPrompts reads the whole list.
-func (u *Upstream) listPrompts(ctx context.Context, l link) ([]Tool, error) {
-	return u.list(ctx, l, "prompts", checkPrompt)
-}
-
-// list reads a list of things with names, page by page: what is "tools" under
-// tools/list. What check refuses is logged and left out, as is what goes beyond
-// the bounds, and a server that does not know the method has none.
-func (u *Upstream) list(ctx context.Context, l link, what string, check func(json.RawMessage) (string, error)) ([]Tool, error) {
-	var things []Tool
-	seen := map[string]bool{}
-	bytes, left := 0, 0
-	method := what + "/list"
-	cursor := ""
-	defer func() {
-		if left > maxLeftOut {
-			u.logger.Warn(method+": left out", "all", left)
-		}
-	}()
-	for range maxPages {
-		params := json.RawMessage("{}")
-		if cursor != "" {
-			quoted, err := json.Marshal(cursor)
-			if err != nil {
-				return nil, err
-			}
-			params = append(jsonscan.AppendMember([]byte{'{'}, "cursor", quoted), '}')
-		}
-		params, err := withMeta(params, l.Meta(), "")
-		if err != nil {
-			return nil, err
-		}
-		result, err := l.Call(ctx, method, params)
-		if methodNotFound(err) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", method, err)
-		}
-		last := cursor
-		cursor = ""
-		err = jsonscan.Members(result, func(key string, value json.RawMessage) error {
-			switch key {
-			case "nextCursor":
-				if json.Unmarshal(value, &cursor) != nil {
-					u.logger.Warn(method + ": nextCursor is no string")
-				}
-			case what:
-				if value[0] != '[' {
-					u.logger.Warn(method + ": " + what + " is no array")
-					return nil
-				}
-				return jsonscan.Elements(value, func(raw json.RawMessage) error {
-					name, err := check(raw)
-					switch {
-					case err == nil && seen[name]:
-						err = errors.New("a second one of this name")
-					case err == nil && len(things) == maxTools:
-						err = fmt.Errorf("more than %d", maxTools)
-					case err == nil && bytes+len(raw) > maxListBytes:
-						err = fmt.Errorf("more than %d bytes", maxListBytes)
-					}
-					if err != nil {
-						if left++; left <= maxLeftOut {
-							u.logger.Warn(method+": left out", "name", name[:min(len(name), maxNameLogged)], "error", err)
-						}
-						return nil
-					}
-					seen[name] = true
-					bytes += len(raw)
-					things = append(things, Tool{name, slices.Clone(raw)}) // the rest of the page is not kept
-					return nil
-				})
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", method, err)
-		}
-		switch cursor {
-		case "":
-			return things, nil
-		case last:
-			u.logger.Warn(method + ": nextCursor is that of the page before")
-			return things, nil
-		}
-	}
-	u.logger.Warn(fmt.Sprintf("%s: more than %d pages", method, maxPages))
-	return things, nil
-}
-
-// checkPrompt returns a prompt's name.
-func checkPrompt(raw json.RawMessage) (name string, err error) {
-	t := gjson.GetBytes(raw, "name")
-	if t.Type != gjson.String || t.Str == "" {
-		err = errors.New("no name")
-	}
-	return t.String(), err
-}
-
-// checkTool returns a definition's name, and an error for what the schema of the
-// MCP specification does not allow and strict clients refuse. raw is valid JSON
-// no deeper than [jsonscan.MaxDepth].
-func checkTool(raw json.RawMessage) (name string, err error) {
-	t := gjson.GetManyBytes(raw, "name", "inputSchema.type", "title", "description", "annotations")
-	name = t[0].String()
-	switch {
-	case t[0].Type != gjson.String || name == "":
-		err = errors.New("no name")
-	case t[1].String() != "object":
-		err = errors.New(`inputSchema is not of "type":"object"`)
-	case t[2].Exists() && t[2].Type != gjson.String, t[3].Exists() && t[3].Type != gjson.String:
-		err = errors.New("title or description is no string")
-	case t[4].Exists() && !t[4].IsObject():
-		err = errors.New("annotations are no object")
-	}
-	return name, err
-}
 
 // A Request is what a client asks of the server.
 type Request struct {
@@ -309,14 +171,10 @@ func (u *Upstream) follow(f func(json.RawMessage)) (token string, done func()) {
 	}
 }
 
+// onProgress hands the params of notifications/progress to the call that they are about.
+// It does not block.
 func (u *Upstream) onProgress(params json.RawMessage) {
-	var token string
-	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
-		if key == "progressToken" {
-			return json.Unmarshal(value, &token)
-		}
-		return nil
-	})
+	token, _ := text(jsonscan.Member(params, "progressToken"))
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if ch, ok := u.progress[token]; ok {

@@ -1,0 +1,155 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"rlmproxy/jsonscan"
+)
+
+// Bounds on what one server may offer: a hostile list must not grow for ever.
+const (
+	maxTools     = 2000
+	maxPages     = 200
+	maxListBytes = 16 << 20 // of definitions
+	// maxLeftOut is how many of those left out are logged one by one, maxNameLogged
+	// how many bytes of a name.
+	maxLeftOut    = 16
+	maxNameLogged = 200
+)
+
+// A listing is a list of things with names, read page by page.
+type listing struct {
+	logger *slog.Logger
+	what   string // the things: the member of a page that holds them
+	method string // that asks for a page
+	// check returns a thing's name, and an error for what is to be left out.
+	check func(thing json.RawMessage) (name string, err error)
+
+	things []Tool
+	names  map[string]bool
+	bytes  int // of things
+	left   int // how many were left out
+}
+
+// list reads a list of things with names, page by page: what is "tools" under
+// tools/list. What check refuses is logged and left out, as is what goes beyond
+// the bounds, and a server that does not know the method has none.
+func (u *Upstream) list(ctx context.Context, l link, what string, check func(json.RawMessage) (string, error)) ([]Tool, error) {
+	list := &listing{logger: u.logger, what: what, method: what + "/list", check: check, names: map[string]bool{}}
+	defer func() {
+		if list.left > maxLeftOut {
+			u.logger.Warn(list.method+": left out", "all", list.left)
+		}
+	}()
+	cursor := ""
+	for range maxPages {
+		next, err := list.page(ctx, l, cursor)
+		switch {
+		case methodNotFound(err):
+			return nil, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", list.method, err)
+		case next == "":
+			return list.things, nil
+		case next == cursor:
+			u.logger.Warn(list.method + ": nextCursor is that of the page before")
+			return list.things, nil
+		}
+		cursor = next
+	}
+	u.logger.Warn(fmt.Sprintf("%s: more than %d pages", list.method, maxPages))
+	return list.things, nil
+}
+
+// page reads the page at cursor, the first one at "", and returns the cursor of the
+// next, "" behind the last.
+func (list *listing) page(ctx context.Context, l link, cursor string) (next string, err error) {
+	params := json.RawMessage("{}")
+	if cursor != "" {
+		quoted, err := json.Marshal(cursor)
+		if err != nil {
+			return "", err
+		}
+		params = jsonscan.Object("cursor", quoted)
+	}
+	if params, err = withMeta(params, l.Meta(), ""); err != nil {
+		return "", err
+	}
+	result, err := l.Call(ctx, list.method, params)
+	if err != nil {
+		return "", err
+	}
+	err = jsonscan.Members(result, func(key string, value json.RawMessage) error {
+		switch {
+		case key == "nextCursor":
+			if json.Unmarshal(value, &next) != nil {
+				list.logger.Warn(list.method + ": nextCursor is no string")
+			}
+		case key == list.what && value[0] == '[':
+			return jsonscan.Elements(value, list.add)
+		case key == list.what:
+			list.logger.Warn(list.method + ": " + list.what + " is no array")
+		}
+		return nil
+	})
+	return next, err
+}
+
+// add adds a thing, or leaves it out. It returns no error, which would end the page.
+func (list *listing) add(thing json.RawMessage) error {
+	name, err := list.check(thing)
+	switch {
+	case err != nil:
+	case list.names[name]:
+		err = errors.New("a second one of this name")
+	case len(list.things) == maxTools:
+		err = fmt.Errorf("more than %d", maxTools)
+	case list.bytes+len(thing) > maxListBytes:
+		err = fmt.Errorf("more than %d bytes", maxListBytes)
+	}
+	if err != nil {
+		if list.left++; list.left <= maxLeftOut {
+			list.logger.Warn(list.method+": left out", "name", name[:min(len(name), maxNameLogged)], "error", err)
+		}
+		return nil
+	}
+	list.names[name] = true
+	list.bytes += len(thing)
+	list.things = append(list.things, Tool{name, slices.Clone(thing)}) // the rest of the page is not kept
+	return nil
+}
+
+// checkPrompt returns a prompt's name.
+func checkPrompt(raw json.RawMessage) (name string, err error) {
+	t := gjson.GetBytes(raw, "name")
+	if t.Type != gjson.String || t.Str == "" {
+		err = errors.New("no name")
+	}
+	return t.String(), err
+}
+
+// checkTool returns a definition's name, and an error for what the schema of the
+// MCP specification does not allow and strict clients refuse. raw is valid JSON
+// no deeper than [jsonscan.MaxDepth].
+func checkTool(raw json.RawMessage) (name string, err error) {
+	t := gjson.GetManyBytes(raw, "name", "inputSchema.type", "title", "description", "annotations")
+	name = t[0].String()
+	switch {
+	case t[0].Type != gjson.String || name == "":
+		err = errors.New("no name")
+	case t[1].String() != "object":
+		err = errors.New(`inputSchema is not of "type":"object"`)
+	case t[2].Exists() && t[2].Type != gjson.String, t[3].Exists() && t[3].Type != gjson.String:
+		err = errors.New("title or description is no string")
+	case t[4].Exists() && !t[4].IsObject():
+		err = errors.New("annotations are no object")
+	}
+	return name, err
+}
