@@ -22,6 +22,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -82,10 +83,12 @@ type Conn struct {
 	incoming chan jsonrpc.Message // for the SDK
 	outgoing chan outgoing
 	tried    atomic.Int64    // bytes in outgoing that nobody waits for
+	writing  atomic.Int64    // when the line that is being written began, in ns of Unix time, or 0
 	life     context.Context // ended by Close
 	die      func()
 	done     <-chan struct{} // of life
 	readEnd  chan struct{}   // closed when the reading goroutine has ended
+	settled  chan struct{}   // closed when nothing is left to answer either
 
 	mu       sync.Mutex // guards the fields below
 	seq      int64
@@ -96,7 +99,8 @@ type Conn struct {
 	asked    map[jsonrpc.ID]fate  // those that the SDK works on
 	long     map[jsonrpc.ID]int64 // those over longBytes, with their bytes
 	held     int64                // bytes of long, or of what handling runs with
-	err      error                // why reading ended
+	ended    bool                 // reading has
+	err      error                // why
 	closed   bool
 
 	handshake json.RawMessage // params of the peer's initialize, or nil
@@ -135,6 +139,7 @@ func NewConn(r io.ReadCloser, w io.WriteCloser, opts Options) *Conn {
 		incoming: make(chan jsonrpc.Message),
 		outgoing: make(chan outgoing, 64),
 		readEnd:  make(chan struct{}),
+		settled:  make(chan struct{}),
 		pending:  map[string]call{},
 		handling: map[string]*handling{},
 	}
@@ -302,7 +307,7 @@ func (c *Conn) admit(m Message, msg jsonrpc.Message, size int64) error {
 			if c.asked == nil {
 				c.asked = map[jsonrpc.ID]fate{}
 			}
-			c.asked[req.ID] = fate{begins: m.Method == "initialize"}
+			c.asked[req.ID] = fate{begins: m.Method == "initialize", listens: m.Method == "subscriptions/listen"}
 		}
 	}
 	return nil
@@ -326,6 +331,7 @@ func (c *Conn) answered(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.asked, id)
+	c.settle()
 	c.open = max(c.open-1, 0)
 	c.held -= c.long[id]
 	delete(c.long, id)
@@ -428,7 +434,8 @@ func refusal(id json.RawMessage, code int64, why error) []byte {
 // first: who learns of a failed call can rely on it.
 func (c *Conn) end(err error) {
 	c.mu.Lock()
-	c.err = err
+	c.ended, c.err = true, err
+	c.settle()
 	pending := c.pending
 	c.pending = nil
 	c.mu.Unlock()
@@ -438,7 +445,8 @@ func (c *Conn) end(err error) {
 	}
 }
 
-// Read implements [mcp.Connection]: the next message for the SDK.
+// Read implements [mcp.Connection]: the next message for the SDK. The end comes
+// when what was asked before it has been answered.
 func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case <-ctx.Done():
@@ -446,6 +454,13 @@ func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	case msg := <-c.incoming:
 		return msg, nil
 	case <-c.readEnd:
+	case <-c.done:
+		return nil, io.EOF
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.settled:
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return nil, c.err
@@ -626,7 +641,10 @@ func (c *Conn) writeLoop() {
 			c.tried.Add(-out.tried)
 			err := out.ctx.Err()
 			if err == nil {
-				if err = writeParts(w, out.parts); err != nil {
+				c.writing.Store(time.Now().UnixNano())
+				err = writeParts(w, out.parts)
+				c.writing.Store(0)
+				if err != nil {
 					err = fmt.Errorf("%w: %w", ErrClosed, err)
 					defer c.Close()
 				}
