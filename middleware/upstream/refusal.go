@@ -65,6 +65,12 @@ func (e *statusError) final() bool {
 	return e.wantsCredentials() || e.code == http.StatusTooManyRequests
 }
 
+// away reports whether what stands before the server answers for it, or it takes
+// no requests now: it is to be tried again, and says nothing of transports.
+func (e *statusError) away() bool {
+	return e.code == http.StatusBadGateway || e.code == http.StatusServiceUnavailable || e.code == http.StatusGatewayTimeout
+}
+
 // refusal is the status that err is all about, or nil.
 func refusal(err error) *statusError {
 	var e *statusError
