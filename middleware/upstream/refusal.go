@@ -87,13 +87,17 @@ func (e *UnavailableError) Hint() string {
 	switch {
 	case errors.As(e.Err, &bad):
 		return "tell the operator: it cannot be started as it is configured"
+	case e.Lost && errors.Is(e.Err, wire.ErrBadAnswer): // it goes on
+		return "check what the call did before you repeat it"
 	case status == nil || errors.Is(e.Err, wire.ErrClosed):
 		return ""
 	case status.wantsCredentials():
 		return "tell the operator: calls fail until its credentials are right"
 	}
 	hint := ""
-	if status.retry > 0 {
+	if status.code == http.StatusRequestEntityTooLarge {
+		hint = "send less: the server takes no request of this size"
+	} else if status.retry > 0 {
 		hint = fmt.Sprintf("wait %d s, then try again", int(status.retry.Seconds()))
 	} else if status.code == http.StatusTooManyRequests {
 		hint = "wait a while, then try again"

@@ -75,6 +75,8 @@ func TestRefusedCall(t *testing.T) {
 		{401, "", `server "raw" refused us: HTTP 401 Unauthorized` + credentials, false, "tell the operator: calls fail until its credentials are right"},
 		{403, `{"id":ID,"error":{"code":-32003,"message":"not this one"}}`, "not this one", false, ""},
 		{429, `{"id":null,"error":{"code":-32003,"message":"slow"}}`, `server "raw" refused us: HTTP 429 Too Many Requests; it asks to wait 5 s`, false, "wait 5 s, then try again"},
+		{413, "", `server "raw" refused us: HTTP 413 Request Entity Too Large`, false, "send less: the server takes no request of this size"},
+		{200, "oh no", `server "raw" sent a malformed answer`, true, "check what the call did before you repeat it"},
 		{503, "", `server "raw" answered HTTP 503 Service Unavailable; it asks to wait 5 s`, true, "wait 5 s, then try again; check what the call did before you repeat it"},
 	} {
 		s := newRawServer(t)

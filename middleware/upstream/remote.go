@@ -29,7 +29,7 @@ func Remote(address, transport string, headers map[string]string) Dialer {
 		}
 		older, sseErr := dialSSE(ctx, h, address, client)
 		if sseErr != nil {
-			return nil, fmt.Errorf("streamable HTTP: %w; SSE: %w", err, sseErr)
+			return nil, fmt.Errorf("streamable HTTP: %v; SSE: %v", err, sseErr)
 		}
 		return older, nil
 	}
