@@ -170,8 +170,8 @@ func (s *Server) instructions() string {
 }
 
 // bounded sends a request of no call's within the usual time.
-func (s *Server) bounded(ctx context.Context, conn conn, method string, params json.RawMessage) (json.RawMessage, error) {
+func (s *Server) bounded(ctx context.Context, conn conn, r upstream.Request) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
 	defer cancel()
-	return conn.Call(ctx, upstream.Request{Method: method, Params: params})
+	return conn.Call(ctx, r)
 }
