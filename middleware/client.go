@@ -154,8 +154,8 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 		return nil
 	case <-ctx.Done():
 	case <-conn.Done():
-		// Nothing more is asked. What runs is cancelled, but its answers may wait
-		// for a client that does not read.
+		// Nothing more is asked.
+		settled(ctx, conn, w)
 		select {
 		case <-ended:
 			return nil
@@ -170,8 +170,30 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 	return ctx.Err()
 }
 
-// drainTime is how long answers may take once the client has closed its end.
+// drainTime is how long a client that has closed its end may take to read a line,
+// and what ends then to end.
 const drainTime = 2 * time.Second
+
+// settled returns when a client that has closed its end has its answers: at once
+// if it has gone, which cancels what runs, or does not read.
+func settled(ctx context.Context, conn *wire.Conn, w io.Writer) {
+	reader, _ := w.(interface{ Gone() bool })
+	look := time.NewTicker(drainTime / 4)
+	defer look.Stop()
+	for {
+		if reader != nil && reader.Gone() || conn.Stuck() >= drainTime {
+			conn.Close()
+			return
+		}
+		select {
+		case <-conn.Settled():
+			return
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+	}
+}
 
 func (s *Server) forget(c *client) {
 	s.isolation.leave(c)

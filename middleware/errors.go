@@ -43,7 +43,7 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 	var down *upstream.UnavailableError
 	e := &pipeline.Error{Err: err}
 	switch {
-	case errors.As(err, &rpc):
+	case errors.As(err, &rpc) && !errors.As(err, &down): // what a server said of its handshake is no answer
 		return nil, err
 	case errors.As(err, &repairable):
 		e = repairable
@@ -98,10 +98,10 @@ func protocolError(err error) error {
 	var rpc *jsonrpc.Error
 	var down *upstream.UnavailableError
 	switch {
-	case err == nil, errors.As(err, &rpc), errors.Is(err, context.Canceled):
-		return err
 	case errors.As(err, &down):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + show.ClipBytes(down.Error(), 500)}
+	case err == nil, errors.As(err, &rpc), errors.Is(err, context.Canceled):
+		return err
 	case errors.Is(err, errTimeout):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeTimeout + ": " + err.Error()}
 	}

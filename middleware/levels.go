@@ -99,7 +99,7 @@ func (s *Server) tellLevel(up *Upstream, agent string) <-chan struct{} {
 		if now.level == "" || known {
 			return
 		}
-		if _, err := s.bounded(ctx, conn, "logging/setLevel", []byte(`{"level":"`+now.level+`"}`)); err != nil {
+		if _, err := s.bounded(ctx, conn, upstream.Request{Method: "logging/setLevel", Params: []byte(`{"level":"` + now.level + `"}`)}); err != nil {
 			s.logger.Debug("logging/setLevel", "server", up.Name, "error", err)
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
@@ -204,6 +205,7 @@ func TestUpstreamErrors(t *testing.T) {
 	}{
 		{&upstream.UnavailableError{Server: "s", Lost: true, Err: errors.New("signal: killed")}, "upstream_unavailable", "check what the call did"},
 		{&upstream.UnavailableError{Server: "s", Err: errors.New("no such file")}, "upstream_unavailable", "no such file"},
+		{&upstream.UnavailableError{Server: "s", Err: &jsonrpc.Error{Code: -32000, Message: "no licence"}}, "upstream_unavailable", "no licence"},
 		{errors.New("token=secret"), "internal", "internal error (ref "},
 	} {
 		f.call = func(context.Context, toolCall) (json.RawMessage, error) { return nil, tt.err }

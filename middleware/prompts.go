@@ -159,10 +159,20 @@ func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, err
 // do not ask for the next page see as many.
 const pageItems = 1000
 
+// cursorOf is where a list is to go on. Some clients write null, or nothing between
+// quotes, where they begin.
+func cursorOf(params json.RawMessage) gjson.Result {
+	cursor := gjson.GetBytes(params, "cursor")
+	if cursor.Type == gjson.Null || cursor.Raw == `""` {
+		return gjson.Result{}
+	}
+	return cursor
+}
+
 // page is one page of a list, as r asks for it.
 func page(r *request, what string, items []json.RawMessage) (json.RawMessage, error) {
 	from := 0
-	if cursor := gjson.GetBytes(r.params, "cursor"); cursor.Exists() {
+	if cursor := cursorOf(r.params); cursor.Exists() {
 		if _, err := fmt.Sscanf(cursor.String(), "from-%d", &from); err != nil || from < 0 || from > len(items) {
 			return nil, invalidParams("cursor %q is none of ours", clipped(cursor.String()))
 		}

@@ -201,7 +201,7 @@ func writeCursor(at int, own string) string {
 }
 
 func readCursor(params json.RawMessage) (at int, own string, err error) {
-	cursor := gjson.GetBytes(params, "cursor")
+	cursor := cursorOf(params)
 	if !cursor.Exists() {
 		return 0, "", nil
 	}

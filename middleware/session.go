@@ -16,7 +16,8 @@ import (
 
 // receive helps the SDK with what it answers itself.
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+		defer s.survive(&err)
 		switch r := req.(type) {
 		case *mcp.ServerRequest[*mcp.InitializeParams]:
 			s.firstCame(s.clientOf(r.Session).says(), false)
@@ -31,7 +32,9 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.ServerRequest[*mcp.SubscriptionsListenParams]:
 			s.cameNewest(r.Session, r.Params.Meta)
 		}
-		result, err := next(ctx, method, req)
+		if result, err = next(ctx, method, req); err != nil { // result may be a nil of its type
+			return nil, err
+		}
 		switch r := result.(type) {
 		case *mcp.InitializeResult:
 			r.Capabilities = s.capabilities()
@@ -42,7 +45,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			r.Instructions = s.instructions()
 			return s.declaring(result)
 		}
-		return result, err
+		return result, nil
 	}
 }
 
@@ -167,8 +170,8 @@ func (s *Server) instructions() string {
 }
 
 // bounded sends a request of no call's within the usual time.
-func (s *Server) bounded(ctx context.Context, conn conn, method string, params json.RawMessage) (json.RawMessage, error) {
+func (s *Server) bounded(ctx context.Context, conn conn, r upstream.Request) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
 	defer cancel()
-	return conn.Call(ctx, upstream.Request{Method: method, Params: params})
+	return conn.Call(ctx, r)
 }

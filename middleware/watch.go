@@ -6,6 +6,8 @@ import (
 	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/middleware/upstream"
 )
 
 // watched is a resource that clients want to hear of.
@@ -108,7 +110,7 @@ func (s *Server) unwatch(ctx context.Context, w watched) error {
 	if !last || conn == nil {
 		return nil
 	}
-	return s.watch(ctx, conn, w.place, "resources/unsubscribe")
+	return s.watch(ctx, conn, w.place, "resources/unsubscribe", false)
 }
 
 // watchFor subscribes where requests of c go.
@@ -118,15 +120,16 @@ func (s *Server) watchFor(ctx context.Context, w watched, c *client) error {
 		return protocolError(err)
 	}
 	defer release()
-	return s.watch(ctx, conn, w.place, "resources/subscribe")
+	// Where the client's revision needs another process, that one is subscribed at.
+	return s.watch(ctx, conn, w.place, "resources/subscribe", c.stated.Load() != nil)
 }
 
-func (s *Server) watch(ctx context.Context, conn conn, p place, method string) error {
+func (s *Server) watch(ctx context.Context, conn conn, p place, method string, newest bool) error {
 	params, err := json.Marshal(map[string]string{"uri": p.uri})
 	if err != nil {
 		return err
 	}
-	_, err = s.bounded(ctx, conn, method, params)
+	_, err = s.bounded(ctx, conn, upstream.Request{Method: method, Params: params, Newest: newest})
 	return s.hideInError(ctx, err, p.up.hidesAll())
 }
 
@@ -146,7 +149,7 @@ func (s *Server) watchAgain(ctx context.Context, up *Upstream, agent string) {
 		if conn == nil {
 			return
 		}
-		if err := s.watch(ctx, conn, w.place, "resources/subscribe"); err != nil {
+		if err := s.watch(ctx, conn, w.place, "resources/subscribe", false); err != nil {
 			s.logger.Warn("resources/subscribe", "server", up.Name, "uri", w.uri, "error", err)
 		}
 	}

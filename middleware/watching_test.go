@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"rlmproxy/middleware/upstream"
+	"rlmproxy/middleware/wire"
 )
 
 // TestSubscriptionsAreBounded: in number, however they are spelled, and in length;
@@ -51,5 +53,33 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		if got := send(tt.method, tt.uri); !strings.Contains(got, tt.want) {
 			t.Errorf("%s %s: %s", tt.method, tt.uri, got)
 		}
+	}
+}
+
+// TestSubscribedAsAsked: a stream of news of the newest revision is asked for as a
+// request of that: for others another process may be started, which was told nothing
+// of the subscription when the first change came.
+func TestSubscribedAsAsked(t *testing.T) {
+	seen := make(chan upstream.Request, 1)
+	f := offering(nil)
+	f.answer = func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
+		seen <- r
+		return json.RawMessage(`{}`), nil
+	}
+	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	older := clientOf(t, s, nil, wire.Options{})
+	ask(t, older, "resources/subscribe", `{"uri":"a:b"}`)
+	if r := <-seen; r.Method != "resources/subscribe" || r.Newest {
+		t.Errorf("older: %+v", r)
+	}
+	r1, w1 := io.Pipe()
+	r2, w2 := io.Pipe()
+	served := make(chan error)
+	go func() { served <- s.Serve(context.Background(), r1, w2) }()
+	newest := wire.NewConn(r2, w1, wire.Options{})
+	defer func() { newest.Close(); <-served }()
+	go newest.Call(t.Context(), "subscriptions/listen", json.RawMessage(`{"notifications":{"resourceSubscriptions":["a:b"]},`+newestMeta+`}`))
+	if r := <-seen; r.Method != "resources/subscribe" || !r.Newest {
+		t.Errorf("newest: %+v", r)
 	}
 }

@@ -81,6 +81,9 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
+// Gone reports whether the client reads no more.
+func (w nopCloser) Gone() bool { return wire.Gone(w.Writer) }
+
 func (c *cli) wrapCommand() *cobra.Command {
 	var http string
 	var w wrapFlags

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ type inbound struct {
 	link *httpLink
 	ctx  context.Context // ends with the call
 
+	stream  bool // more may follow
 	brought bool // something has come that is more than a begin
 }
 
@@ -44,7 +46,7 @@ func (l *httpLink) answer(ctx context.Context, resp *http.Response, id string) (
 		case err != nil:
 			return nil, lost(err)
 		}
-		raw, done, err := in.data(data, id)
+		raw, done, err := in.data(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), id)
 		if !done {
 			err = fmt.Errorf("%w: the response holds none to the call", wire.ErrBadAnswer)
 		}
@@ -69,6 +71,7 @@ func (l *httpLink) answer(ctx context.Context, resp *http.Response, id string) (
 // then it returns the reader that got there too.
 func (in *inbound) until(resp *http.Response, lastID, id string) (raw json.RawMessage, end *eventReader, err error) {
 	defer resp.Body.Close()
+	in.stream = true
 	events := in.events(resp, lastID)
 	for {
 		ev, err := events.next()
@@ -125,6 +128,8 @@ func (in *inbound) data(data []byte, id string) (raw json.RawMessage, done bool,
 func (in *inbound) message(data []byte, id string) (raw json.RawMessage, done bool, err error) {
 	m, err := wire.Split(data)
 	switch {
+	case err != nil && in.stream && !mayAnswer(data, id):
+		in.link.hooks.junk.add("an event is no message", "error", err)
 	case err != nil:
 		return nil, true, fmt.Errorf("%w: %w", wire.ErrBadAnswer, err)
 	case m.Method == "notifications/cancelled" && m.ID == nil:
@@ -142,6 +147,14 @@ func (in *inbound) message(data []byte, id string) (raw json.RawMessage, done bo
 		return raw, true, err
 	}
 	return nil, false, nil
+}
+
+// mayAnswer reports whether what cannot be read may be the answer to the call of
+// this id. Other events are passed over, such as a word to keep a connection alive.
+func mayAnswer(data []byte, id string) bool {
+	data = bytes.TrimSpace(data)
+	meant, answer := wire.Meant(data)
+	return answer && len(data) > 0 && data[0] == '{' && (meant == nil || string(meant) == id)
 }
 
 // get opens a stream that goes on behind the event lastID, or a new one.

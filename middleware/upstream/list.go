@@ -15,8 +15,8 @@ import (
 
 // Bounds on what one server may offer: a hostile list must not grow for ever.
 const (
-	maxTools     = 2000
-	maxPages     = 200
+	maxTools     = 10000
+	maxPages     = 1000
 	maxListBytes = 16 << 20 // of definitions
 	// maxLeftOut is how many of those left out are logged one by one, maxNameLogged
 	// how many bytes of a name.

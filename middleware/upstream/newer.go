@@ -73,6 +73,16 @@ func (u *Upstream) retire(l *live) {
 // neutral are requests that a new process is sent once more.
 var neutral = map[string]bool{"resources/subscribe": true, "resources/unsubscribe": true, "logging/setLevel": true}
 
+// watches are requests for news, which a deaf link would never bring.
+var watches = map[string]bool{"resources/subscribe": true, "resources/unsubscribe": true}
+
+// deaf reports whether the older link has nowhere to hear what belongs to no
+// request: a server without sessions answers each and knows of nothing else.
+func (l *live) deaf() bool {
+	h, ok := l.link.(*httpLink)
+	return ok && h.session == ""
+}
+
 // choose returns the link for a request, or what to wait for before it can. u.mu
 // must be held.
 func (u *Upstream) choose(l *live, r Request) (link, <-chan struct{}) {
@@ -83,10 +93,14 @@ func (u *Upstream) choose(l *live, r Request) (link, <-chan struct{}) {
 		default:
 		}
 	}
+	old := !r.Newest
+	if watches[r.Method] && l.Beside() { // of two links, all are on one
+		old = !l.deaf()
+	}
 	switch {
 	case l.Meta() != nil:
 		return l.link, nil
-	case !r.Newest:
+	case old:
 		l.used = l.used || !neutral[r.Method]
 		return l.link, nil
 	case l.newer != nil:

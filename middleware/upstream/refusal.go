@@ -65,6 +65,12 @@ func (e *statusError) final() bool {
 	return e.wantsCredentials() || e.code == http.StatusTooManyRequests
 }
 
+// away reports whether what stands before the server answers for it, or it takes
+// no requests now: it is to be tried again, and says nothing of transports.
+func (e *statusError) away() bool {
+	return e.code == http.StatusBadGateway || e.code == http.StatusServiceUnavailable || e.code == http.StatusGatewayTimeout
+}
+
 // refusal is the status that err is all about, or nil.
 func refusal(err error) *statusError {
 	var e *statusError
@@ -107,13 +113,17 @@ func (e *UnavailableError) Hint() string {
 	switch {
 	case errors.As(e.Err, &bad):
 		return "tell the operator: it cannot be started as it is configured"
+	case e.Lost && errors.Is(e.Err, wire.ErrBadAnswer): // it goes on
+		return "check what the call did before you repeat it"
 	case status == nil || errors.Is(e.Err, wire.ErrClosed):
 		return ""
 	case status.wantsCredentials():
 		return "tell the operator: calls fail until its credentials are right"
 	}
 	hint := ""
-	if status.retry > 0 {
+	if status.code == http.StatusRequestEntityTooLarge {
+		hint = "send less: the server takes no request of this size"
+	} else if status.retry > 0 {
 		hint = fmt.Sprintf("wait %d s, then try again", int(status.retry.Seconds()))
 	} else if status.code == http.StatusTooManyRequests {
 		hint = "wait a while, then try again"

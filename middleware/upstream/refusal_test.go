@@ -27,8 +27,8 @@ func TestRefusedHandshake(t *testing.T) {
 		{status: 403, want: `server "r" refused us: HTTP 403 Forbidden` + credentials, hint: "tell the operator"},
 		{status: 429, retry: "7", want: `server "r" refused us: HTTP 429 Too Many Requests; it asks to wait 7 s`, hint: "wait 7 s, then try again"},
 		{status: 429, retry: "soon", want: `server "r" refused us: HTTP 429 Too Many Requests`, hint: "wait a while"},
-		{status: 503, retry: "30", transports: []string{"http", "sse"}, want: `server "r" answered HTTP 503 Service Unavailable; it asks to wait 30 s`, hint: "wait 30 s"},
-		{status: 502, transports: []string{"http", "sse"}, want: `server "r" answered HTTP 502 Bad Gateway`},
+		{status: 503, retry: "30", want: `server "r" answered HTTP 503 Service Unavailable; it asks to wait 30 s`, hint: "wait 30 s"},
+		{status: 502, want: `server "r" answered HTTP 502 Bad Gateway`},
 		{status: 418, transports: []string{"http", "sse"}, want: `server "r" refused us: HTTP 418 I'm a teapot`},
 		{status: 404, transports: []string{""}, want: `server "r" is not available: streamable HTTP: HTTP 404 Not Found; SSE: HTTP 404 Not Found`},
 	} {
@@ -75,6 +75,8 @@ func TestRefusedCall(t *testing.T) {
 		{401, "", `server "raw" refused us: HTTP 401 Unauthorized` + credentials, false, "tell the operator: calls fail until its credentials are right"},
 		{403, `{"id":ID,"error":{"code":-32003,"message":"not this one"}}`, "not this one", false, ""},
 		{429, `{"id":null,"error":{"code":-32003,"message":"slow"}}`, `server "raw" refused us: HTTP 429 Too Many Requests; it asks to wait 5 s`, false, "wait 5 s, then try again"},
+		{413, "", `server "raw" refused us: HTTP 413 Request Entity Too Large`, false, "send less: the server takes no request of this size"},
+		{200, "oh no", `server "raw" sent a malformed answer`, true, "check what the call did before you repeat it"},
 		{503, "", `server "raw" answered HTTP 503 Service Unavailable; it asks to wait 5 s`, true, "wait 5 s, then try again; check what the call did before you repeat it"},
 	} {
 		s := newRawServer(t)

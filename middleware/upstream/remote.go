@@ -24,12 +24,12 @@ func Remote(address, transport string, headers map[string]string) Dialer {
 			return dialSSE(ctx, h, address, client)
 		}
 		l, err := dialHTTP(ctx, h, address, client)
-		if status := refusal(err); err == nil || transport == "http" || ctx.Err() != nil || status != nil && status.final() {
+		if status := refusal(err); err == nil || transport == "http" || ctx.Err() != nil || status != nil && (status.final() || status.away()) {
 			return l, err
 		}
 		older, sseErr := dialSSE(ctx, h, address, client)
 		if sseErr != nil {
-			return nil, fmt.Errorf("streamable HTTP: %w; SSE: %w", err, sseErr)
+			return nil, fmt.Errorf("streamable HTTP: %v; SSE: %v", err, sseErr)
 		}
 		return older, nil
 	}

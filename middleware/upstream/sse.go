@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
+	"time"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/wire"
@@ -35,6 +36,10 @@ type sseLink struct {
 	seq     int64
 	pending map[string]chan wire.Message // by id as written
 }
+
+// endpointWait is how long a stream may take to name the endpoint, which servers do
+// at once: one that does not is of another transport.
+const endpointWait = 5 * time.Second
 
 // dialSSE opens the stream, which says where messages go, and shakes hands.
 func dialSSE(ctx context.Context, h hooks, address string, client *http.Client) (link, error) {
@@ -86,8 +91,11 @@ func (l *sseLink) connect(address string) error {
 		return newStatusError(resp)
 	}
 	l.stream, l.events = resp.Body, newEventReader(resp.Body, l.hooks.maxLineBytes)
+	late := time.AfterFunc(endpointWait, func() { resp.Body.Close() })
 	ev, err := l.events.next()
 	switch {
+	case !late.Stop():
+		err = fmt.Errorf("the stream names no endpoint within %v", endpointWait)
 	case err != nil:
 		err = fmt.Errorf("the stream names no endpoint: %w", err)
 	case ev.name != "endpoint":

@@ -14,6 +14,7 @@ import (
 // basic/utilities/cancellation), so that one is left out.
 type fate struct {
 	begins     bool // initialize, which cannot be cancelled
+	listens    bool // subscriptions/listen, whose end is that of the stream
 	unanswered bool
 	size       int64 // bytes, as the backlog counts it
 }

@@ -22,6 +22,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -85,10 +86,12 @@ type Conn struct {
 	incoming chan jsonrpc.Message // for the SDK
 	outgoing chan outgoing
 	tried    atomic.Int64    // bytes in outgoing that nobody waits for
+	writing  atomic.Int64    // when the line that is being written began, in ns of Unix time, or 0
 	life     context.Context // ended by Close
 	die      func()
 	done     <-chan struct{} // of life
 	readEnd  chan struct{}   // closed when the reading goroutine has ended
+	settled  chan struct{}   // closed when nothing is left to answer either
 
 	mu       sync.Mutex // guards the fields below
 	seq      int64
@@ -96,7 +99,8 @@ type Conn struct {
 	handling map[string]*handling // requests of the peer by id, as written
 	asked    map[jsonrpc.ID]fate  // those that the SDK works on
 	backlog  Backlog              // of both, those that are cancelled and still run too
-	err      error                // why reading ended
+	ended    bool                 // reading has
+	err      error                // why
 	closed   bool
 
 	handshake json.RawMessage // params of the peer's initialize, or nil
@@ -135,6 +139,7 @@ func NewConn(r io.ReadCloser, w io.WriteCloser, opts Options) *Conn {
 		incoming: make(chan jsonrpc.Message),
 		outgoing: make(chan outgoing, 64),
 		readEnd:  make(chan struct{}),
+		settled:  make(chan struct{}),
 		pending:  map[string]call{},
 		handling: map[string]*handling{},
 		asked:    map[jsonrpc.ID]fate{},
@@ -290,7 +295,7 @@ func (c *Conn) admit(m Message, id jsonrpc.ID, size int64) error {
 		return err
 	}
 	if !twice {
-		c.asked[id] = fate{begins: m.Method == "initialize", size: size}
+		c.asked[id] = fate{begins: m.Method == "initialize", listens: m.Method == "subscriptions/listen", size: size}
 	}
 	return nil
 }
@@ -314,6 +319,7 @@ func (c *Conn) answered(id jsonrpc.ID) {
 	defer c.mu.Unlock()
 	c.backlog.Done(c.asked[id].size)
 	delete(c.asked, id)
+	c.settle()
 }
 
 // deliver hands an answer to the call that waits for it. An answer with one of
@@ -413,7 +419,8 @@ func refusal(id json.RawMessage, code int64, why error) []byte {
 // first: who learns of a failed call can rely on it.
 func (c *Conn) end(err error) {
 	c.mu.Lock()
-	c.err = err
+	c.ended, c.err = true, err
+	c.settle()
 	pending := c.pending
 	c.pending = nil
 	c.mu.Unlock()
@@ -423,7 +430,8 @@ func (c *Conn) end(err error) {
 	}
 }
 
-// Read implements [mcp.Connection]: the next message for the SDK.
+// Read implements [mcp.Connection]: the next message for the SDK. The end comes
+// when what was asked before it has been answered.
 func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case <-ctx.Done():
@@ -431,6 +439,13 @@ func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	case msg := <-c.incoming:
 		return msg, nil
 	case <-c.readEnd:
+	case <-c.done:
+		return nil, io.EOF
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.settled:
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return nil, c.err
@@ -598,7 +613,10 @@ func (c *Conn) writeLoop() {
 			c.tried.Add(-out.tried)
 			err := out.ctx.Err()
 			if err == nil {
-				if err = writeParts(w, out.parts); err != nil {
+				c.writing.Store(time.Now().UnixNano())
+				err = writeParts(w, out.parts)
+				c.writing.Store(0)
+				if err != nil {
 					err = fmt.Errorf("%w: %w", ErrClosed, err)
 					defer c.Close()
 				}

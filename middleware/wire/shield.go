@@ -62,7 +62,18 @@ func (s *Splices) redeemError(err error) ([]byte, bool) {
 }
 
 // unshield returns the error of a response as Shield was given it.
-func unshield(err error) error { return recoded(err, shielded, jsonrpc.CodeMethodNotFound) }
+func unshield(err error) error {
+	if err != nil && err.Error() == beforeSession {
+		return errBeforeSession
+	}
+	return recoded(err, shielded, jsonrpc.CodeMethodNotFound)
+}
+
+// beforeSession is what the SDK says of a request that came before initialize, by
+// a name that its client does not know.
+const beforeSession = `method "` + ForwardMethod + `" is invalid during session initialization`
+
+var errBeforeSession = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a session begins with initialize, and a request of 2026-07-28 says in _meta that it is one"}
 
 func recoded(err error, from, to int64) error {
 	var e *jsonrpc.Error

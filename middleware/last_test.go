@@ -1,0 +1,116 @@
+package middleware
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"rlmproxy/cache"
+)
+
+// An outlet is what a client reads from, until it has gone.
+type outlet struct {
+	io.WriteCloser
+	gone atomic.Bool
+}
+
+func (o *outlet) Gone() bool { return o.gone.Load() }
+
+// lastCall is a client that closes its end behind a call that takes ten seconds. It
+// returns the line of the answer, if one came, and what became of the call.
+func lastCall(t *testing.T, gone bool, before string) (answer string, took time.Duration, ended error) {
+	t.Helper()
+	store, err := cache.New(cache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	f := server(nil, "slow")
+	f.call = func(ctx context.Context, _ toolCall) (json.RawMessage, error) {
+		select {
+		case <-ctx.Done():
+			ended = ctx.Err()
+			return nil, ended
+		case <-time.After(10 * time.Second):
+			return json.RawMessage(`{"content":[]}`), nil
+		}
+	}
+	s, err := New(Options{Store: store, Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r1, w1 := io.Pipe()
+	r2, w2 := io.Pipe()
+	out := &outlet{WriteCloser: w2}
+	served := make(chan error, 1)
+	begun := time.Now()
+	go func() { served <- s.Serve(context.Background(), r1, out) }()
+	go func() {
+		io.WriteString(w1, before+`{"jsonrpc":"2.0","id":"last","method":"tools/call","params":{"name":"slow","arguments":{}`+meta(before)+`}}`+"\n")
+		synctest.Wait() // the call runs
+		out.gone.Store(gone)
+		w1.Close()
+	}()
+	read := make(chan string, 1)
+	go func() {
+		lines := bufio.NewScanner(r2)
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), `"id":"last"`) {
+				read <- lines.Text()
+			}
+		}
+		close(read)
+	}()
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	took = time.Since(begun)
+	w2.Close()
+	return <-read, took, ended
+}
+
+const newestMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+
+func meta(before string) string {
+	if strings.Contains(before, "2026-07-28") {
+		return "," + newestMeta
+	}
+	return ""
+}
+
+// TestLastRequests: a client that closed its end behind its last request, as printf
+// and a shell do, got no answer: what ran was cancelled.
+func TestLastRequests(t *testing.T) {
+	const older = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
+	for name, before := range map[string]string{
+		"older":  older,
+		"newest": `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + newestMeta + "}}\n",
+		// A stream of news has no end, and keeps nobody waiting.
+		"listening": `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + newestMeta + "}}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				answer, took, ended := lastCall(t, false, before)
+				if ended != nil || !strings.Contains(answer, `"content":[]`) || took != 10*time.Second {
+					t.Errorf("%s after %v; the call: %v", answer, took, ended)
+				}
+			})
+		})
+	}
+	t.Run("gone", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			answer, took, ended := lastCall(t, true, older)
+			if !errors.Is(ended, context.Canceled) || answer != "" || took > drainTime {
+				t.Errorf("%s after %v; the call: %v", answer, took, ended)
+			}
+		})
+	})
+}
