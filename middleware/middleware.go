@@ -119,6 +119,8 @@ type Server struct {
 	newest     bool            // it is of the newest revision
 	running    map[*running]struct{}
 	usage      map[string]usage     // by server
+	heard      map[string]bool      // servers that have connected
+	missing    map[string]bool      // those that a client was answered without before
 	levels     map[string]toldLevel // of log messages, by server
 	begunCalls int                  // how many there ever were
 	watched    map[watched]int      // subscriptions by resource: how many clients
@@ -171,6 +173,8 @@ func New(opts Options) (*Server, error) {
 		clients:  map[*mcp.ServerSession]*client{},
 		running:  map[*running]struct{}{},
 		usage:    map[string]usage{},
+		heard:    map[string]bool{},
+		missing:  map[string]bool{},
 		levels:   map[string]toldLevel{},
 		watched:  map[watched]int{},
 		progress: map[string]asked{},

@@ -126,6 +126,7 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 		defer s.budget.Used()
 	}
 	c := s.clientOf(session)
+	c.opening.end()
 	r, err := newRequest(c, p.Method, p.Params)
 	if err != nil {
 		return nil, err

@@ -54,6 +54,7 @@ func (s *Server) cameNewest(session *mcp.ServerSession, meta mcp.Meta) {
 		can = nil
 	}
 	c := s.clientOf(session)
+	c.opening.end()
 	c.states(can)
 	s.firstCame(c.says(), true)
 }
@@ -106,6 +107,7 @@ func (s *Server) awaitAny(ctx context.Context) {
 	for i := range s.opts.Upstreams {
 		s.opts.Upstreams[i].Conn.Settled(ctx)
 	}
+	s.noteMissing()
 }
 
 // capabilities are what the servers offer together. While one has not connected
