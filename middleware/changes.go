@@ -57,8 +57,13 @@ func (s *Server) ListsChanged(server string) {
 	s.mu.Unlock()
 	if !silent {
 		s.changed(toolsChanged)
-		s.changed(promptsChanged)
-		s.changed(resourcesChanged)
+		info := up.Conn.Info() // nil: it may have anything
+		if info == nil || info.Capabilities != nil && info.Capabilities.Prompts != nil {
+			s.changed(promptsChanged)
+		}
+		if info == nil || info.Capabilities != nil && info.Capabilities.Resources != nil {
+			s.changed(resourcesChanged)
+		}
 	}
 	if up.PerAgent != nil {
 		return // nothing is asked of what has been connected
