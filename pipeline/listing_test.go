@@ -43,3 +43,18 @@ func TestOnlyObject(t *testing.T) {
 		t.Error(next)
 	}
 }
+
+// TestPickedFields: a suggested program shows what it sorts by, and none of what is
+// the same everywhere while there is more to show.
+func TestPickedFields(t *testing.T) {
+	var commits []string
+	for i := range 100 {
+		commits = append(commits, fmt.Sprintf(`{"hash":"%040x","author":"A","mail":"a@b.c","kind":"x","size":%d,"subject":"%s %d"}`,
+			i*7919, i*7919%997, strings.Repeat("words ", 12), i))
+	}
+	v := Recognise([]byte(`{"commits":[`+strings.Join(commits, ",")+`]}`), nil)
+	const want = `"jq":"[.commits[]] | sort_by(-.size)[:10] | map({hash, size, subject})"`
+	if next := NextCalls(v, "ID")[0]; !strings.Contains(next, want) {
+		t.Errorf("%s, want %s", next, want)
+	}
+}
