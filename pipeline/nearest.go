@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -36,8 +37,17 @@ func missing(ctx context.Context, in Value, m *mask) error {
 
 // noSuchPath names the paths that path may have meant.
 func noSuchPath(path Path, known []Path) *Error {
+	like := path
+	if pointed := pointer(path); pointed != nil {
+		like = pointed
+		for _, p := range known {
+			if bare(p) == bare(pointed) {
+				return badArguments("this is a JSON Pointer: "+pointed.String(), "no field %s in the data", show.Clip(path.String(), 120))
+			}
+		}
+	}
 	var names []string
-	for _, p := range nearest(path, known, 3) {
+	for _, p := range nearest(like, known, 3) {
 		if name := p.String(); len(name) <= 120 { // a part of a path leads nowhere
 			names = append(names, name)
 		}
@@ -47,6 +57,22 @@ func noSuchPath(path Path, known []Path) *Error {
 		hint = "nearest: " + strings.Join(names, ", ")
 	}
 	return badArguments(hint, "no field %s in the data", show.Clip(path.String(), 120))
+}
+
+// pointer reads a path of one key, such as /items/0/name, as a JSON Pointer (RFC
+// 6901); nil if it is none.
+func pointer(path Path) (p Path) {
+	if len(path) != 1 || path[0].Kind != StepKey || !strings.HasPrefix(path[0].Key, "/") {
+		return nil
+	}
+	for _, key := range strings.Split(path[0].Key[1:], "/") {
+		if n, err := strconv.Atoi(key); err == nil && n >= 0 {
+			p = append(p, Step{Kind: StepIndex, Index: n})
+			continue
+		}
+		p = append(p, Step{Key: strings.NewReplacer("~1", "/", "~0", "~").Replace(key)})
+	}
+	return p
 }
 
 // nearest returns up to limit of the known paths, most similar first, and none that
