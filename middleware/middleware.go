@@ -117,6 +117,7 @@ type Server struct {
 	serial     int
 	can        json.RawMessage // what the first client can do
 	newest     bool            // it is of the newest revision
+	who        json.RawMessage // the name it gave, or nil
 	running    map[*running]struct{}
 	usage      map[string]usage     // by server
 	heard      map[string]bool      // servers that have connected

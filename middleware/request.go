@@ -26,6 +26,7 @@ type request struct {
 	stateless bool
 	level     string          // of log messages; "" is none at all
 	can       json.RawMessage // what the client can be asked, or nil
+	who       json.RawMessage // who it says it is, or nil
 
 	// Of tools/call:
 	name string
@@ -37,6 +38,7 @@ const (
 	metaVersion  = "io.modelcontextprotocol/protocolVersion"
 	metaLogLevel = "io.modelcontextprotocol/logLevel"
 	metaCan      = "io.modelcontextprotocol/clientCapabilities"
+	metaInfo     = "io.modelcontextprotocol/clientInfo"
 )
 
 // newRequest slices params. Members of the wrong type are errors; what only the
@@ -62,6 +64,8 @@ func newRequest(c *client, method string, params json.RawMessage) (*request, err
 					r.token = value
 				case key == metaCan:
 					r.can = value
+				case key == metaInfo:
+					r.who = value
 				case key == metaVersion:
 					r.stateless = true
 				case key == metaLogLevel && value[0] == '"':
@@ -134,7 +138,7 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 	r.origin = p.Origin
 	if r.stateless {
 		c.states(r.can)
-		s.firstCame(c.says(), true)
+		s.firstCame(c.says(), r.who, true)
 		s.mu.Lock()
 		c.level = noLevel
 		s.mu.Unlock()
