@@ -57,7 +57,7 @@ func missingIn(ctx context.Context, doc Value, program string) (*Error, error) {
 		if err != nil || bare(path) == "" {
 			continue
 		}
-		if !absent(doc, path, i == 0 && strings.Trim(source[:at[4]], "([ ") == "") {
+		if !absent(ctx, doc, path, i == 0 && strings.Trim(source[:at[4]], "([ ") == "") {
 			continue
 		}
 		known, err := knownPaths(ctx, doc)
@@ -74,8 +74,11 @@ func missingIn(ctx context.Context, doc Value, program string) (*Error, error) {
 
 // absent reports whether doc has a key of path nowhere or, for a path from the top
 // of an object, the first not there.
-func absent(doc Value, path Path, top bool) bool {
+func absent(ctx context.Context, doc Value, path Path, top bool) bool {
 	for _, s := range path {
+		if ctx.Err() != nil {
+			return false
+		}
 		if s.Kind == StepKey && !bytes.Contains(doc.Data, []byte(`"`+s.Key+`"`)) {
 			return !bytes.Contains(doc.Data, []byte(`\u`)) // of which a key may be written
 		}
