@@ -28,14 +28,27 @@ func decodeArgs(tool string, args json.RawMessage, params []param) error {
 	if len(args) == 0 || string(args) == "null" {
 		return nil
 	}
-	if args[0] != '{' {
+	object := objectOf(args)
+	if object == nil {
 		return badArgs(tool, params, "arguments must be an object")
 	}
+	args = object
 	return jsonscan.Members(args, func(key string, value json.RawMessage) error {
 		i := slices.IndexFunc(params, func(p param) bool { return p.name == key })
 		switch {
 		case i < 0:
 			text := fmt.Sprintf("no parameter %q", show.ClipBytes(key, 60))
+			if pageNumber(key) && tool == "proxy_filter" {
+				return badArgs(tool, params, text+`; "offset" and "limit" count items, or lines`)
+			}
+			if near := meant(key, params); near != "" {
+				return badArgs(tool, params, text+fmt.Sprintf("; did you mean %q?", near))
+			}
+			if other := takes(key); other != "" {
+				e := badArgs(other, nil, "")
+				e.Text = fmt.Sprintf("%s: %s, but %s has %q", tool, text, other, meant(key, paramsOf(other)))
+				return e
+			}
 			if near := nearest(key, params); near != "" {
 				text += fmt.Sprintf("; did you mean %q?", near)
 			}
@@ -73,7 +86,7 @@ func kindOf(into any) string {
 }
 
 // badArgs is a bad_arguments error that shows a right call.
-func badArgs(tool string, params []param, text string) error {
+func badArgs(tool string, params []param, text string) *pipeline.Error {
 	var b strings.Builder
 	for _, p := range params {
 		if p.name == "cache_id" || p.example == "" {
@@ -106,10 +119,8 @@ func objectOf(value json.RawMessage) json.RawMessage {
 // nearest returns the parameter that key is another name of, or spelt most like it,
 // if any is near.
 func nearest(key string, params []param) string {
-	for _, name := range alike[strings.ToLower(strings.ReplaceAll(key, "_", ""))] {
-		if slices.ContainsFunc(params, func(p param) bool { return p.name == name }) {
-			return name
-		}
+	if name := meant(key, params); name != "" {
+		return name
 	}
 	best, dist := "", 4
 	if len(key) > 60 {

@@ -68,6 +68,11 @@ func (s *Server) ask(ctx context.Context, up *Upstream, agent, method string, pa
 	if err != nil {
 		return nil, err
 	}
+	if len(waiting) == 0 {
+		if err := c.opening.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
 	asking, cancel := context.WithCancel(to.about(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
@@ -181,8 +186,13 @@ func (s *Server) tell(ctx context.Context, up *Upstream, agent string, q *queue,
 	case to.client == nil:
 		s.logger.Debug("a notification that could be for several clients", "server", up.Name, "method", method)
 	case to.client.link == nil || method == "notifications/message" && !s.wants(to, params):
-	case !up.hides():
+	case !up.hides() && len(to.waiting) > 0:
 		to.client.link.TryNotify(to.about(context.Background()), method, params)
+	case !up.hides():
+		params = append(json.RawMessage(nil), params...)
+		to.client.opening.do(len(params), func() {
+			to.client.link.TryNotify(to.about(context.Background()), method, params)
+		})
 	default:
 		params = append(json.RawMessage(nil), params...)
 		q.add("", len(params), func(ctx context.Context) {
@@ -191,7 +201,9 @@ func (s *Server) tell(ctx context.Context, up *Upstream, agent string, q *queue,
 				s.logger.Debug("notification not sent", "server", up.Name, "method", method, "error", err)
 				return
 			}
-			to.client.link.TryNotify(to.about(context.Background()), method, kept)
+			to.client.opening.do(len(kept), func() {
+				to.client.link.TryNotify(to.about(context.Background()), method, kept)
+			})
 		})
 	}
 }

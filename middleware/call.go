@@ -100,6 +100,9 @@ func (s *Server) unknownTool(name string) error {
 		dist int
 	}
 	var all []near
+	if strings.HasPrefix(name, "proxy_") {
+		all = append(all, near{"proxy_search", 0}, near{"proxy_filter", 0}, near{"proxy_explore", 0})
+	}
 	for _, t := range s.names.all() {
 		if len(name) <= 2*maxName {
 			all = append(all, near{t.exposed, levenshtein.ComputeDistance(name, t.exposed)})

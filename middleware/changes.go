@@ -41,14 +41,30 @@ func (s *Server) changed(what change) {
 
 // ListsChanged tells every client that a server's lists may have changed: it has
 // connected, or said so. Upstreams call it.
+//
+// When it connects for the first time, clients are told only if one has been
+// answered without it: others would list again what they have just been told, or
+// have not asked for yet.
 func (s *Server) ListsChanged(server string) {
-	s.changed(toolsChanged)
 	up := s.upstream(server)
 	if up == nil {
 		return
 	}
-	s.changed(promptsChanged)
-	s.changed(resourcesChanged)
+	s.mu.Lock()
+	first := !s.heard[server]
+	s.heard[server] = true
+	silent := first && !s.missing[server]
+	s.mu.Unlock()
+	if !silent {
+		s.changed(toolsChanged)
+		info := up.Conn.Info() // nil: it may have anything
+		if info == nil || info.Capabilities != nil && info.Capabilities.Prompts != nil {
+			s.changed(promptsChanged)
+		}
+		if info == nil || info.Capabilities != nil && info.Capabilities.Resources != nil {
+			s.changed(resourcesChanged)
+		}
+	}
 	if up.PerAgent != nil {
 		return // nothing is asked of what has been connected
 	}
@@ -56,12 +72,28 @@ func (s *Server) ListsChanged(server string) {
 	s.tellLevel(up, "")
 }
 
+// noteMissing notes the servers that a client is about to be answered without: they
+// have not said yet what they offer.
+func (s *Server) noteMissing() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		if !s.heard[up.Name] && up.Conn.Info() == nil {
+			s.missing[up.Name] = true
+		}
+	}
+}
+
 // notification passes on what a client tells its server, and reports whether it
 // was not for the SDK. It is called by the reading goroutine.
 func (s *Server) notification(c *client, method string, params json.RawMessage) bool {
 	defer s.survive(nil)
 	switch method {
-	case "notifications/initialized", "notifications/cancelled":
+	case "notifications/initialized":
+		c.opening.end()
+		return false
+	case "notifications/cancelled":
 		return false
 	case "notifications/progress":
 		s.clientProgress(c, params)

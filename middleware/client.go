@@ -51,6 +51,7 @@ type client struct {
 	party   string
 	session *mcp.ServerSession
 	link    Link // nil in tests
+	opening *opening
 	// stated is what a client of the newest revision said last that it can do.
 	stated atomic.Pointer[json.RawMessage]
 
@@ -82,7 +83,7 @@ func (s *Server) Attach(ctx context.Context, link Link, who Identity) (*Session,
 		return nil, err
 	}
 	s.serial++
-	c := &client{session: session, link: link}
+	c := &client{session: session, link: link, opening: newOpening()}
 	c.agent, c.ends = s.agentOf(who, s.serial)
 	c.party, _ = partyOf(who, s.serial)
 	s.clients[session] = c
@@ -196,6 +197,7 @@ func settled(ctx context.Context, conn *wire.Conn, w io.Writer) {
 }
 
 func (s *Server) forget(c *client) {
+	c.opening.end()
 	s.isolation.leave(c)
 	s.mu.Lock()
 	delete(s.clients, c.session)

@@ -88,7 +88,7 @@ func TestFirstClientIsDeclared(t *testing.T) {
 	const mine = `{"elicitation":{"form":{}},"tasks":{"n":1}}`
 	for revision, first := range map[string]string{
 		"2025-11-25": `{"protocolVersion":"2025-11-25","clientInfo":{"name":"c","version":"1"},"capabilities":` + mine + `}`,
-		"2026-07-28": `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + mine + `}}`,
+		"2026-07-28": `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":` + mine + `}}`,
 	} {
 		s, err := New(Options{Store: newStore(t)})
 		if err != nil {
@@ -99,6 +99,9 @@ func TestFirstClientIsDeclared(t *testing.T) {
 			method = "server/discover"
 		}
 		ask(t, rawClient(t, s, wire.Options{}), method, first)
+		if got := string(s.ClientInfo()); got != `{"name":"c","version":"1"}` {
+			t.Errorf("%s: the client is %s", method, got)
+		}
 		if got := string(s.ClientCapabilities(t.Context())); got != mine || s.ClientIsNewest() != (method != "initialize") {
 			t.Errorf("%s: %s, newest: %t", revision, got, s.ClientIsNewest())
 		}

@@ -59,6 +59,7 @@ const patience = 5
 // since some clients never ask again: until all have, or ListWait after the
 // start if one is ready, or else patience times that.
 func (s *Server) awaitUpstreams(ctx context.Context) {
+	defer s.noteMissing()
 	deadline := s.begun.Add(patience * s.opts.ListWait)
 	if time.Now().After(deadline) {
 		return

@@ -113,8 +113,11 @@ type Server struct {
 	serial     int
 	can        json.RawMessage // what the first client can do
 	newest     bool            // it is of the newest revision
+	who        json.RawMessage // the name it gave, or nil
 	running    map[*running]struct{}
 	usage      map[string]usage     // by server
+	heard      map[string]bool      // servers that have connected
+	missing    map[string]bool      // those that a client was answered without before
 	levels     map[string]toldLevel // of log messages, by server
 	begunCalls int                  // how many there ever were
 	watched    map[watched]int      // subscriptions by resource: how many clients
@@ -142,6 +145,8 @@ func New(opts Options) (*Server, error) {
 		clients:  map[*mcp.ServerSession]*client{},
 		running:  map[*running]struct{}{},
 		usage:    map[string]usage{},
+		heard:    map[string]bool{},
+		missing:  map[string]bool{},
 		levels:   map[string]toldLevel{},
 		watched:  map[watched]int{},
 		progress: map[string]asked{},

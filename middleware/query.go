@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
@@ -72,7 +73,7 @@ func (s *Server) open(ctx context.Context, self string, src *source, req *reques
 		return found{}, badArgs(self, nil, "arguments go with tool, not with cache_id")
 	}
 	if src.tool == "" {
-		return found{id: cache.ID(src.cacheID)}, nil
+		return found{id: bareID(src.cacheID)}, nil
 	}
 	raw, origin, err := s.freshCall(ctx, src, req)
 	if err != nil {
@@ -89,6 +90,15 @@ func (s *Server) open(ctx context.Context, self string, src *source, req *reques
 			Hint: "call the tool with narrower arguments"}
 	}
 	return found{id: id, fresh: true}, err
+}
+
+// bareID is the id in what an agent has copied, which may be a reply's first line or
+// a piece of it: [… cache_id=ID].
+func bareID(given string) cache.ID {
+	if i := strings.LastIndex(given, "cache_id"); i >= 0 {
+		given = given[i+len("cache_id"):]
+	}
+	return cache.ID(strings.Trim(given, " \t\n=:\"'`[]<>(){}"))
 }
 
 func isError(raw json.RawMessage) bool {
@@ -394,7 +404,7 @@ func (s *Server) explore(ctx context.Context, req *request) (_ json.RawMessage, 
 	const self = "proxy_explore"
 	var src source
 	var o pipeline.Outline
-	params := append(src.params(), param{"path", &o.Path, `"items"`}, param{"max_depth", &o.MaxDepth, "3"})
+	params := exploreParams(&src, &o)
 	defer func() { err = righted(self, req.args, params, err) }()
 	if err := decodeArgs(self, req.args, params); err != nil {
 		return nil, err
@@ -414,12 +424,7 @@ func (s *Server) filter(ctx context.Context, req *request) (_ json.RawMessage, e
 	var mode string
 	var slice pipeline.Slice
 	var format pipeline.Format
-	params := append(src.params(), n.params()...)
-	params = append(params,
-		param{"mode", &mode, ""},
-		param{"offset", &slice.Offset, "0"},
-		param{"limit", &slice.Limit, "20"},
-		param{"format", &format.As, ""})
+	params := filterParams(&src, &n, &mode, &slice, &format)
 	defer func() { err = righted(self, req.args, params, err) }()
 	if err := decodeArgs(self, req.args, params); err != nil {
 		return nil, err
@@ -459,16 +464,7 @@ func (s *Server) search(ctx context.Context, req *request) (_ json.RawMessage, e
 	var src source
 	var n narrowing
 	var find pipeline.Search
-	params := append(src.params(),
-		param{"pattern", &find.Pattern, `"error"`},
-		param{"mode", &find.Mode, `"bm25"`},
-		param{"max_results", &find.MaxResults, ""},
-		param{"context_lines", &find.ContextLines, ""},
-		param{"case_insensitive", &find.CaseInsensitive, ""},
-		param{"threshold", &find.Threshold, ""},
-		param{"top_k", &find.TopK, ""},
-		param{"context_type", &find.ContextType, ""})
-	params = append(params, n.params()...)
+	params := searchParams(&src, &n, &find)
 	defer func() { err = righted(self, req.args, params, err) }()
 	if err := decodeArgs(self, req.args, params); err != nil {
 		return nil, err

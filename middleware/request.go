@@ -25,6 +25,7 @@ type request struct {
 	stateless bool
 	level     string          // of log messages; "" is none at all
 	can       json.RawMessage // what the client can be asked, or nil
+	who       json.RawMessage // who it says it is, or nil
 
 	// Of tools/call:
 	name string
@@ -69,6 +70,8 @@ func (r *request) readMeta(key string, value json.RawMessage) error {
 		r.token = value
 	case key == mcp.MetaKeyClientCapabilities:
 		r.can = value
+	case key == mcp.MetaKeyClientInfo:
+		r.who = value
 	case key == mcp.MetaKeyProtocolVersion:
 		r.stateless = true
 	case key == metaLogLevel && value[0] == '"':
@@ -115,6 +118,7 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 		defer s.budget.Used()
 	}
 	c := s.clientOf(session)
+	c.opening.end()
 	r, err := newRequest(c, p.Method, p.Params)
 	if err != nil {
 		return nil, err
@@ -122,7 +126,7 @@ func (s *Server) forwarded(ctx context.Context, session *mcp.ServerSession, p *w
 	r.origin = p.Origin
 	if r.stateless {
 		c.states(r.can)
-		s.firstCame(c.says(), true)
+		s.firstCame(c.says(), r.who, true)
 		s.mu.Lock()
 		c.level = noLevel
 		s.mu.Unlock()

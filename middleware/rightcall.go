@@ -1,9 +1,12 @@
 package middleware
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rlmproxy/jsonscan"
@@ -21,13 +24,95 @@ var alike = map[string][]string{
 	"filter": {"jq"}, "expression": {"jq"}, "expr": {"jq"}, "program": {"jq"}, "jqquery": {"jq"}, "jqfilter": {"jq"},
 	"limit": {"max_results"}, "maxresults": {"max_results", "limit"}, "max": {"max_results", "limit"}, "count": {"max_results", "limit"},
 	"n": {"max_results", "limit"}, "top": {"max_results", "limit"}, "topk": {"top_k", "limit"}, "numresults": {"max_results", "limit"},
-	"size": {"limit", "max_results"}, "pagesize": {"limit"}, "maxitems": {"limit", "max_results"}, "head": {"limit"}, "first": {"limit"},
+	"size": {"limit", "max_results"}, "pagesize": {"limit"}, "perpage": {"limit"}, "maxitems": {"limit", "max_results"}, "head": {"limit"}, "first": {"limit"},
 	"start": {"offset"}, "skip": {"offset"}, "from": {"offset"},
 	"columns": {"fields"}, "select": {"fields"}, "keys": {"fields"}, "include": {"fields"}, "field": {"fields", "path"},
 	"omit": {"exclude"}, "without": {"exclude"}, "remove": {"exclude"},
-	"depth": {"max_depth"}, "pointer": {"path"}, "jsonpath": {"path"},
+	"depth": {"max_depth"}, "pointer": {"path", "fields"}, "jsonpath": {"path", "fields"}, "path": {"fields"}, "paths": {"fields", "path"},
 	"context": {"context_lines"}, "lines": {"context_lines"}, "ignorecase": {"case_insensitive"}, "caseinsensitive": {"case_insensitive"},
 	"searchmode": {"mode"}, "output": {"format"}, "outputformat": {"format"}, "as": {"format"}, "index": {"block"}, "blockindex": {"block"},
+}
+
+// meant is the parameter that key is, or is another name of, or "".
+func meant(key string, params []param) string {
+	names := append([]string{key}, alike[plain(key)]...)
+	for _, name := range names {
+		if slices.ContainsFunc(params, func(p param) bool { return p.name == name }) {
+			return name
+		}
+	}
+	return ""
+}
+
+func plain(key string) string { return strings.ToLower(strings.ReplaceAll(key, "_", "")) }
+
+// takes is the tool of ours that has what another one lacks, or "".
+func takes(key string) string {
+	for _, tool := range []string{"proxy_filter", "proxy_search", "proxy_explore"} {
+		if meant(key, paramsOf(tool)) != "" {
+			return tool
+		}
+	}
+	return ""
+}
+
+// pageNumber reports whether key counts pages, which none of our tools does.
+func pageNumber(key string) bool {
+	switch plain(key) {
+	case "page", "pagenumber", "pageno", "pagenum", "pageindex":
+		return true
+	}
+	return false
+}
+
+// paged is the offset of the page that args ask for, and its limit, of 20 if they
+// do not say.
+func paged(number json.RawMessage, limit json.RawMessage) (offset, size json.RawMessage) {
+	page, n := 1, 20
+	if json.Unmarshal(number, &page) != nil || page < 1 || page > 1e6 {
+		page = 1
+	}
+	if json.Unmarshal(limit, &n) != nil || n < 1 || n > 1e6 {
+		n = 20
+	}
+	return strconv.AppendInt(nil, int64(page-1)*int64(n), 10), strconv.AppendInt(nil, int64(n), 10)
+}
+
+// paramsOf are the parameters of a tool of ours, for nobody.
+func paramsOf(tool string) []param {
+	switch tool {
+	case "proxy_explore":
+		return exploreParams(new(source), new(pipeline.Outline))
+	case "proxy_search":
+		return searchParams(new(source), new(narrowing), new(pipeline.Search))
+	}
+	return filterParams(new(source), new(narrowing), new(string), new(pipeline.Slice), new(pipeline.Format))
+}
+
+func exploreParams(src *source, o *pipeline.Outline) []param {
+	return append(src.params(), param{"path", &o.Path, `"items"`}, param{"max_depth", &o.MaxDepth, "3"})
+}
+
+func filterParams(src *source, n *narrowing, mode *string, slice *pipeline.Slice, format *pipeline.Format) []param {
+	return append(append(src.params(), n.params()...),
+		param{"mode", mode, ""},
+		param{"offset", &slice.Offset, "0"},
+		param{"limit", &slice.Limit, "20"},
+		param{"format", &format.As, ""})
+}
+
+func searchParams(src *source, n *narrowing, find *pipeline.Search) []param {
+	own := []param{
+		{"pattern", &find.Pattern, `"error"`},
+		{"mode", &find.Mode, `"bm25"`},
+		{"max_results", &find.MaxResults, ""},
+		{"context_lines", &find.ContextLines, ""},
+		{"case_insensitive", &find.CaseInsensitive, ""},
+		{"threshold", &find.Threshold, ""},
+		{"top_k", &find.TopK, ""},
+		{"context_type", &find.ContextType, ""},
+	}
+	return append(append(src.params(), own...), n.params()...)
 }
 
 const rightHint = "a right call: "
@@ -39,6 +124,9 @@ func righted(tool string, args json.RawMessage, params []param, err error) error
 	if !errors.As(err, &e) || !strings.HasPrefix(e.Hint, rightHint) {
 		return err
 	}
+	if other, _, _ := strings.Cut(e.Hint[len(rightHint):], " "); other != tool {
+		tool, params = other, paramsOf(other)
+	}
 	out := *e
 	out.Hint = rightHint + tool + " " + string(rightCall(tool, args, params))
 	return &out
@@ -49,8 +137,16 @@ func righted(tool string, args json.RawMessage, params []param, err error) error
 func rightCall(tool string, args json.RawMessage, params []param) json.RawMessage {
 	const long = 300 // bytes of a value that is not repeated
 	have := map[string]json.RawMessage{}
+	var page json.RawMessage
+	if len(args) > 0 {
+		args = objectOf(args)
+	}
 	if len(args) > 0 {
 		_ = jsonscan.Members(args, func(key string, value json.RawMessage) error {
+			if pageNumber(key) && tool == "proxy_filter" {
+				page = value
+				return nil
+			}
 			name := key
 			if !slices.ContainsFunc(params, func(p param) bool { return p.name == key }) {
 				name = nearest(key, params)
@@ -64,6 +160,9 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 			}
 			return nil
 		})
+	}
+	if page != nil {
+		have["offset"], have["limit"] = paged(page, have["limit"])
 	}
 	switch {
 	case have["cache_id"] != nil:
@@ -88,6 +187,8 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 	return append(out, '}')
 }
 
+var commas = regexp.MustCompile(` *, *`)
+
 // fitting is value as p takes it: what a string holds, a string as the only one of
 // several, or p's example; nil if there is none.
 func fitting(value json.RawMessage, p param) json.RawMessage {
@@ -96,7 +197,17 @@ func fitting(value json.RawMessage, p param) json.RawMessage {
 	}
 	candidates := []json.RawMessage{value}
 	if value[0] == '"' {
-		candidates = append(candidates, jsonscan.AppendUnquoted(nil, value), json.RawMessage("["+string(value)+"]"))
+		one := json.RawMessage("[" + string(value) + "]")
+		if !bytes.ContainsAny(value[1:len(value)-1], `"\`) { // several, as a.b,c.d
+			one = json.RawMessage("[" + commas.ReplaceAllString(string(value), `","`) + "]")
+		}
+		candidates = append(candidates, jsonscan.AppendUnquoted(nil, value), one)
+	}
+	if value[0] == '[' {
+		var only []json.RawMessage
+		if json.Unmarshal(value, &only) == nil && len(only) == 1 {
+			candidates = append(candidates, only[0])
+		}
 	}
 	for _, c := range append(candidates, json.RawMessage(p.example)) {
 		switch p.into.(type) {

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -25,10 +26,17 @@ func TestHintsWork(t *testing.T) {
 		{"proxy_filter", `{"cache_id":"ID","fields":["id"],"mode":"all"}`, `{"cache_id":"ID","fields":["id"]}`},
 		{"proxy_filter", `{"cache_id":"ID","offset":-1}`, `{"cache_id":"ID","offset":0}`},
 		{"proxy_filter", `{"limit":3}`, `{"cache_id":"…","limit":3}`},
-		{"proxy_filter", `{"cache_id":"ID","limit":[3]}`, `{"cache_id":"ID","limit":20}`},
+		{"proxy_filter", `{"cache_id":"ID","limit":[3]}`, `{"cache_id":"ID","limit":3}`},
 		{"proxy_explore", `{"cache_id":"ID","depth":2}`, `{"cache_id":"ID","max_depth":2}`},
 		{"proxy_explore", `{"result_id":"ID","arguments":{}}`, `{"cache_id":"ID"}`},
 		{"proxy_explore", `[1]`, `{"cache_id":"…"}`},
+		{"proxy_filter", `{"cache_id":"ID","page":2}`, `{"cache_id":"ID","offset":20,"limit":20}`},
+		{"proxy_filter", `{"cache_id":"ID","page":3,"per_page":"5"}`, `{"cache_id":"ID","offset":10,"limit":5}`},
+		{"proxy_filter", `{"cache_id":"ID","path":"user.login"}`, `{"cache_id":"ID","fields":["user.login"]}`},
+		{"proxy_filter", `{"cache_id":"ID","fields":"id, user.login"}`, `{"cache_id":"ID","fields":["id","user.login"]}`},
+		{"proxy_explore", `{"cache_id":"ID","path":["user"]}`, `{"cache_id":"ID","path":"user"}`},
+		{"proxy_search", `{"cache_id":"ID","pattern":["x"]}`, `{"cache_id":"ID","pattern":"x"}`},
+		{"proxy_search", `"{\"cache_id\":\"ID\",\"query\":\"x\"}"`, `{"cache_id":"ID","pattern":"x"}`},
 	} {
 		got := text(t, conn, tt.tool, strings.ReplaceAll(tt.args, "ID", id))
 		_, hint, ok := strings.Cut(got, "hint: a right call: "+tt.tool+" ")
@@ -40,6 +48,53 @@ func TestHintsWork(t *testing.T) {
 			t.Errorf("%s %s: the hint fails: %s", tt.tool, hint, d.Content[0].Text)
 		}
 	}
+}
+
+// TestHintsNameTheTool: what another of our tools takes is not guessed at.
+func TestHintsNameTheTool(t *testing.T) {
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows")}}})
+	id := string(decode(t, call(t, conn, "s_rows", `{}`)).Meta.Result.CacheID)
+	for _, tt := range []struct{ tool, args, text, want string }{
+		{"proxy_filter", `{"cache_id":"ID","pattern":"x","limit":3}`, `no parameter "pattern", but proxy_search has "pattern"`, `proxy_search {"cache_id":"ID","pattern":"x","max_results":3}`},
+		{"proxy_filter", `{"cache_id":"ID","regex":"x"}`, `no parameter "regex", but proxy_search has "pattern"`, `proxy_search {"cache_id":"ID","pattern":"x"}`},
+		{"proxy_explore", `{"cache_id":"ID","jq":".[0]"}`, `no parameter "jq", but proxy_filter has "jq"`, `proxy_filter {"cache_id":"ID","jq":".[0]"}`},
+		{"proxy_explore", `{"cache_id":"ID","limit":3}`, `no parameter "limit", but proxy_filter has "limit"`, `proxy_filter {"cache_id":"ID","limit":3}`},
+		{"proxy_search", `{"cache_id":"ID","max_depth":3}`, `no parameter "max_depth", but proxy_explore has "max_depth"`, `proxy_explore {"cache_id":"ID","max_depth":3}`},
+	} {
+		got := text(t, conn, tt.tool, strings.ReplaceAll(tt.args, "ID", id))
+		want := "bad_arguments: " + tt.tool + ": " + tt.text + "\nhint: a right call: " + strings.ReplaceAll(tt.want, "ID", id)
+		if got != want {
+			t.Errorf("%s %s:\n%s\nwant\n%s", tt.tool, tt.args, got, want)
+		}
+	}
+	if got := text(t, conn, "proxy_grep", `{"cache_id":"x"}`); !strings.Contains(got, "the nearest names are proxy_search, ") {
+		t.Error(got)
+	}
+}
+
+// TestCopiedIDs: an id is found in what stands around it in a first line.
+func TestCopiedIDs(t *testing.T) {
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows")}}})
+	cut := text(t, conn, "s_rows", `{}`)
+	first, _, _ := strings.Cut(cut, "\n")
+	id := string(decode(t, call(t, conn, "s_rows", `{}`)).Meta.Result.CacheID)
+	for _, given := range []string{id, "cache_id=" + id, "[" + id + "]", `"` + id + `"`, "'" + id + "'", "`" + id + "`", "<" + id + ">", " " + id + "\n", `{"cache_id":"` + id + `"}`, first} {
+		if got := text(t, conn, "proxy_filter", `{"cache_id":`+string(must(json.Marshal(given)))+`,"jq":"length"}`); got != "500" {
+			t.Errorf("%q: %s", given, got)
+		}
+	}
+	for _, bad := range []string{"", "[]", "cache_id=", id[1:], id + "x"} {
+		if got := text(t, conn, "proxy_filter", `{"cache_id":`+string(must(json.Marshal(bad)))+`}`); !strings.Contains(got, "_id") || got == "500" {
+			t.Errorf("%q: %s", bad, got)
+		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 // TestArgumentsInString: an object that comes as a string of JSON is the object.

@@ -3,6 +3,7 @@
 package middleware
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline/show"
 )
@@ -20,7 +22,12 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		defer s.survive(&err)
 		switch r := req.(type) {
 		case *mcp.ServerRequest[*mcp.InitializeParams]:
-			s.firstCame(s.clientOf(r.Session).says(), false)
+			c := s.clientOf(r.Session)
+			var who json.RawMessage
+			if c.link != nil && len(c.link.Handshake()) > 0 {
+				who = jsonscan.Member(c.link.Handshake(), "clientInfo")
+			}
+			s.firstCame(c.says(), who, false)
 			s.awaitAny(ctx)
 		case *mcp.ServerRequest[*mcp.DiscoverParams]:
 			s.cameNewest(r.Session, r.Params.Meta)
@@ -57,18 +64,27 @@ func (s *Server) cameNewest(session *mcp.ServerSession, meta mcp.Meta) {
 		can = nil
 	}
 	c := s.clientOf(session)
+	c.opening.end()
 	c.states(can)
-	s.firstCame(c.says(), true)
+	who, err := json.Marshal(meta[mcp.MetaKeyClientInfo])
+	if err != nil {
+		who = nil
+	}
+	s.firstCame(c.says(), who, true)
 }
 
-// firstCame takes note of what the first client can do, an object or nil.
-func (s *Server) firstCame(can json.RawMessage, newest bool) {
+// firstCame takes note of what the first client can do, an object or nil, and who it
+// says it is, which counts if it is an object.
+func (s *Server) firstCame(can, who json.RawMessage, newest bool) {
 	s.cameOnce.Do(func() {
 		if can == nil {
 			can = json.RawMessage("{}")
 		}
 		s.mu.Lock()
 		s.can, s.newest = can, newest
+		if len(who) > 0 && who[0] == '{' {
+			s.who = bytes.Clone(who)
+		}
 		s.mu.Unlock()
 		close(s.came)
 	})
@@ -94,6 +110,14 @@ func (s *Server) ClientCapabilities(ctx context.Context) json.RawMessage {
 	return nil
 }
 
+// ClientInfo is who the first client has said it is, or nil. Some servers act by
+// the name.
+func (s *Server) ClientInfo() json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.who
+}
+
 // ClientIsNewest reports whether the first client has come and speaks the newest
 // revision.
 func (s *Server) ClientIsNewest() bool {
@@ -109,6 +133,7 @@ func (s *Server) awaitAny(ctx context.Context) {
 	for i := range s.opts.Upstreams {
 		s.opts.Upstreams[i].Conn.Settled(ctx)
 	}
+	s.noteMissing()
 }
 
 // capabilities are what the servers offer together. While one has not connected

@@ -35,7 +35,7 @@ func (q *JQ) Check() error { return repairable(jq.Check(q.Program)) }
 func (q *JQ) Apply(ctx context.Context, in Value) (Value, error) {
 	out, err := q.run(ctx, in)
 	if err != nil {
-		return Value{}, repairable(err)
+		return Value{}, q.explained(ctx, q.read(ctx, in), nil, repairable(err))
 	}
 	kind, data := JSONLines, out.Data
 	if out.N == 1 {
@@ -45,7 +45,19 @@ func (q *JQ) Apply(ctx context.Context, in Value) (Value, error) {
 	if out.N == 0 {
 		v.addNote("the program gave no output")
 	}
-	return v, nil
+	if !says(out) {
+		err = q.explained(ctx, q.read(ctx, in), &v, nil)
+	}
+	return v, err
+}
+
+// read is the document that the program has read, as a Value: tables are their
+// records.
+func (q *JQ) read(ctx context.Context, in Value) Value {
+	if table, ok, err := csvRecords(ctx, in); ok && err == nil {
+		return table
+	}
+	return in
 }
 
 func (q *JQ) run(ctx context.Context, in Value) (jq.Output, error) {

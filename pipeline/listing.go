@@ -8,29 +8,41 @@ import (
 // A listing is the part of a document that is its records: an array, the
 // lines of JSON Lines, or the members of an object that is a map.
 type listing struct {
-	Value        // the array or object, or the document
-	at    Path   // of the Value
-	elem  *shape // of the records; nil if they were not described
-	n     int
-	whole bool                                  // the Value is the document
-	row   func(record []byte, limit int) string // of a table: how to write a record; else nil
+	Value         // the array or object, or the document
+	at     Path   // of the Value
+	elem   *shape // of the records; nil if they were not described
+	n      int
+	whole  bool                                  // the Value is the document
+	inOnly bool                                  // it is in the only object of an array
+	row    func(record []byte, limit int) string // of a table: how to write a record; else nil
 }
 
 // mainListing finds the records of v, whose shape is root: the array or map
-// that has the larger part of the bytes. There may be none.
+// that has the larger part of the bytes. There may be none. An array of one object
+// lists nothing if the object has such a part in turn: the rows of its only
+// statement, say.
 func mainListing(v Value, root *shape) (listing, bool) {
 	if v.Kind == JSONLines {
 		return listing{Value: v, elem: root.items, n: v.Total, whole: true}, true
 	}
 	data, sh, at := bytes.TrimSpace(v.Data), root, Path(nil)
+	var outer listing // an array of one
+	found := false
 	for {
-		l := listing{Value: Value{Kind: JSON, Data: data}, at: at, whole: len(at) == 0}
+		l := listing{Value: Value{Kind: JSON, Data: data}, at: at, whole: len(at) == 0, inOnly: found}
 		switch kindOf(data) {
 		case '[':
 			if l.n, l.elem = sh.maxLen, sh.items; l.n == 0 {
-				return l, false
+				return outer, found
 			}
-			return l, true
+			only := onlyObject(data)
+			if only == nil || sh.items == nil {
+				return l, true
+			}
+			if !found {
+				outer, found = l, true
+			}
+			data, sh, at = only, sh.items, at.with(Step{Kind: StepIndex})
 		case '{':
 			if sh.rest != nil {
 				l.n, l.elem = sh.members, sh.rest
@@ -46,19 +58,30 @@ func mainListing(v Value, root *shape) (listing, bool) {
 			}
 			f := sh.byName[key]
 			if next == nil || f == nil {
-				return l, false
+				return outer, found
 			}
 			data, sh, at = next, f.shape, at.with(Step{Key: key})
 		case '"':
 			inner, ok := enterString(data)
 			if !ok || sh.inner == nil {
-				return l, false
+				return outer, found
 			}
 			data, sh, at = bytes.TrimSpace(inner), sh.inner, at.with(Step{Kind: StepJSON})
 		default:
-			return l, false
+			return outer, found
 		}
 	}
+}
+
+// onlyObject is the item of an array that is one object, or nil.
+func onlyObject(data []byte) (only []byte) {
+	for _, item := range elements(data) {
+		if only != nil || kindOf(item) != '{' {
+			return nil
+		}
+		only = item
+	}
+	return only
 }
 
 // all yields the records, each with the step that leads to it.

@@ -151,6 +151,11 @@ func flatTable(v Value) (Value, bool) {
 	if !ok || l.unit() == "fields" || l.n < 2 || !l.flat() {
 		return v, false
 	}
+	if l.inOnly {
+		// The rows of an only statement, say, which agents ask for one value of: the
+		// preview and that cost less than the table (bench, sql.json).
+		return v, false
+	}
 	rows, err := (&Format{As: "table"}).Apply(context.Background(), Value{Kind: l.Kind, Data: l.Data})
 	if err != nil {
 		return v, false

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -36,8 +37,17 @@ func missing(ctx context.Context, in Value, m *mask) error {
 
 // noSuchPath names the paths that path may have meant.
 func noSuchPath(path Path, known []Path) *Error {
+	like := path
+	if pointed := pointer(path); pointed != nil {
+		like = pointed
+		for _, p := range known {
+			if bare(p) == bare(pointed) {
+				return badArguments("this is a JSON Pointer: "+pointed.String(), "no field %s in the data", show.Clip(path.String(), 120))
+			}
+		}
+	}
 	var names []string
-	for _, p := range nearest(path, known, 5) {
+	for _, p := range nearest(like, known, 3) {
 		if name := p.String(); len(name) <= 120 { // a part of a path leads nowhere
 			names = append(names, name)
 		}
@@ -49,21 +59,41 @@ func noSuchPath(path Path, known []Path) *Error {
 	return badArguments(hint, "no field %s in the data", show.Clip(path.String(), 120))
 }
 
-// nearest returns up to limit of the known paths, most similar first: same
-// last key, then fewest edits over the whole, then document order.
+// pointer reads a path of one key, such as /items/0/name, as a JSON Pointer (RFC
+// 6901); nil if it is none.
+func pointer(path Path) (p Path) {
+	if len(path) != 1 || path[0].Kind != StepKey || !strings.HasPrefix(path[0].Key, "/") {
+		return nil
+	}
+	for _, key := range strings.Split(path[0].Key[1:], "/") {
+		if n, err := strconv.Atoi(key); err == nil && n >= 0 {
+			p = append(p, Step{Kind: StepIndex, Index: n})
+			continue
+		}
+		p = append(p, Step{Key: strings.NewReplacer("~1", "/", "~0", "~").Replace(key)})
+	}
+	return p
+}
+
+// nearest returns up to limit of the known paths, most similar first, and none that
+// is much less so than the first: same last key, then fewest edits over the whole
+// or over its end, then document order.
 func nearest(path Path, known []Path, limit int) []Path {
 	type scored struct {
 		path Path
 		edit int
 	}
-	want := bare(path)
+	want := strings.ToLower(bare(path))
 	all := make([]scored, 0, len(known))
 	for _, p := range known {
-		have := bare(p)
+		have := strings.ToLower(bare(p))
 		if len(have) > 200 || len(want) > 200 {
 			continue // edits are quadratic, and such a name says little
 		}
-		s := scored{p, levenshtein.ComputeDistance(strings.ToLower(want), strings.ToLower(have))}
+		s := scored{p, levenshtein.ComputeDistance(want, have)}
+		if end := lastKeys(have, strings.Count(want, ".")+1); end != have {
+			s.edit = min(s.edit, 1+levenshtein.ComputeDistance(want, end))
+		}
 		if last := lastKey(path); last != "" && strings.EqualFold(last, lastKey(p)) {
 			s.edit = min(s.edit, 1)
 		}
@@ -72,9 +102,23 @@ func nearest(path Path, known []Path, limit int) []Path {
 	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(a.edit, b.edit) })
 	out := make([]Path, 0, limit)
 	for _, s := range all[:min(limit, len(all))] {
+		if best := all[0].edit; best <= len(want)/2 && s.edit > best+len(want)/4 || best == 0 && s.edit > 0 {
+			break
+		}
 		out = append(out, s.path)
 	}
 	return out
+}
+
+// lastKeys is the end of a path as [bare] writes it, of n keys.
+func lastKeys(path string, n int) string {
+	at := len(path)
+	for range n {
+		if at = strings.LastIndexByte(path[:at], '.'); at < 0 {
+			return path
+		}
+	}
+	return path[at+1:]
 }
 
 // bare writes a path without the arrays, which are implied anyway.

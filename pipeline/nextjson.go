@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"rlmproxy/pipeline/jq"
@@ -36,6 +37,9 @@ func jsonCalls(v Value, id string) []string {
 	return []string{explore}
 }
 
+// mostPicked is how many fields a suggested program shows of each record.
+const mostPicked = 4
+
 // listProgram selects records by a value that is there, or those with the
 // largest number, and of them up to four short fields. It is "" if the records
 // have none, and "." if a program would put out the whole list again: pages of it
@@ -51,17 +55,18 @@ func listProgram(l listing) string {
 		}
 		return ""
 	}
-	var names []string
+	var names, same []string // same have one value everywhere
 	var category, number *field
 	for _, f := range l.elem.fields {
 		sh := f.shape
 		scalar := sh.kinds[isObject]+sh.kinds[isArray] == 0
-		if !scalar || len(f.name) > 60 || sh.bytes/sh.count > 60 || 2*sh.count < objects {
+		if !scalar || len(f.name) > 60 || sh.bytes/sh.count > 100 || 2*sh.count < objects {
 			continue
 		}
-		if len(names) < 4 {
-			names = append(names, jqKey(f.name))
+		if sh.count > 1 && len(sh.values.list) == 1 && sh.values.tell(sh.count) != "" {
+			same = append(same, jqKey(f.name))
 		}
+		names = append(names, jqKey(f.name))
 		everywhere := sh.count == l.elem.count && sh.owners == sh.count
 		if sh.numbers.n == 0 && sh.values.tell(sh.count) != "" && len(sh.values.list) > 1 && (category == nil || len(sh.values.list) < len(category.shape.values.list)) {
 			category = f
@@ -72,6 +77,17 @@ func listProgram(l listing) string {
 	}
 	if len(names) == 0 {
 		return ""
+	}
+	all := len(names)
+	if len(names) > mostPicked {
+		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(same, name) })
+	}
+	names = names[:min(len(names), mostPicked)]
+	if number != nil && category == nil && len(names) > 0 && !slices.Contains(names, jqKey(number.name)) {
+		names[len(names)-1] = jqKey(number.name)
+	}
+	if len(names) == 0 {
+		names = same[:mostPicked]
 	}
 	each := l.at.with(Step{Kind: StepEach}).JQ()
 	if objects < l.elem.count { // what is no object would stop the program
@@ -91,7 +107,7 @@ func listProgram(l listing) string {
 		at := Path{{Key: number.name}}.JQ()
 		return fmt.Sprintf("[%s] | sort_by(-%s)[:10] | map(%s)", each, at, pick)
 	}
-	if l.whole && objects == l.elem.count && len(names) == len(l.elem.fields) {
+	if l.whole && objects == l.elem.count && all == len(l.elem.fields) && all <= mostPicked {
 		return "."
 	}
 	return each + " | " + pick

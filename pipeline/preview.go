@@ -157,7 +157,11 @@ func (s *sheet) records(l listing) {
 	odd := standouts(l)
 	wanted := map[int]standout{0: {}, l.n - 1: {n: l.n - 1}}
 	order := []int{0, l.n - 1}
-	for _, o := range odd[:min(len(odd), 12)] {
+	most, fillers := 12, fillers
+	if l.inOnly { // their paths are long
+		most, fillers, order = 1, 0, order[:1]
+	}
+	for _, o := range odd[:min(len(odd), most)] {
 		if was, twice := wanted[o.n]; twice && was.why != "" {
 			continue
 		} else if !twice {

@@ -100,6 +100,9 @@ func (s *Search) defaults() error {
 			*n.value = n.zero
 		}
 	}
+	if s.Mode == "context" && s.ContextType == "" && s.ContextLines > 0 {
+		s.ContextType = "lines" // whoever says how many means them
+	}
 	if _, err := search.ParseUnit(s.ContextType); err != nil && s.ContextType != "record" {
 		return badArguments(`"context_type" is paragraph, section, sentence, lines or record`, "unknown context_type %s", show.Quote(show.Clip(s.ContextType, 40)))
 	}

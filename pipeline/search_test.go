@@ -32,6 +32,7 @@ func TestSearch(t *testing.T) {
 		{Search{Pattern: "two"}, `"one\ntwo\nthree"`, "1 match on 1 line, 1 shown\n2: two\n", 1, 1},
 		{Search{Pattern: "purrd", Mode: "fuzzy"}, prose, "1 match by similarity, 1 shown\n0.80 4: It purred.\n", 1, 1},
 		{Search{Pattern: "purred", Mode: "context"}, prose, "1 match on 1 line, 1 shown\n3- The cat sat.\n4: It purred.\n", 1, 1},
+		{Search{Pattern: "dog", Mode: "context", ContextLines: 2}, prose, "1 match on 1 line, 1 shown\n6- # Two\n7- \n8: The dog ran.\n", 1, 1},
 		{Search{Pattern: "purred", Mode: "context", ContextType: "section"}, prose, "1 match on 1 line, 1 shown\n1- # One\n2- \n3- The cat sat.\n4: It purred.\n", 1, 1},
 		{Search{Pattern: "purrd"}, prose, "0 matches for \"purrd\" in 52 bytes\nnearest: \"purred\"\n", 0, 0},
 		{Search{Pattern: "zzzz"}, log, "0 matches for \"zzzz\" in 39 bytes\ntry \"case_insensitive\":true, or \"mode\":\"bm25\" with several words\n", 0, 0},

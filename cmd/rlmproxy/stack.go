@@ -154,6 +154,12 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			}
 			return nil
 		}
+		shared.ClientInfo = func() json.RawMessage {
+			if s := proxy(); s != nil && who == oneClient {
+				return s.ClientInfo()
+			}
+			return nil
+		}
 		shared.Newest = func() bool {
 			s := proxy()
 			return s != nil && who == oneClient && s.ClientIsNewest()

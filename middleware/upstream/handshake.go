@@ -37,10 +37,11 @@ type peer interface {
 // initialize shakes hands in legacyVersion, or an older one that the server
 // prefers.
 func initialize(ctx context.Context, p peer, h hooks) (*Info, error) {
-	params, err := json.Marshal(map[string]any{"protocolVersion": legacyVersion, "clientInfo": h.impl})
+	who, err := h.introduction()
 	if err != nil {
 		return nil, err
 	}
+	params := append(jsonscan.AppendMember([]byte(`{"protocolVersion":"`+legacyVersion+`"`), "clientInfo", who), '}')
 	// As its client has written it, of which the SDK knows only a part.
 	params = append(jsonscan.AppendMember(params[:len(params)-1], "capabilities", h.capabilities), '}')
 	raw, err := p.Call(ctx, "initialize", params)
@@ -56,6 +57,14 @@ func initialize(ctx context.Context, p peer, h hooks) (*Info, error) {
 		return nil, fmt.Errorf("the server answered initialize with revision %.40q", v)
 	}
 	return init, nil
+}
+
+// introduction says who the server's client is, an object.
+func (h hooks) introduction() (json.RawMessage, error) {
+	if h.client != nil {
+		return h.client, nil
+	}
+	return json.Marshal(h.impl)
 }
 
 // discover asks the server what it is, in NewestVersion, of which meta is what
@@ -94,7 +103,7 @@ func (h hooks) warnOdd(odd []string) {
 // newestMeta is what NewestVersion wants to read in each request. What a client
 // says of itself stands instead.
 func newestMeta(h hooks) (map[string]json.RawMessage, error) {
-	info, err := json.Marshal(h.impl)
+	info, err := h.introduction()
 	if err != nil {
 		return nil, err
 	}

@@ -452,12 +452,16 @@ func TestHTTPSaysWhatTheClientCan(t *testing.T) {
 		said := make(chan string, 1)
 		s.first = func(_ http.ResponseWriter, _ *http.Request, m rawMessage) bool {
 			if m.Method == "initialize" {
-				said <- string(m.Params.Capabilities)
+				said <- string(m.Params.Capabilities) + string(m.Params.ClientInfo)
 			}
 			return false
 		}
-		s.connect(Options{Capabilities: func(context.Context) json.RawMessage { return json.RawMessage(tt.can) }})
-		if got := receive(t, "initialize", said); got != tt.want {
+		const who = `{"name":"c", "version":"1","icons":[]}`
+		s.connect(Options{
+			Capabilities: func(context.Context) json.RawMessage { return json.RawMessage(tt.can) },
+			ClientInfo:   func() json.RawMessage { return json.RawMessage(who) },
+		})
+		if got := receive(t, "initialize", said); got != tt.want+who {
 			t.Errorf("said %s, want %s", got, tt.want)
 		}
 	}

@@ -47,6 +47,7 @@ type hooks struct {
 	logger       *slog.Logger
 	junk         *junkLog // of what is no message
 	impl         *mcp.Implementation
+	client       json.RawMessage              // who the client says it is, or nil
 	maxLineBytes int64                        // of one message, not zero
 	newest       bool                         // NewestVersion is tried first
 	capabilities json.RawMessage              // what is declared to the server, an object

@@ -39,6 +39,7 @@ type rawMessage struct {
 		Arguments    json.RawMessage
 		RequestID    json.RawMessage
 		Capabilities json.RawMessage
+		ClientInfo   json.RawMessage
 		Meta         map[string]json.RawMessage `json:"_meta"`
 	}
 	Result, Error json.RawMessage

@@ -41,6 +41,10 @@ type Options struct {
 	// It is called before each attempt to connect and may wait until a client has
 	// come. It returns a JSON object, or nil: nothing, as is a nil function.
 	Capabilities func(ctx context.Context) json.RawMessage
+	// ClientInfo returns who the client says it is, which the server is told in place
+	// of Impl. It is called after Capabilities. It returns a JSON object, or nil: we
+	// introduce ourselves, as with a nil function.
+	ClientInfo func() json.RawMessage
 	// Newest reports whether the client speaks NewestVersion: then the server is
 	// spoken to in it first. It is called after Capabilities. Nil means no.
 	Newest func() bool
@@ -269,6 +273,9 @@ func (u *Upstream) connect(ctx context.Context) (link, error) {
 		if can := u.opts.Capabilities(ctx); len(can) > 0 {
 			h.capabilities = can
 		}
+	}
+	if u.opts.ClientInfo != nil {
+		h.client = u.opts.ClientInfo()
 	}
 	u.mu.Lock()
 	h.newest = !u.old && (u.newest || u.opts.Newest != nil && u.opts.Newest())

@@ -1,0 +1,92 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/middleware/upstream"
+	"rlmproxy/middleware/wire"
+)
+
+// TestNothingBeforeTheHandshake: servers connect while the client's handshake waits
+// for them. Of what they ask and tell then, and that their lists are there now, the
+// client hears nothing before it is initialized, and of the lists nothing at all.
+func TestNothingBeforeTheHandshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := server(nil, "x")
+		f.info = &upstream.Info{Capabilities: &mcp.ServerCapabilities{}}
+		s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: f}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		heard := make(chan string, 10)
+		opts := hears(heard, "")
+		opts.Handle = func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+			heard <- method
+			return json.RawMessage(`{"roots":[]}`), nil
+		}
+		r1, w1 := io.Pipe()
+		r2, w2 := io.Pipe()
+		served := make(chan error)
+		go func() { served <- s.Serve(context.Background(), r1, w2) }()
+		conn := wire.NewConn(r2, w1, opts)
+		defer func() {
+			conn.Close()
+			<-served
+		}()
+		const hello = `{"protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"t","version":"1"}}`
+		s.ListsChanged("s") // it has connected
+		if _, err := conn.Call(t.Context(), "initialize", json.RawMessage(hello)); err != nil {
+			t.Fatal(err)
+		}
+		answered := make(chan error, 1)
+		go func() {
+			_, err := s.Ask(t.Context(), "s", "roots/list", nil)
+			answered <- err
+		}()
+		s.Tell(t.Context(), "s", "notifications/message", json.RawMessage(`{"level":"info","data":"up"}`))
+		time.Sleep(time.Second) // the SDK tells of several changes at once
+		if len(heard) > 0 || len(answered) > 0 {
+			t.Fatalf("heard %q before it is initialized", <-heard)
+		}
+		if err := conn.Notify(t.Context(), "notifications/initialized", nil); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+		got := map[string]bool{}
+		for len(heard) > 0 {
+			got[<-heard] = true
+		}
+		if len(got) != 2 || !got["roots/list"] || !got[` notifications/message {"level":"info","data":"up"}`] {
+			t.Errorf("heard %v", got)
+		}
+		s.ListsChanged("s") // again
+		time.Sleep(time.Second)
+		if len(heard) != 1 || <-heard != " notifications/tools/list_changed {}" {
+			t.Error("of a server that has nothing but tools, not just their change was heard")
+		}
+	})
+}
+
+// TestLateListsAreTold: who was answered without a server hears when it is there.
+func TestLateListsAreTold(t *testing.T) {
+	f := server(nil, "x")
+	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	heard := make(chan string, 10)
+	clientOf(t, s, nil, hears(heard, ""))
+	f.info = &upstream.Info{}
+	s.ListsChanged("s")
+	if what := <-heard; what == "" {
+		t.Error("nothing heard")
+	}
+}
