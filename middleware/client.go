@@ -175,14 +175,22 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 // and what ends then to end.
 const drainTime = 2 * time.Second
 
+// lastWait is how long calls go on for a client that has closed its end where it
+// cannot be told whether it has gone.
+const lastWait = 10 * time.Second
+
 // settled returns when a client that has closed its end has its answers: at once
 // if it has gone, which cancels what runs, or does not read.
 func settled(ctx context.Context, conn *wire.Conn, w io.Writer) {
-	reader, _ := w.(interface{ Gone() bool })
+	begun := time.Now()
 	look := time.NewTicker(drainTime / 4)
 	defer look.Stop()
 	for {
-		if reader != nil && reader.Gone() || conn.Stuck() >= drainTime {
+		gone, known := false, false
+		if reader, ok := w.(interface{ Gone() (gone, known bool) }); ok {
+			gone, known = reader.Gone()
+		}
+		if gone || conn.Stuck() >= drainTime || !known && time.Since(begun) >= lastWait {
 			conn.Close()
 			return
 		}

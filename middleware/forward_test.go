@@ -47,9 +47,10 @@ func clientOf(t *testing.T, s *Server, can *mcp.ClientCapabilities, opts wire.Op
 	t.Helper()
 	r1, w1 := io.Pipe()
 	r2, w2 := io.Pipe()
+	out := &outlet{WriteCloser: w2}
 	served := make(chan error)
-	go func() { served <- s.Serve(context.Background(), r1, w2) }()
-	conn := wire.NewConn(r2, w1, opts)
+	go func() { served <- s.Serve(context.Background(), r1, out) }()
+	conn := wire.NewConn(inlet{r2, out}, w1, opts)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{Capabilities: can}).
 		Connect(t.Context(), conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {

@@ -81,8 +81,8 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// Gone reports whether the client reads no more.
-func (w nopCloser) Gone() bool { return wire.Gone(w.Writer) }
+// Gone reports whether the client reads no more, if that is known.
+func (w nopCloser) Gone() (gone, known bool) { return wire.Gone(w.Writer) }
 
 func (c *cli) wrapCommand() *cobra.Command {
 	var http string

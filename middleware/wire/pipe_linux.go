@@ -3,7 +3,6 @@ package wire
 import (
 	"os"
 	"syscall"
-	"unsafe"
 )
 
 // pipeBytes is what an unprivileged process may ask for, unless the system's
@@ -26,29 +25,4 @@ func Widen(f any) {
 	_ = conn.Control(func(fd uintptr) {
 		_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, fd, setPipeSize, pipeBytes)
 	})
-}
-
-// Gone reports whether nobody reads what is written to f any more, as far as the
-// system tells: f is a pipe or a socket whose other end is closed.
-func Gone(f any) bool {
-	file, ok := f.(*os.File)
-	if !ok {
-		return false
-	}
-	conn, err := file.SyscallConn()
-	if err != nil {
-		return false
-	}
-	const pollErr, pollHup = 0x8, 0x10 // poll(2)
-	gone := false
-	_ = conn.Control(func(fd uintptr) {
-		at := struct {
-			fd              int32
-			events, revents int16
-		}{fd: int32(fd)}
-		var now syscall.Timespec
-		n, _, _ := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&at)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
-		gone = n == 1 && at.revents&(pollErr|pollHup) != 0
-	})
-	return gone
 }

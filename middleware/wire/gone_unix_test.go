@@ -1,3 +1,5 @@
+//go:build unix
+
 package wire
 
 import (
@@ -13,19 +15,19 @@ func TestGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	near, far := os.NewFile(uintptr(pair[0]), "near"), os.NewFile(uintptr(pair[1]), "far")
 	defer near.Close()
 	for name, to := range map[string]struct{ end, other *os.File }{"pipe": {w, r}, "socket": {near, far}} {
-		if Gone(to.end) {
-			t.Errorf("%s: gone at once", name)
+		if gone, known := Gone(to.end); gone || !known {
+			t.Errorf("%s: gone at once %v, known %v", name, gone, known)
 		}
 		to.other.Close()
-		if !Gone(to.end) {
-			t.Errorf("%s: not gone", name)
+		if gone, known := Gone(to.end); !gone || !known {
+			t.Errorf("%s: gone %v, known %v", name, gone, known)
 		}
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
@@ -33,7 +35,10 @@ func TestGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	if Gone(null) || Gone(nil) {
+	if gone, _ := Gone(null); gone {
 		t.Error("what is no pipe is gone")
+	}
+	if gone, known := Gone(nil); gone || known {
+		t.Errorf("of nothing, gone %v is known %v", gone, known)
 	}
 }
