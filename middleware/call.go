@@ -197,6 +197,7 @@ func (s *Server) run(ctx context.Context, up *Upstream, r *request, params json.
 	defer release()
 	var raw json.RawMessage
 	if req.Newest {
+		s.raise(ctx, up, conn, r)
 		raw, err = conn.Call(ctx, req)
 	} else {
 		raw, err = s.rounds(ctx, up, conn, req)

@@ -61,6 +61,7 @@ type client struct {
 	queues   map[string]*queue // of what it tells, by server
 	gone     bool              // it tells no more
 	level    string            // of the log messages that it wants, or ""
+	named    string            // the least severe that its requests named, or ""
 	listens  json.RawMessage   // id of the stream on which it hears of resources, or nil
 
 	here bool // guarded by isolation.mu: it may send requests

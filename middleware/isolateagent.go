@@ -31,6 +31,8 @@ type Agent struct {
 	newest bool
 
 	toClients, toServer *queue // what each is told
+
+	level toldLevel // guarded by Server.mu
 }
 
 // An agentConn is a connection and whom it serves.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -69,7 +70,8 @@ func (s *Server) levelOf(c *client) string {
 	return c.level
 }
 
-// A toldLevel is what a server was last told, in which of its lives.
+// A toldLevel is what a server was last told, whatever it answered, in which of its
+// lives.
 type toldLevel struct {
 	life  *upstream.Info
 	level string
@@ -79,40 +81,84 @@ type toldLevel struct {
 // knows. The channel is closed when it has been. Where each agent has a connection
 // of its own, agent says whose; one that is not there is not told.
 func (s *Server) tellLevel(up *Upstream, agent string) <-chan struct{} {
-	q := s.toServer[up.Name]
+	q, to, told := s.toServer[up.Name], conn(up.Conn), s.levels[up.Name]
 	if agent != "" {
 		own, ok := s.connOf(up, agent).(agentConn)
 		if !ok {
 			return ended()
 		}
-		q = own.agent.toServer
+		q, to, told = own.agent.toServer, own, &own.agent.level
 	}
-	told := q.add("level", 0, func(ctx context.Context) {
-		info, conn := up.Conn.Info(), s.connOf(up, agent)
-		if conn == nil || info == nil || info.Capabilities == nil || info.Capabilities.Logging == nil {
+	done := q.add("level", 0, func(ctx context.Context) {
+		level := s.news(to, agent, told)
+		if level == "" {
 			return
 		}
-		s.mu.Lock()
-		now := toldLevel{info, s.mostVerbose(agent)}
-		known := agent == "" && s.levels[up.Name] == now
-		s.mu.Unlock()
-		if now.level == "" || known {
-			return
-		}
-		if _, err := s.bounded(ctx, conn, upstream.Request{Method: "logging/setLevel", Params: []byte(`{"level":"` + now.level + `"}`)}); err != nil {
+		ctx, cancel := context.WithTimeout(ctx, levelTimeout)
+		defer cancel()
+		if _, err := to.Call(ctx, upstream.Request{Method: "logging/setLevel", Params: []byte(`{"level":"` + level + `"}`)}); err != nil {
 			s.logger.Debug("logging/setLevel", "server", up.Name, "error", err)
-			return
-		}
-		if agent == "" {
-			s.mu.Lock()
-			s.levels[up.Name] = now
-			s.mu.Unlock()
 		}
 	})
-	if told == nil { // the proxy ends
+	if done == nil { // the proxy ends
 		return ended()
 	}
-	return told
+	return done
+}
+
+// news is the level that the clients of a server want together, if it was told
+// another one last, which is noted; else "".
+func (s *Server) news(to conn, agent string, told *toldLevel) string {
+	info := to.Info()
+	if info == nil || info.Capabilities == nil || info.Capabilities.Logging == nil {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := toldLevel{info, s.mostVerbose(agent)}
+	if now.level == "" || now == *told {
+		return ""
+	}
+	*told = now
+	return now.level
+}
+
+const (
+	// levelTimeout is how long a server may take to answer logging/setLevel.
+	levelTimeout = 5 * time.Second
+	// raiseWait is how long a request waits for its level to be set.
+	raiseWait = time.Second
+)
+
+// raise has a server of an older revision log what a request of the newest asks
+// for. Such a request names its level itself; there the level is the server's.
+func (s *Server) raise(ctx context.Context, up *Upstream, conn conn, r *request) {
+	info := conn.Info()
+	if r.level == "" || info == nil || info.ProtocolVersion >= upstream.NewestVersion {
+		return
+	}
+	c := r.client
+	s.mu.Lock()
+	verbose := c.named == "" || slices.Index(levels, r.level) < slices.Index(levels, c.named)
+	if verbose {
+		c.named = r.level
+	}
+	s.mu.Unlock()
+	if !verbose {
+		return
+	}
+	told := s.tellLevel(up, ownerOf(up, c))
+	for i := range s.opts.Upstreams { // which its other requests go to
+		other := &s.opts.Upstreams[i]
+		s.tellLevel(other, ownerOf(other, c))
+	}
+	late := time.NewTimer(raiseWait)
+	defer late.Stop()
+	select {
+	case <-told:
+	case <-late.C:
+	case <-ctx.Done():
+	}
 }
 
 func ended() <-chan struct{} {
@@ -122,12 +168,17 @@ func ended() <-chan struct{} {
 }
 
 // mostVerbose is the least severe level that a client, of agent if that is not "",
-// has asked for, or "". s.mu must be held.
+// has asked for, or one of its requests, or "". s.mu must be held.
 func (s *Server) mostVerbose(agent string) string {
 	least := len(levels)
 	for _, c := range s.clients {
-		if i := slices.Index(levels, c.level); i >= 0 && (agent == "" || c.agent == agent) {
-			least = min(least, i)
+		if agent != "" && c.agent != agent {
+			continue
+		}
+		for _, level := range []string{c.level, c.named} {
+			if i := slices.Index(levels, level); i >= 0 {
+				least = min(least, i)
+			}
 		}
 	}
 	if least == len(levels) {

@@ -81,6 +81,38 @@ func TestLevelsOfSeveralClients(t *testing.T) {
 	}
 }
 
+// TestLevelIsRaised: a server of an older revision, which logs as it was told, is told
+// the level that a request of the newest names, before that request, and once.
+func TestLevelIsRaised(t *testing.T) {
+	f := offering(nil)
+	var heard []string // by one request after the other
+	f.answer = func(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
+		if r.Method == "logging/setLevel" {
+			heard = append(heard, gjson.GetBytes(r.Params, "level").String())
+		} else {
+			heard = append(heard, r.Method)
+		}
+		return json.RawMessage(`{"contents":[]}`), nil
+	}
+	s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	get := func(conn *wire.Conn, level string) {
+		t.Helper()
+		ask(t, conn, "resources/read", `{"uri":"a:b",`+statelessMeta(`"`+metaLogLevel+`":"`+level+`",`)+`}`)
+	}
+	conn := attach(t, s, Identity{}, wire.Options{})
+	get(conn, "warning")
+	get(conn, "error")
+	get(attach(t, s, Identity{}, wire.Options{}), "info")
+	get(conn, "warning")
+	if got, want := strings.Join(heard, " "), "warning resources/read resources/read info resources/read resources/read"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestLevelOfARequest: a level that a request names itself is checked like that of
 // a session.
 func TestLevelOfARequest(t *testing.T) {

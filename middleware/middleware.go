@@ -115,13 +115,13 @@ type Server struct {
 	newest     bool            // it is of the newest revision
 	who        json.RawMessage // the name it gave, or nil
 	running    map[*running]struct{}
-	usage      map[string]usage     // by server
-	heard      map[string]bool      // servers that have connected
-	missing    map[string]bool      // those that a client was answered without before
-	levels     map[string]toldLevel // of log messages, by server
-	begunCalls int                  // how many there ever were
-	watched    map[watched]int      // subscriptions by resource: how many clients
-	progress   map[string]asked     // of requests that clients work on, by our token as written
+	usage      map[string]usage      // by server
+	heard      map[string]bool       // servers that have connected
+	missing    map[string]bool       // those that a client was answered without before
+	levels     map[string]*toldLevel // of log messages, by server
+	begunCalls int                   // how many there ever were
+	watched    map[watched]int       // subscriptions by resource: how many clients
+	progress   map[string]asked      // of requests that clients work on, by our token as written
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
@@ -147,7 +147,7 @@ func New(opts Options) (*Server, error) {
 		usage:    map[string]usage{},
 		heard:    map[string]bool{},
 		missing:  map[string]bool{},
-		levels:   map[string]toldLevel{},
+		levels:   map[string]*toldLevel{},
 		watched:  map[watched]int{},
 		progress: map[string]asked{},
 
@@ -158,6 +158,7 @@ func New(opts Options) (*Server, error) {
 		name := opts.Upstreams[i].Name
 		s.toClients[name] = newQueue(s.logger.With("from", name))
 		s.toServer[name] = newQueue(s.logger.With("to", name))
+		s.levels[name] = new(toldLevel)
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
 		Instructions: Instructions,
