@@ -157,22 +157,23 @@ func TestAbuse(t *testing.T) {
 		}
 		var raw json.RawMessage
 		var took time.Duration
-		for range 2 { // others may use the machine: late twice is a fault
+		var code string
+		right := false
+		for n := 0; n < 3 && !right && err == nil; n++ { // others may use the machine: late three times is a fault
 			begun := clock.Now()
 			raw, err = s.try(w.tool, string(args))
-			if took = clock.Since(begun); took <= within {
-				break
+			took = clock.Since(begun)
+			var r reply
+			if err == nil {
+				err = json.Unmarshal(raw, &r)
 			}
+			code = r.Meta.Error.Code
+			right = took <= within && (w.code == "*" || slices.Contains(codes, code))
 		}
-		var r reply
-		if err == nil {
-			err = json.Unmarshal(raw, &r)
-		}
-		code := r.Meta.Error.Code
 		switch {
 		case err != nil:
 			t.Errorf("%s on %s: %v", w.name, w.on, err)
-		case took > within, code == "internal", w.code != "*" && !slices.Contains(codes, code), len(raw) > 100_000:
+		case !right, code == "internal", len(raw) > 100_000:
 			t.Errorf("%s on %s: %q, want %q, %d bytes after %v: %.300s", w.name, w.on, code, w.code, len(raw), took, raw)
 		}
 		if testing.Verbose() {

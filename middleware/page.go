@@ -14,6 +14,9 @@ import (
 // so a document is read to its end without any page being cut.
 func (s *Server) page(ctx context.Context, src *source, req *request, slice pipeline.Slice, format pipeline.Format) (json.RawMessage, error) {
 	const self = "proxy_filter"
+	if err := format.Check(); err != nil {
+		return nil, err
+	}
 	f, err := s.open(ctx, self, src, req)
 	if err != nil || f.done != nil {
 		return f.done, err

@@ -280,6 +280,9 @@ func (s *Server) recognise(agent string, id cache.ID, d document) pipeline.Value
 
 // answer runs stages over what src names and replies within the limit.
 func (s *Server) answer(ctx context.Context, self string, src *source, req *request, stages pipeline.Pipeline) (json.RawMessage, error) {
+	if err := stages.Check(); err != nil {
+		return nil, err
+	}
 	f, err := s.open(ctx, self, src, req)
 	if err != nil || f.done != nil {
 		return f.done, err

@@ -31,14 +31,21 @@ type Format struct {
 
 func (f *Format) String() string { return "format " + f.As }
 
+// Check is an [*Error] for an unknown form.
+func (f *Format) Check() error {
+	switch f.As {
+	case "", "json", "table", "lines", "text":
+		return nil
+	}
+	return badArguments(`"format" is json, table, lines or text`, "unknown format %s", show.Quote(show.Clip(f.As, 40)))
+}
+
 // Apply is an [*Error] for an unknown form, for text as json or a table,
 // and for a table of what are no records.
 func (f *Format) Apply(ctx context.Context, in Value) (Value, error) {
 	t := ticker{ctx: ctx}
-	switch f.As {
-	case "", "json", "table", "lines", "text":
-	default:
-		return Value{}, badArguments(`"format" is json, table, lines or text`, "unknown format %s", show.Quote(show.Clip(f.As, 40)))
+	if err := f.Check(); err != nil {
+		return Value{}, err
 	}
 	if in.Kind == Text {
 		if f.As == "" || f.As == "text" {

@@ -28,18 +28,29 @@ type Outline struct {
 
 func (o *Outline) String() string { return fmt.Sprintf("outline path=%q depth=%d", o.Path, o.MaxDepth) }
 
+// Check is an [*Error] for a Path that cannot be read and a MaxDepth out of bounds.
+func (o *Outline) Check() error {
+	_, err := o.path()
+	return err
+}
+
+// path is Path, once the settings are right.
+func (o *Outline) path() (Path, error) {
+	if o.MaxDepth < 0 || o.MaxDepth > maxDepth {
+		return nil, badArguments(`leave "max_depth" out for 3`, "max_depth %d; it is 1 to %d", o.MaxDepth, maxDepth)
+	}
+	return ParsePath(o.Path)
+}
+
 // Apply is an [*Error] for a Path that cannot be read or leads nowhere.
 func (o *Outline) Apply(ctx context.Context, in Value) (Value, error) {
-	if o.MaxDepth < 0 || o.MaxDepth > maxDepth {
-		return Value{}, badArguments(`leave "max_depth" out for 3`, "max_depth %d; it is 1 to %d", o.MaxDepth, maxDepth)
+	path, err := o.path()
+	if err != nil {
+		return Value{}, err
 	}
 	depth := o.MaxDepth
 	if depth == 0 {
 		depth = 3
-	}
-	path, err := ParsePath(o.Path)
-	if err != nil {
-		return Value{}, err
 	}
 	v, err := narrow(ctx, in, path)
 	if err != nil {

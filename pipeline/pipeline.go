@@ -21,6 +21,19 @@ type Stage interface {
 // A Pipeline applies its stages in order. The empty one returns its input.
 type Pipeline []Stage
 
+// Check is an [*Error] for settings that no document makes right: whoever waits for
+// one, or pays for it, hears of them first.
+func (p Pipeline) Check() error {
+	for _, s := range p {
+		if s, ok := s.(interface{ Check() error }); ok {
+			if err := s.Check(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Run applies p to in. A deadline that passes comes back as an [*Error] with
 // code limit_time; a plain cancellation as ctx.Err, since nobody waits.
 func (p Pipeline) Run(ctx context.Context, in Value) (Value, error) {

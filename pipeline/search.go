@@ -46,6 +46,27 @@ func (s *Search) String() string {
 	return fmt.Sprintf("search mode=%s pattern=%q", s.Mode, show.Clip(s.Pattern, 200))
 }
 
+// Check is an [*Error] for a pattern or a setting that cannot be used. It compiles
+// the pattern, which is done again for each document: less than a millisecond, but for
+// patterns of many large classes.
+func (s *Search) Check() error {
+	q := *s
+	err := q.defaults()
+	if err != nil {
+		return err
+	}
+	switch q.Mode {
+	case "regex", "context":
+		_, err = search.Regex(context.Background(), nil, q.Pattern, search.RegexOptions{})
+	case "fuzzy":
+		_, _, err = search.Fuzzy(context.Background(), nil, q.Pattern, search.FuzzyOptions{Threshold: q.Threshold})
+	}
+	if err != nil {
+		return q.explain(err)
+	}
+	return nil
+}
+
 // Apply is an [*Error] for a pattern or a setting that cannot be used. A
 // pattern that is nowhere is an answer that says what to try.
 func (s *Search) Apply(ctx context.Context, in Value) (Value, error) {
