@@ -172,6 +172,10 @@ func (s *Server) sends(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		}
 		switch p := req.GetParams().(type) {
+		case *mcp.ToolListChangedParams, *mcp.PromptListChangedParams, *mcp.ResourceListChangedParams:
+			if s.clientOf(session).opening.holds() {
+				return nil, nil // it has not listed anything yet
+			}
 		case *mcp.SubscriptionsAcknowledgedParams:
 			s.listens(s.clientOf(session), p)
 		case *mcp.ResourceUpdatedNotificationParams:

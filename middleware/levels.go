@@ -43,6 +43,7 @@ func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLogg
 		return err
 	}
 	c := s.clientOf(r.Session)
+	c.opening.end()
 	s.mu.Lock()
 	c.level = string(r.Params.Level)
 	s.mu.Unlock()

@@ -40,6 +40,16 @@ func (o *opening) do(size int, f func()) {
 	f()
 }
 
+// holds reports whether the client has not come yet.
+func (o *opening) holds() bool {
+	if o == nil {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.open
+}
+
 // wait returns when the client has come, or gone.
 func (o *opening) wait(ctx context.Context) error {
 	if o == nil {

@@ -90,3 +90,38 @@ func TestLateListsAreTold(t *testing.T) {
 		t.Error("nothing heard")
 	}
 }
+
+// TestListsBeforeTheHandshake: a server whose lists change while another keeps the
+// handshake waiting is heard of by nobody who has not shaken hands.
+func TestListsBeforeTheHandshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: offering(nil)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		heard := make(chan string, 10)
+		conn := attach(t, s, Identity{}, hears(heard, ""))
+		s.ListsChanged("s") // it has connected
+		s.ListsChanged("s") // again
+		s.Tell(t.Context(), "s", "notifications/resources/list_changed", nil)
+		time.Sleep(time.Second) // the SDK tells of several changes at once
+		if len(heard) > 0 {
+			t.Fatalf("heard %q before it is initialized", <-heard)
+		}
+		const hello = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`
+		ask(t, conn, "initialize", hello)
+		s.ListsChanged("s")
+		time.Sleep(time.Second)
+		if len(heard) > 0 {
+			t.Fatalf("heard %q before it is initialized", <-heard)
+		}
+		ask(t, conn, "logging/setLevel", `{"level":"info"}`) // some never say that they are
+		s.ListsChanged("s")
+		s.Tell(t.Context(), "s", "notifications/message", json.RawMessage(`{"level":"info","data":1}`))
+		time.Sleep(time.Second)
+		if len(heard) != 4 {
+			t.Errorf("%d notifications of three lists and a log message", len(heard))
+		}
+	})
+}

@@ -26,6 +26,7 @@ const (
 // subscribe answers resources/subscribe, by the first place that takes it.
 func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) (err error) {
 	c := s.clientOf(r.Session)
+	c.opening.end()
 	isNew, err := s.admitURI(c, r.Params.URI)
 	if err != nil {
 		return err
