@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -123,5 +124,40 @@ func TestListsBeforeTheHandshake(t *testing.T) {
 		if len(heard) != 4 {
 			t.Errorf("%d notifications of three lists and a log message", len(heard))
 		}
+	})
+}
+
+// TestAllThatWaitedIsTold: what was held back goes out at once, to a client that
+// reads none of it meanwhile.
+func TestAllThatWaitedIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: server(nil, "x")}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		r1, w1 := io.Pipe()
+		r2, w2 := io.Pipe()
+		served := make(chan error)
+		go func() { served <- s.Serve(t.Context(), r1, &outlet{WriteCloser: w2}) }()
+		synctest.Wait()
+		for range maxQueued {
+			s.Tell(t.Context(), "s", "notifications/message", json.RawMessage(`{"level":"info","data":"up"}`))
+		}
+		io.WriteString(w1, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+		synctest.Wait()
+		n := 0
+		go func() {
+			for lines := bufio.NewScanner(r2); lines.Scan(); {
+				n++
+			}
+		}()
+		synctest.Wait()
+		if n != maxQueued {
+			t.Errorf("%d of %d log messages came", n, maxQueued)
+		}
+		w1.Close()
+		<-served
+		r2.Close()
 	})
 }

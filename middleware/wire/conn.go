@@ -137,7 +137,7 @@ func NewConn(r io.ReadCloser, w io.WriteCloser, opts Options) *Conn {
 		w:        w,
 		lines:    newLineReader(r, opts.MaxLineBytes),
 		incoming: make(chan jsonrpc.Message),
-		outgoing: make(chan outgoing, 64),
+		outgoing: make(chan outgoing, maxLines),
 		readEnd:  make(chan struct{}),
 		settled:  make(chan struct{}),
 		pending:  map[string]call{},
@@ -584,6 +584,10 @@ func (c *Conn) TryNotify(method string, params json.RawMessage) {
 		c.trySend(Request("", method, params))
 	}
 }
+
+// maxLines is how many lines wait to be written: all that a client is told at once
+// when it has shaken hands, and what is asked and answered meanwhile.
+const maxLines = 256 + 64
 
 // maxTried is beyond how many bytes of what nobody waits for no more is queued.
 const maxTried = 4 << 20
