@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/upstream"
 )
 
 // A change is one of the lists that clients keep.
@@ -50,18 +51,23 @@ func (s *Server) ListsChanged(server string) {
 	if up == nil {
 		return
 	}
+	info := up.Conn.Info()
 	s.mu.Lock()
-	first := !s.heard[server]
-	s.heard[server] = true
-	silent := first && !s.missing[server]
+	last, again := s.heard[server]
+	s.heard[server] = info
+	silent := !again && !s.missing[server]
 	s.mu.Unlock()
 	if !silent {
 		s.changed(toolsChanged)
-		info := up.Conn.Info() // nil: it may have anything
-		if info == nil || info.Capabilities != nil && info.Capabilities.Prompts != nil {
+		prompts, resources := lists(info)
+		if again { // what it has no more has changed, too
+			p, r := lists(last)
+			prompts, resources = prompts || p, resources || r
+		}
+		if prompts {
 			s.changed(promptsChanged)
 		}
-		if info == nil || info.Capabilities != nil && info.Capabilities.Resources != nil {
+		if resources {
 			s.changed(resourcesChanged)
 		}
 	}
@@ -72,6 +78,15 @@ func (s *Server) ListsChanged(server string) {
 	s.tellLevel(up, "")
 }
 
+// lists is which lists beside that of its tools a server may have.
+func lists(info *upstream.Info) (prompts, resources bool) {
+	if info == nil {
+		return true, true
+	}
+	c := info.Capabilities
+	return c != nil && c.Prompts != nil, c != nil && c.Resources != nil
+}
+
 // noteMissing notes the servers that a client is about to be answered without: they
 // have not said yet what they offer.
 func (s *Server) noteMissing() {
@@ -79,7 +94,7 @@ func (s *Server) noteMissing() {
 	defer s.mu.Unlock()
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
-		if !s.heard[up.Name] && up.Conn.Info() == nil {
+		if _, heard := s.heard[up.Name]; !heard && up.Conn.Info() == nil {
 			s.missing[up.Name] = true
 		}
 	}

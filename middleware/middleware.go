@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline/jq"
 )
@@ -115,13 +116,13 @@ type Server struct {
 	newest     bool            // it is of the newest revision
 	who        json.RawMessage // the name it gave, or nil
 	running    map[*running]struct{}
-	usage      map[string]usage      // by server
-	heard      map[string]bool       // servers that have connected
-	missing    map[string]bool       // those that a client was answered without before
-	levels     map[string]*toldLevel // of log messages, by server
-	begunCalls int                   // how many there ever were
-	watched    map[watched]int       // subscriptions by resource: how many clients
-	progress   map[string]asked      // of requests that clients work on, by our token as written
+	usage      map[string]usage          // by server
+	heard      map[string]*upstream.Info // servers that have connected, and what they offered last
+	missing    map[string]bool           // those that a client was answered without before
+	levels     map[string]*toldLevel     // of log messages, by server
+	begunCalls int                       // how many there ever were
+	watched    map[watched]int           // subscriptions by resource: how many clients
+	progress   map[string]asked          // of requests that clients work on, by our token as written
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
@@ -145,7 +146,7 @@ func New(opts Options) (*Server, error) {
 		clients:  map[*mcp.ServerSession]*client{},
 		running:  map[*running]struct{}{},
 		usage:    map[string]usage{},
-		heard:    map[string]bool{},
+		heard:    map[string]*upstream.Info{},
 		missing:  map[string]bool{},
 		levels:   map[string]*toldLevel{},
 		watched:  map[watched]int{},

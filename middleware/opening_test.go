@@ -161,3 +161,36 @@ func TestAllThatWaitedIsTold(t *testing.T) {
 		r2.Close()
 	})
 }
+
+// TestPromptsThatAreGone: a server that has come back without its prompts has changed
+// their list.
+func TestPromptsThatAreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := server(nil, "x")
+		f.info = &upstream.Info{Capabilities: &mcp.ServerCapabilities{Prompts: &mcp.PromptCapabilities{}}}
+		s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: f}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		heard := make(chan string, 10)
+		conn := attach(t, s, Identity{}, hears(heard, ""))
+		const hello = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`
+		ask(t, conn, "initialize", hello)
+		ask(t, conn, "tools/list", `{}`)
+		s.ListsChanged("s")
+		for _, want := range []int{2, 1} { // the tools and what it has no more; the tools
+			synctest.Wait()
+			f.info = &upstream.Info{Capabilities: &mcp.ServerCapabilities{}}
+			s.ListsChanged("s")
+			time.Sleep(time.Second)
+			got := map[string]bool{}
+			for len(heard) > 0 {
+				got[<-heard] = true
+			}
+			if len(got) != want || !got[" notifications/tools/list_changed {}"] {
+				t.Errorf("heard %v", got)
+			}
+		}
+	})
+}
