@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
 	"strings"
 	"testing"
@@ -36,5 +37,36 @@ func TestOddHandshakes(t *testing.T) {
 	w1.Close()
 	if err := <-served; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWhoIsPassedOn: servers are told who a client says it is where they can read it;
+// otherwise the proxy introduces itself.
+func TestWhoIsPassedOn(t *testing.T) {
+	long := `{"name":"` + strings.Repeat("x", maxInfoBytes) + `","version":"1"}`
+	for who, want := range map[string]bool{
+		`{"name":"a","version":"1","title":"A","future":[1.0]}`: true,
+		"{\n\"name\":\"a\",\n\"version\":\"\"}":                 true,
+		`{}`:                                                    false,
+		`{"name":"a"}`:                                          false,
+		`{"name":"a","version":1}`:                              false,
+		`{"NAME":"a","Version":"1"}`:                            false,
+		`{"name":"","version":"1"}`:                             false,
+		`{"name":"a","version":"1","title":5}`:                  false,
+		`{"name":"a","version":"1","icons":{}}`:                 false,
+		`["a"]`:                                                 false,
+		`null`:                                                  false,
+		``:                                                      false,
+		long:                                                    false,
+	} {
+		s, err := New(Options{Store: newStore(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.firstCame(nil, json.RawMessage(who), true)
+		if got := s.ClientInfo(); want && string(got) != who || !want && got != nil {
+			t.Errorf("%.60s: servers are told %.60s", who, got)
+		}
+		s.Close()
 	}
 }

@@ -74,7 +74,7 @@ func (s *Server) cameNewest(session *mcp.ServerSession, meta mcp.Meta) {
 }
 
 // firstCame takes note of what the first client can do, an object or nil, and who it
-// says it is, which counts if it is an object.
+// says it is, which counts if servers can read it.
 func (s *Server) firstCame(can, who json.RawMessage, newest bool) {
 	s.cameOnce.Do(func() {
 		if can == nil {
@@ -82,12 +82,26 @@ func (s *Server) firstCame(can, who json.RawMessage, newest bool) {
 		}
 		s.mu.Lock()
 		s.can, s.newest = can, newest
-		if len(who) > 0 && who[0] == '{' {
+		if introduces(who) {
 			s.who = bytes.Clone(who)
 		}
 		s.mu.Unlock()
 		close(s.came)
 	})
+}
+
+// maxInfoBytes caps what a client says it is: servers of revision 2026-07-28 are told
+// with each request.
+const maxInfoBytes = 16 << 10
+
+// introduces reports whether who is what the protocol has a client say it is. Strict
+// servers refuse the handshake for anything else, from all clients.
+func introduces(who json.RawMessage) bool {
+	if len(who) == 0 || len(who) > maxInfoBytes || who[0] != '{' || json.Unmarshal(who, new(mcp.Implementation)) != nil {
+		return false
+	}
+	version := jsonscan.Member(who, "version")
+	return stringOf(who, "name") != "" && len(version) > 0 && version[0] == '"'
 }
 
 // clientWait is how long a server's handshake waits for the first client: hosts
