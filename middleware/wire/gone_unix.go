@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,9 @@ func Gone(f any) (gone, known bool) {
 	err = conn.Control(func(fd uintptr) {
 		at := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 		n, err := unix.Poll(at, 0)
+		for errors.Is(err, unix.EINTR) { // by the scheduler of our goroutines
+			n, err = unix.Poll(at, 0)
+		}
 		gone, known = n > 0 && at[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0, err == nil
 	})
 	return gone, known && err == nil
