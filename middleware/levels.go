@@ -132,10 +132,11 @@ const (
 )
 
 // raise has a server of an older revision log what a request of the newest asks
-// for. Such a request names its level itself; there the level is the server's.
+// for. Such a request names its level itself; there the level is the server's. One that
+// has not connected is told when it has, maybe while it works on r.
 func (s *Server) raise(ctx context.Context, up *Upstream, conn conn, r *request) {
 	info := conn.Info()
-	if r.level == "" || info == nil || info.ProtocolVersion >= upstream.NewestVersion {
+	if r.level == "" || info != nil && info.ProtocolVersion >= upstream.NewestVersion {
 		return
 	}
 	c := r.client

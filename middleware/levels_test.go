@@ -124,3 +124,38 @@ func TestLevelOfARequest(t *testing.T) {
 		}
 	}
 }
+
+// TestLevelIsRaisedLater: a server that has not connected yet is told the level of the
+// request that waits for it once it has.
+func TestLevelIsRaisedLater(t *testing.T) {
+	f := server(nil, "x")
+	told := make(chan string, 10)
+	var s *Server
+	f.answer = func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
+		if r.Method == "logging/setLevel" {
+			told <- gjson.GetBytes(r.Params, "level").String()
+			return json.RawMessage(`{}`), nil
+		}
+		return textResult("x"), nil
+	}
+	f.call = func(context.Context, toolCall) (json.RawMessage, error) {
+		f.info = &upstream.Info{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}}
+		s.ListsChanged("s")
+		return textResult("x"), nil
+	}
+	s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	conn := attach(t, s, Identity{}, wire.Options{})
+	ask(t, conn, "tools/call", `{"name":"x","arguments":{},`+statelessMeta(`"`+metaLogLevel+`":"info",`)+`}`)
+	select {
+	case got := <-told:
+		if got != "info" {
+			t.Errorf("told %q", got)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("not told")
+	}
+}
