@@ -29,6 +29,10 @@ func TestWrongSettingsCallNobody(t *testing.T) {
 		{"proxy_explore", `"path":"a[["`, "bad_arguments"},
 		{"proxy_explore", `"max_depth":5000`, "bad_arguments"},
 		{"proxy_filter", `"format":"xml"`, "bad_arguments"},
+		{"proxy_filter", `"fields":["a[["]`, "bad_arguments"},
+		{"proxy_filter", `"fields":["a[["],"mode":"exclude"`, "bad_arguments"},
+		{"proxy_filter", `"jq":".[] | select(.a ="`, "bad_jq"},
+		{"proxy_search", `"pattern":"a","jq":".[] | nope"`, "bad_jq"},
 		{"proxy_filter", `"fields":["a"],"format":"xml"`, "bad_arguments"},
 	} {
 		got := decode(t, call(t, conn, tt.tool, fmt.Sprintf(`{"tool":"s_rows","arguments":{},%s}`, tt.settings)))

@@ -179,11 +179,11 @@ func turn(ctx context.Context, n int) error {
 
 // outside is a stage that works in another process: meanwhile others have their
 // turns.
-type outside struct{ pipeline.Stage }
+type outside struct{ *pipeline.JQ }
 
 func (o outside) Apply(ctx context.Context, in pipeline.Value) (pipeline.Value, error) {
 	wire.HoldOf(ctx).Pause()
-	out, err := o.Stage.Apply(ctx, in)
+	out, err := o.JQ.Apply(ctx, in)
 	if err == nil {
 		err = turn(ctx, len(out.Data))
 	}

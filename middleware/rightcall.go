@@ -69,6 +69,9 @@ func pageNumber(key string) bool {
 // do not say.
 func paged(number json.RawMessage, limit json.RawMessage) (offset, size json.RawMessage) {
 	page, n := 1, 20
+	if number[0] == '"' {
+		number = jsonscan.AppendUnquoted(nil, number)
+	}
 	if json.Unmarshal(number, &page) != nil || page < 1 || page > 1e6 {
 		page = 1
 	}
@@ -187,7 +190,7 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 	return append(out, '}')
 }
 
-var commas = regexp.MustCompile(` *, *`)
+var commas = regexp.MustCompile(` *,[ ,]*`)
 
 // fitting is value as p takes it: what a string holds, a string as the only one of
 // several, or p's example; nil if there is none.
@@ -199,7 +202,8 @@ func fitting(value json.RawMessage, p param) json.RawMessage {
 	if value[0] == '"' {
 		one := json.RawMessage("[" + string(value) + "]")
 		if !bytes.ContainsAny(value[1:len(value)-1], `"\`) { // several, as a.b,c.d
-			one = json.RawMessage("[" + commas.ReplaceAllString(string(value), `","`) + "]")
+			list := strings.Trim(string(value[1:len(value)-1]), ", ")
+			one = json.RawMessage(`["` + commas.ReplaceAllString(list, `","`) + `"]`)
 		}
 		candidates = append(candidates, jsonscan.AppendUnquoted(nil, value), one)
 	}

@@ -32,6 +32,8 @@ func TestHintsWork(t *testing.T) {
 		{"proxy_explore", `[1]`, `{"cache_id":"…"}`},
 		{"proxy_filter", `{"cache_id":"ID","page":2}`, `{"cache_id":"ID","offset":20,"limit":20}`},
 		{"proxy_filter", `{"cache_id":"ID","page":3,"per_page":"5"}`, `{"cache_id":"ID","offset":10,"limit":5}`},
+		{"proxy_filter", `{"cache_id":"ID","page":"3","limit":5}`, `{"cache_id":"ID","offset":10,"limit":5}`},
+		{"proxy_filter", `{"cache_id":"ID","fields":"id,, name, "}`, `{"cache_id":"ID","fields":["id","name"]}`},
 		{"proxy_filter", `{"cache_id":"ID","path":"user.login"}`, `{"cache_id":"ID","fields":["user.login"]}`},
 		{"proxy_filter", `{"cache_id":"ID","fields":"id, user.login"}`, `{"cache_id":"ID","fields":["id","user.login"]}`},
 		{"proxy_explore", `{"cache_id":"ID","path":["user"]}`, `{"cache_id":"ID","path":"user"}`},

@@ -35,7 +35,7 @@ func (q *JQ) Check() error { return repairable(jq.Check(q.Program)) }
 func (q *JQ) Apply(ctx context.Context, in Value) (Value, error) {
 	out, err := q.run(ctx, in)
 	if err != nil {
-		return Value{}, q.explained(ctx, q.read(ctx, in), nil, repairable(err))
+		return Value{}, q.explained(ctx, in, nil, repairable(err))
 	}
 	kind, data := JSONLines, out.Data
 	if out.N == 1 {
@@ -46,9 +46,9 @@ func (q *JQ) Apply(ctx context.Context, in Value) (Value, error) {
 		v.addNote("the program gave no output")
 	}
 	if !says(out) {
-		err = q.explained(ctx, q.read(ctx, in), &v, nil)
+		return v, q.explained(ctx, in, &v, nil)
 	}
-	return v, err
+	return v, nil
 }
 
 // read is the document that the program has read, as a Value: tables are their

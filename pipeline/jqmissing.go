@@ -6,6 +6,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"time"
 
 	"rlmproxy/pipeline/jq"
 )
@@ -18,12 +19,25 @@ var (
 	// jqChain is .a.b[0].c, with what stands before it.
 	jqChain  = regexp.MustCompile(`(^|[^\w$\])"}?.])((?:\.[A-Za-z_]\w*\??|(?:\.?\[\d*\]\??))+)`)
 	jqString = regexp.MustCompile(`"(?:\\.|[^"\\])*"`)
-	// jqMakes is what gives a program fields of its own, or reads them elsewhere.
-	jqMakes = regexp.MustCompile(`[{$@]|\.\.|\b(?:def|reduce|foreach|capture|fromjson|group_by|input|env|getpath|setpath|splits?|scan|match|[a-z]*_entries)\b`)
+	// jqAside are comments.
+	jqAside = regexp.MustCompile(`#[^\n]*`)
+	// jqMakes is what gives the rest of a program fields of its own, or has it read
+	// elsewhere.
+	jqMakes = regexp.MustCompile(`[}$@]|\b(?:def|reduce|foreach|capture|fromjson|group_by|input|env|getpath|setpath|splits?|scan|match|g?sub|catch|INDEX|[a-z]*_entries)\b`)
+	// jqSets is an assignment, of what need not be there.
+	jqSets = regexp.MustCompile(`(?:^|[^=!<>])=(?:[^=]|$)`)
+	// jqElse is what stands behind a path that may be missing, as the program says.
+	jqElse    = regexp.MustCompile(`^[\s)]*(?://|==\s*null\b)`)
+	jqNothing = regexp.MustCompile(`^[\s)]*//\s*(?:empty|null)\b`)
 )
 
-// maxMissingSource bounds the programs that are looked through, in bytes.
-const maxMissingSource = 1000
+const (
+	// maxMissingSource bounds the programs that are looked through, in bytes.
+	maxMissingSource = 1000
+	// maxMissingTime bounds the look, whose answer is there without it. A document
+	// of 50 MB takes 0.3 s.
+	maxMissingTime = time.Second
+)
 
 // says reports whether an output of a program says anything: one that does not is
 // null as often as it comes, or none of something.
@@ -38,27 +52,51 @@ func says(out jq.Output) bool {
 	return len(out.Data) != out.N*len(null) || bytes.Count(out.Data, []byte(null)) != out.N
 }
 
+// pathsIn is program without its strings and comments, in which letters are where
+// they were; "" if it cannot be read so.
+func pathsIn(program string) string {
+	nested := false
+	source := jqString.ReplaceAllStringFunc(program, func(s string) string {
+		// A string in an interpolation: which is in and which is out is not told here.
+		nested = nested || strings.Contains(s, `\(`) && strings.Count(s, "(") != strings.Count(s, ")")
+		return `"` + strings.Repeat("_", len(s)-2) + `"`
+	})
+	if nested {
+		return ""
+	}
+	return jqAside.ReplaceAllStringFunc(source, func(s string) string { return strings.Repeat(" ", len(s)) })
+}
+
 // missingIn is the error for the first field that program names and doc has
 // nowhere, or its first path has not at the top; nil if there is none for certain.
 func missingIn(ctx context.Context, doc Value, program string) (*Error, error) {
 	if len(program) > maxMissingSource || doc.Kind == Text {
 		return nil, nil
 	}
-	made := jqMakes.MatchString(jqString.ReplaceAllString(program, `""`))
-	source := jqString.ReplaceAllStringFunc(program, func(s string) string { return `"` + strings.Repeat("_", len(s)-2) + `"` })
+	source := pathsIn(program)
+	if jqSets.MatchString(source) {
+		return nil, nil
+	}
+	var before Path // what the program has gone through
 	for i, at := range jqChain.FindAllStringSubmatchIndex(source, 20) {
-		if i > 0 && made {
+		if jqMakes.MatchString(source[:at[4]]) {
 			return nil, nil // it may be a field of the program's
 		}
-		if end := at[5]; end < len(source) && strings.ContainsRune(`"[(`, rune(source[end])) {
+		rest := source[at[5]:]
+		if rest != "" && strings.ContainsRune(`"[(`, rune(rest[0])) {
 			continue // the path goes on in a way that is not read here
 		}
 		path, err := ParsePath(strings.ReplaceAll(strings.TrimPrefix(source[at[4]:at[5]], "."), "?", ""))
 		if err != nil || bare(path) == "" {
 			continue
 		}
-		if !absent(ctx, doc, path, i == 0 && strings.Trim(source[:at[4]], "([ ") == "") {
+		key, gone := absent(ctx, doc, path, i == 0 && strings.Trim(source[:at[4]], "([ ") == "")
+		if !gone || jqElse.MatchString(rest) && !jqNothing.MatchString(rest) {
+			before = append(before, path...)
 			continue
+		}
+		if allEmpty(ctx, doc.Data, append(before, path[:key]...)) {
+			return nil, nil // nobody knows what would be in there
 		}
 		known, err := knownPaths(ctx, doc)
 		if err != nil || len(known) == 0 {
@@ -73,45 +111,79 @@ func missingIn(ctx context.Context, doc Value, program string) (*Error, error) {
 }
 
 // absent reports whether doc has a key of path nowhere or, for a path from the top
-// of an object, the first not there.
-func absent(ctx context.Context, doc Value, path Path, top bool) bool {
-	for _, s := range path {
+// of an object, the first not there; and which.
+func absent(ctx context.Context, doc Value, path Path, top bool) (at int, gone bool) {
+	for i, s := range path {
 		if ctx.Err() != nil {
-			return false
+			return 0, false
 		}
 		if s.Kind == StepKey && !bytes.Contains(doc.Data, []byte(`"`+s.Key+`"`)) {
-			return !bytes.Contains(doc.Data, []byte(`\u`)) // of which a key may be written
+			return i, !bytes.Contains(doc.Data, []byte(`\u`)) // of which a key may be written
 		}
 	}
 	if !top || path[0].Kind != StepKey || doc.Kind != JSON || kindOf(doc.Data) != '{' {
-		return false
+		return 0, false
 	}
 	for key := range members(doc.Data) {
 		if unquote(key) == path[0].Key {
+			return 0, false
+		}
+	}
+	return 0, true
+}
+
+// allEmpty reports whether a key of path is null, [] or {} everywhere in data.
+func allEmpty(ctx context.Context, data []byte, path Path) bool {
+	for _, s := range path {
+		if s.Kind == StepKey && ctx.Err() == nil && holdsNothing(data, []byte(`"`+s.Key+`"`)) {
+			return true
+		}
+	}
+	return false
+}
+
+func holdsNothing(data, key []byte) bool {
+	found := false
+	for {
+		i := bytes.Index(data, key)
+		if i < 0 {
+			return found
+		}
+		data = bytes.TrimLeft(data[i+len(key):], " \t\r\n")
+		if len(data) == 0 || data[0] != ':' {
+			continue // a string
+		}
+		found = true
+		value := bytes.TrimLeft(data[1:], " \t\r\n")
+		if bytes.HasPrefix(value, []byte("null")) {
+			continue
+		}
+		if len(value) == 0 || value[0] != '[' && value[0] != '{' {
+			return false
+		}
+		value = bytes.TrimLeft(value[1:], " \t\r\n")
+		if len(value) == 0 || value[0] != ']' && value[0] != '}' {
 			return false
 		}
 	}
-	return true
 }
 
 // explained adds to what a program gave, or why it failed, the field that it
-// misses.
-func (q *JQ) explained(ctx context.Context, doc Value, v *Value, failed error) error {
+// misses. A look that takes too long finds none.
+func (q *JQ) explained(ctx context.Context, in Value, v *Value, failed error) error {
 	var e *Error
-	if failed != nil && (!errors.As(failed, &e) || e.Code != BadJQ || !strings.Contains(e.Text, "null")) {
+	if failed != nil && (!errors.As(failed, &e) || e.Code != BadJQ || !strings.Contains(e.Text, "null") || !jq.Compiles(q.Program)) {
 		return failed
 	}
-	none, err := missingIn(ctx, doc, q.Program)
+	ctx, cancel := context.WithTimeout(ctx, maxMissingTime)
+	defer cancel()
+	none, err := missingIn(ctx, q.read(ctx, in), q.Program)
 	switch {
-	case none == nil:
-		if failed == nil {
-			failed = err
-		}
-		return failed
+	case none == nil || err != nil:
 	case failed == nil:
 		v.addNote(none.Text + "; " + none.Hint)
-		return nil
+	default:
+		e.Hint = none.Text + "; " + none.Hint
 	}
-	e.Hint = none.Text + "; " + none.Hint
-	return e
+	return failed
 }

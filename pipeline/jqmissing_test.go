@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -43,5 +44,53 @@ func TestMissingFields(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%s: %q (%s), want %q", tt.program, got, out.Data, tt.want)
 		}
+	}
+}
+
+// TestNothingMissing: programs that make, set or do without a field, and lists
+// that are empty, miss none.
+func TestNothingMissing(t *testing.T) {
+	const (
+		rows  = `[{"city":"Oslo","amount":3,"js":"{\"k\":1}"},{"city":"Rome","amount":4}]`
+		plain = `{"a":1,"b":2,"c":null,"name":"x","tags":[],"more":{"list":[ ]}}`
+	)
+	for _, tt := range []struct{ doc, program string }{
+		{rows, `{n: length} | .n | select(. > 500)`},
+		{rows, `. as $d | {n: 1} | .n | select(. > 3)`},
+		{rows, `map(to_entries) | flatten | map(select(.value == 99))`},
+		{rows, `.[] | .total = .amount * 2 | select(.total > 100)`},
+		{rows, `map(.total |= 5) | map(select(.total > 9))`},
+		{rows, `map(.n += 1 | select(.n > 9))`},
+		{rows, "# rows by .town\nmap(select(.amount > 200))"},
+		{rows, `map(select((.login // .city) == "Bonn"))`},
+		{rows, `map(select(.amount > 9 and .login == null))`},
+		{rows, `[.[] | select("\(.city | ltrimstr(" .nope ")) x" == "z")]`},
+		{rows, `[.[] | .city | sub("(?<q>z)"; .q) | select(. == "u")]`},
+		{rows, `try error({code: 1}) catch .code | select(. > 3)`},
+		{rows, `.[0].js | fromjson | .q`},
+		{plain, `to_entries | map(select(.value == 99))`},
+		{plain, `to_entries[] | select(.key == "zz")`},
+		{plain, `with_entries(select(.value == 99))`},
+		{plain, `.tags[] | .name`},
+		{plain, `[.tags[] | select(.price > 3)] | length`},
+		{plain, `.tags | map(.price)`},
+		{plain, `.more.list[].price`},
+		{plain, `.c.d`},
+	} {
+		out, err := (&JQ{Program: tt.program}).Apply(t.Context(), Recognise([]byte(tt.doc), nil))
+		if err != nil || strings.Contains(out.Note, "no field") {
+			t.Errorf("%s: %q %v", tt.program, out.Note, err)
+		}
+	}
+	// A program that cannot be read is told what is wrong with it.
+	var e *Error
+	_, err := (&JQ{Program: `.[] | select(.cty === null)`}).Apply(t.Context(), Recognise([]byte(rows), nil))
+	if !errors.As(err, &e) || !strings.HasPrefix(e.Hint, "== compares") {
+		t.Error(err)
+	}
+	// A field is missed wherever a record is taken from, also before objects are made.
+	out, err := (&JQ{Program: `[.[] | select(.cty == "Oslo") | {city, amount}]`}).Apply(t.Context(), Recognise([]byte(rows), nil))
+	if err != nil || out.Note != "no field cty in the data; nearest: [].city" {
+		t.Error(out.Note, err)
 	}
 }

@@ -29,6 +29,15 @@ func (p *Project) String() string {
 	return fmt.Sprintf("project fields=%q exclude=%q", p.Fields, p.Exclude)
 }
 
+// Check is an [*Error] for a path that cannot be read.
+func (p *Project) Check() error {
+	if _, err := newMask(p.Fields); err != nil {
+		return err
+	}
+	_, err := newMask(p.Exclude)
+	return err
+}
+
 // Apply is an [*Error] for text, for a path that cannot be read, and for one
 // that is nowhere in the document. A field that only some records lack is
 // told in the Note.

@@ -43,7 +43,7 @@ type slip struct {
 var slips = []slip{
 	{commandLine, func(s string) string { return commandLine.FindStringSubmatch(s)[1] }, "the program alone"},
 	{regexp.MustCompile(`^\s*/[^\s|"]+$`), fixPointer, "this is a JSON Pointer"},
-	{regexp.MustCompile(`\.[\w.]*/`), quoteSlashed, "keys with a slash need brackets and quotes"},
+	{slashed, quoteSlashed, "keys with a slash need brackets and quotes"},
 	{regexp.MustCompile(`^\s*\$\.?[\w.\[\]*'"-]*\s*$`), fixJSONPath, "this is JSONPath"},
 	{regexp.MustCompile(`'`), func(s string) string { return strings.ReplaceAll(strings.Trim(s, "'"), "'", `"`) }, "strings take double quotes"},
 	{regexp.MustCompile(`^\s*[A-Za-z_][\w]*([.\[]|\s*$|\s*\|)`), func(s string) string { return "." + strings.TrimSpace(s) }, "fields start with a dot"},
@@ -79,8 +79,9 @@ func fixPointer(s string) string {
 var (
 	position = regexp.MustCompile(`^\d{1,9}$`)
 	word     = regexp.MustCompile(`^[A-Za-z_]\w*$`)
-	// slashed is a key that begins with a slash, as those of OpenAPI's paths.
-	slashed = regexp.MustCompile(`\.?(/[\w./{}~-]*[\w}])`)
+	// slashed is a key that begins with a slash, as those of OpenAPI's paths. In .a/b
+	// the slash may stand for a dot, a key or a division.
+	slashed = regexp.MustCompile(`\./[\w./{}~-]*[\w}]`)
 )
 
 // quoteSlashed writes .paths./users/{id}.get as .paths["/users/{id}"].get.
