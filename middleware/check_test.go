@@ -32,7 +32,7 @@ func TestWrongSettingsCallNobody(t *testing.T) {
 		{"proxy_filter", `"fields":["a[["]`, "bad_arguments"},
 		{"proxy_filter", `"fields":["a[["],"mode":"exclude"`, "bad_arguments"},
 		{"proxy_filter", `"jq":".[] | select(.a ="`, "bad_jq"},
-		{"proxy_search", `"pattern":"a","jq":".[] | nope"`, "bad_jq"},
+		{"proxy_search", `"pattern":"a","jq":".[] | "`, "bad_jq"},
 		{"proxy_filter", `"fields":["a"],"format":"xml"`, "bad_arguments"},
 	} {
 		got := decode(t, call(t, conn, tt.tool, fmt.Sprintf(`{"tool":"s_rows","arguments":{},%s}`, tt.settings)))

@@ -181,6 +181,8 @@ func turn(ctx context.Context, n int) error {
 // turns.
 type outside struct{ *pipeline.JQ }
 
+func (o outside) Check() error { return o.CheckSyntax() }
+
 func (o outside) Apply(ctx context.Context, in pipeline.Value) (pipeline.Value, error) {
 	wire.HoldOf(ctx).Pause()
 	out, err := o.JQ.Apply(ctx, in)

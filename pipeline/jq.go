@@ -27,8 +27,12 @@ type JQ struct {
 
 func (q *JQ) String() string { return "jq " + show.Clip(q.Program, 200) }
 
-// Check is an [*Error] with code bad_jq for a program that does not parse.
+// Check is an [*Error] with code bad_jq for a program that does not compile.
 func (q *JQ) Check() error { return repairable(jq.Check(q.Program)) }
+
+// CheckSyntax is Check for the programs of strangers, which are compiled in other
+// processes only.
+func (q *JQ) CheckSyntax() error { return repairable(jq.CheckSyntax(q.Program)) }
 
 // Apply is an [*Error] with code bad_jq for a program that does not parse or
 // fails on this data, and limit_time or limit_memory for one that is stopped.

@@ -172,7 +172,7 @@ func holdsNothing(data, key []byte) bool {
 // misses. A look that takes too long finds none.
 func (q *JQ) explained(ctx context.Context, in Value, v *Value, failed error) error {
 	var e *Error
-	if failed != nil && (!errors.As(failed, &e) || e.Code != BadJQ || !strings.Contains(e.Text, "null") || !jq.Compiles(q.Program)) {
+	if failed != nil && (!errors.As(failed, &e) || e.Code != BadJQ || !strings.Contains(e.Text, "null") || jq.CheckSyntax(q.Program) != nil) {
 		return failed
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxMissingTime)

@@ -45,9 +45,16 @@ func Compiles(source string) bool {
 	return err == nil && checkClock(query) == nil
 }
 
-// compile parses and compiles source, after what the parser itself would
-// not survive was refused.
-func compile(source string) (*program, error) {
+// CheckSyntax is an [*Error] with code bad_jq for a program that does not parse. Unlike
+// [Check] it takes time and memory as the program's length has it, whatever the
+// program is.
+func CheckSyntax(source string) error {
+	_, err := parseProgram(source)
+	return err
+}
+
+// parseProgram parses source, after what the parser itself would not survive was refused.
+func parseProgram(source string) (*gojq.Query, error) {
 	if err := checkSize(source); err != nil {
 		return nil, err
 	}
@@ -61,6 +68,15 @@ func compile(source string) (*program, error) {
 			return nil, syntaxError(source, pe.Offset-len(pe.Token), pe.Error(), err)
 		}
 		return nil, syntaxError(source, 0, err.Error(), err)
+	}
+	return query, nil
+}
+
+// compile parses and compiles source.
+func compile(source string) (*program, error) {
+	query, err := parseProgram(source)
+	if err != nil {
+		return nil, err
 	}
 	code, err := gojq.Compile(query)
 	if err != nil {
