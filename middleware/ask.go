@@ -68,10 +68,8 @@ func (s *Server) ask(ctx context.Context, up *Upstream, agent, method string, pa
 	if err != nil {
 		return nil, err
 	}
-	if len(waiting) == 0 {
-		if err := c.opening.wait(ctx); err != nil {
-			return nil, err
-		}
+	if err := c.opening.wait(ctx); err != nil {
+		return nil, err
 	}
 	asking, cancel := context.WithCancel(to.about(ctx))
 	defer cancel()
@@ -189,10 +187,7 @@ func (s *Server) tell(ctx context.Context, up *Upstream, agent string, q *queue,
 	case !up.hides() && len(to.waiting) > 0:
 		to.client.link.TryNotify(to.about(context.Background()), method, params)
 	case !up.hides():
-		params = append(json.RawMessage(nil), params...)
-		to.client.opening.do(len(params), func() {
-			to.client.link.TryNotify(to.about(context.Background()), method, params)
-		})
+		to.notify(method, append(json.RawMessage(nil), params...))
 	default:
 		params = append(json.RawMessage(nil), params...)
 		q.add("", len(params), func(ctx context.Context) {
@@ -201,9 +196,14 @@ func (s *Server) tell(ctx context.Context, up *Upstream, agent string, q *queue,
 				s.logger.Debug("notification not sent", "server", up.Name, "method", method, "error", err)
 				return
 			}
-			to.client.opening.do(len(kept), func() {
-				to.client.link.TryNotify(to.about(context.Background()), method, kept)
-			})
+			to.notify(method, kept)
 		})
 	}
+}
+
+// notify tells the client, when it has come. It keeps params.
+func (to recipient) notify(method string, params json.RawMessage) {
+	to.client.opening.do(len(params), func() {
+		to.client.link.TryNotify(to.about(context.Background()), method, params)
+	})
 }

@@ -223,10 +223,7 @@ func (s *Server) forget(c *client) {
 		_ = s.unwatch(ctx, w) // a server that does not answer goes on to tell us
 	}
 	if quieter {
-		for i := range s.opts.Upstreams {
-			up := &s.opts.Upstreams[i]
-			s.tellLevel(up, ownerOf(up, c))
-		}
+		s.tellLevels(c)
 	}
 	if !c.ends {
 		return

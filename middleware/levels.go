@@ -47,12 +47,7 @@ func (s *Server) setLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLogg
 	s.mu.Lock()
 	c.level = string(r.Params.Level)
 	s.mu.Unlock()
-	var all []<-chan struct{}
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
-		all = append(all, s.tellLevel(up, ownerOf(up, c)))
-	}
-	for _, told := range all {
+	for _, told := range s.tellLevels(c) {
 		select {
 		case <-told:
 		case <-ctx.Done():
@@ -107,6 +102,15 @@ func (s *Server) tellLevel(up *Upstream, agent string) <-chan struct{} {
 	return done
 }
 
+// tellLevels is tellLevel for each server, at the connection that requests of c go to.
+func (s *Server) tellLevels(c *client) (told []<-chan struct{}) {
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		told = append(told, s.tellLevel(up, ownerOf(up, c)))
+	}
+	return told
+}
+
 // news is the level that the clients of a server want together, if it was told
 // another one last, which is noted; else "".
 func (s *Server) news(to conn, agent string, told *toldLevel) string {
@@ -150,10 +154,7 @@ func (s *Server) raise(ctx context.Context, up *Upstream, conn conn, r *request)
 		return
 	}
 	told := s.tellLevel(up, ownerOf(up, c))
-	for i := range s.opts.Upstreams { // which its other requests go to
-		other := &s.opts.Upstreams[i]
-		s.tellLevel(other, ownerOf(other, c))
-	}
+	s.tellLevels(c) // its other requests go to others
 	late := time.NewTimer(raiseWait)
 	defer late.Stop()
 	select {
