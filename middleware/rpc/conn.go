@@ -1,0 +1,166 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"rlmproxy/jsonscan"
+)
+
+// ConnOptions configures a [Conn]. Handle is required.
+type ConnOptions struct {
+	Options
+	// Junk receives lines that are no message, such as banners, cut to 200 bytes. Nil
+	// discards them. It is called from the reading goroutine.
+	Junk func(line []byte, err error)
+	// Server makes the connection answer junk with a JSON-RPC error, as a server must;
+	// a client only reports it.
+	Server bool
+	// InOrder says of which of the other side's requests the answer comes before
+	// anything behind them is read. Nil: of none.
+	InOrder func(method string) bool
+}
+
+// A Conn is a [Peer] over a pair of byte streams, one message a line.
+type Conn struct {
+	*Peer
+	opts  ConnOptions
+	lines *lineReader
+	w     *lineWriter
+	r     io.Closer
+	ended chan struct{} // closed when nothing more is read
+}
+
+// NewConn starts reading messages from r and writing messages to w. Close closes
+// both.
+func NewConn(r io.ReadCloser, w io.WriteCloser, opts ConnOptions) *Conn {
+	if opts.MaxBytes <= 0 {
+		opts.MaxBytes = DefaultMaxBytes
+	}
+	c := &Conn{
+		opts:  opts,
+		lines: newLineReader(r, opts.MaxBytes),
+		w:     newLineWriter(w),
+		r:     r,
+		ended: make(chan struct{}),
+	}
+	c.Peer = NewPeer(c.w, opts.Options)
+	go c.read()
+	return c
+}
+
+// Done is closed when the other side has ended its stream or Close was called, and
+// nothing more will be read. Calls that waited have failed by then.
+func (c *Conn) Done() <-chan struct{} { return c.ended }
+
+// Stuck is how long the message that is being written has taken so far: the other side
+// may have stopped reading.
+func (c *Conn) Stuck() time.Duration { return c.w.stuck() }
+
+// Close ends what runs, closes both streams, and returns when nothing is read or
+// answered any more. It may be called more than once, but not by Handle.
+func (c *Conn) Close() {
+	c.Peer.die()
+	c.w.close()
+	_ = c.r.Close() // reading ends by it, whatever it says
+	<-c.ended
+	c.Peer.Close()
+}
+
+// read reads until the other side ends the stream, or Close does.
+func (c *Conn) read() {
+	defer close(c.ended)
+	defer c.Peer.End()
+	for {
+		line, err := c.lines.next()
+		var over *OversizeError
+		switch {
+		case errors.As(err, &over):
+			c.junk(over.Head, over.Ends, over)
+		case err != nil:
+			return
+		case line[0] == '[':
+			if err := c.batch(line); err != nil {
+				c.junk(line, EndsOf(line), err)
+			}
+		default:
+			if err := c.message(line); err != nil {
+				c.junk(line, EndsOf(line), err)
+			}
+		}
+		select {
+		case <-c.w.done:
+			return
+		default:
+		}
+	}
+}
+
+// maxBadParts is how many messages of one batch may be none. Each costs an answer, or
+// a line in a log.
+const maxBadParts = 16
+
+// batch takes the messages of a batch, of revision 2025-03-26 and before. What is wrong
+// with one of them fails that one.
+func (c *Conn) batch(line []byte) error {
+	bad := 0
+	return jsonscan.Elements(line, func(v json.RawMessage) error {
+		err := c.message(v)
+		if err == nil {
+			return nil
+		}
+		if bad++; bad > maxBadParts {
+			return fmt.Errorf("a batch of which more than %d parts are no messages: %w", maxBadParts, err)
+		}
+		c.junk(v, EndsOf(v), err)
+		return nil
+	})
+}
+
+// message takes one message.
+func (c *Conn) message(line []byte) error {
+	m, err := Parse(line)
+	switch {
+	case err != nil:
+		return err
+	case m.Method == "" && c.opts.Server && m.ID == nil:
+		return errors.New("neither a request nor an answer")
+	case m.ID != nil && c.opts.InOrder != nil && c.opts.InOrder(m.Method):
+		var s *serving
+		if s, err = c.serve(context.Background(), m); err == nil {
+			<-s.done
+		}
+	default:
+		err = c.Receive(context.Background(), m)
+	}
+	var busy *BusyError
+	if !c.opts.Server && errors.As(err, &busy) {
+		c.w.Try(context.Background(), Refused(m.ID, err))
+	}
+	return err
+}
+
+// junk deals with a line that is no message, and of one over the cap with its begin.
+func (c *Conn) junk(line []byte, ends Ends, err error) {
+	err = brief{err}
+	var over *OversizeError
+	tooLong := errors.As(err, &over)
+	if tooLong || line[0] == '{' {
+		c.Unreadable(ends, err, tooLong || errors.Is(err, jsonscan.ErrTooDeep))
+	}
+	if c.opts.Junk != nil {
+		c.opts.Junk(line[:min(len(line), 200)], err)
+	}
+	if !c.opts.Server || errors.Is(err, ErrIDInUse) {
+		return
+	}
+	m, _ := Parse(line)
+	if m.ID == nil {
+		m.ID = ends.id()
+	}
+	_ = c.w.Send(context.Background(), Refused(m.ID, err)) // fails only if the connection has ended
+}
