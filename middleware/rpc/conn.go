@@ -127,7 +127,7 @@ func (c *Conn) message(line []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case m.Method == "" && c.opts.Server && m.ID == nil:
+	case m.Method == "" && m.ID == nil:
 		return errors.New("neither a request nor an answer")
 	case m.ID != nil && c.opts.InOrder != nil && c.opts.InOrder(m.Method):
 		var s *serving
