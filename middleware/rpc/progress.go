@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"encoding/json"
+	"errors"
 	"sync"
 
 	"rlmproxy/jsonscan"
@@ -70,26 +71,37 @@ func ProgressToken(params json.RawMessage) json.RawMessage {
 // _meta. All else keeps its bytes.
 func WithProgressToken(params, token json.RawMessage) (json.RawMessage, error) {
 	return withMember(params, "_meta", func(meta json.RawMessage) (json.RawMessage, error) {
-		return withMember(meta, "progressToken", func(json.RawMessage) (json.RawMessage, error) { return token, nil })
+		return WithToken(meta, token)
 	})
 }
 
-// withMember returns object, or an empty one in place of what is none, with the member
-// key as f returns it: f gets its value, or nil if there is none.
+// WithToken returns the params of a progress notification, or a _meta, with another
+// token. All else keeps its bytes.
+func WithToken(params, token json.RawMessage) (json.RawMessage, error) {
+	return withMember(params, "progressToken", func(json.RawMessage) (json.RawMessage, error) { return token, nil })
+}
+
+// withMember returns object, or an empty one in place of what is none, with its member
+// key as f returns it, where it stands or else last. f gets nil for one that is absent.
 func withMember(object json.RawMessage, key string, f func(json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
 	if len(object) == 0 || object[0] != '{' {
 		object = json.RawMessage("{}")
 	}
-	value, err := f(jsonscan.Member(object, key))
-	if err != nil {
-		return nil, err
-	}
+	found := false
+	var failed error
 	out, err := jsonscan.Rewrite(object, func(k string, v json.RawMessage) json.RawMessage {
-		if k == key {
-			return nil
+		if k != key {
+			return v
 		}
+		found = true
+		v, err := f(v)
+		failed = errors.Join(failed, err)
 		return v
 	})
+	if err = errors.Join(err, failed); err != nil || found {
+		return out, err
+	}
+	value, err := f(nil)
 	if err != nil {
 		return nil, err
 	}
