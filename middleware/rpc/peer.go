@@ -300,7 +300,7 @@ func (p *Peer) serve(ctx context.Context, m Message) (*serving, error) {
 		return nil, err
 	}
 	id, size := string(m.ID), int64(len(m.ID)+len(m.Params))
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, idKey{}, m.ID))
 	s := &serving{m.Method, cancel, make(chan struct{})}
 	if err := p.admit(id, size, s); err != nil {
 		cancel()
@@ -324,6 +324,14 @@ func (p *Peer) serve(ctx context.Context, m Message) (*serving, error) {
 		p.mu.Unlock()
 	}()
 	return s, nil
+}
+
+type idKey struct{}
+
+// RequestID returns the id of the request that ctx is of, as written, or nil.
+func RequestID(ctx context.Context) json.RawMessage {
+	id, _ := ctx.Value(idKey{}).(json.RawMessage)
+	return id
 }
 
 // admit counts a request of the other side, or says why it cannot be begun.

@@ -1,0 +1,195 @@
+// Package relay stands between clients and the connections to servers.
+//
+//	session.Request ─► Server.Send ─► a Connection ─► the server ─► its raw result
+//	what a server asks and tells ─► Connection.Ask, Tell ─► the client that it is for
+//
+// A server asks and tells by a connection that several clients may share. To whom a
+// message goes is decided in one place, recipient.go: to the client whose request made
+// the server send it, and to nobody where that cannot be told.
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"rlmproxy/middleware/deferred"
+	"rlmproxy/middleware/isolation"
+	"rlmproxy/middleware/session"
+	"rlmproxy/middleware/upstream"
+)
+
+// ErrTimeout is in the cause of a request's end that took too long.
+var ErrTimeout = errors.New("timeout")
+
+// A Conn is a connection to a server. [upstream.Upstream] is one. The errors of Call are
+// those of package upstream.
+type Conn interface {
+	Info() *upstream.Info
+	Call(ctx context.Context, r upstream.Request) (json.RawMessage, error)
+	Notify(ctx context.Context, method string, params json.RawMessage) error
+}
+
+// A Hider takes out of what servers send what their operator never shows. Nothing that
+// it fails on is shown.
+type Hider interface {
+	// Result returns a result, or the params of a request, without that.
+	Result(ctx context.Context, raw json.RawMessage) (json.RawMessage, error)
+	// Notification returns the params of a notification without that.
+	Notification(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
+	// Error returns a server's own error without that; others are as they are.
+	Error(ctx context.Context, err error) error
+}
+
+// Options configures a [Relay]. Clients and Logger are required.
+type Options struct {
+	Clients *session.Registry
+	// CallTimeout bounds a request where its own policy does not.
+	CallTimeout time.Duration
+	// AgentIdle is after how long without a client of its agent a connection of one
+	// agent ends. Zero means 30 minutes.
+	AgentIdle time.Duration
+	// ResourcesChanged is called when a server says that its resources have changed, for
+	// clients of one agent or, if that is "", for all.
+	ResourcesChanged func(agent string)
+	Logger           *slog.Logger
+}
+
+// A Relay has what all servers share.
+type Relay struct {
+	opts     Options
+	log      *slog.Logger
+	deferred *deferred.List
+	pool     *isolation.Pool[agentConnection]
+	watches  watches
+	servers  []*Server // all, before the first client comes
+}
+
+// New returns a relay. Close ends it.
+func New(opts Options) *Relay {
+	return &Relay{
+		opts:     opts,
+		log:      opts.Logger,
+		deferred: deferred.NewList(),
+		pool:     isolation.New[agentConnection](opts.AgentIdle, opts.Logger),
+		watches:  watches{open: map[watched]map[*subscription]bool{}, clients: map[*session.Session]map[named]*subscription{}},
+	}
+}
+
+// Close ends the connections of single agents and returns when nothing of them runs.
+func (r *Relay) Close() { r.pool.Close() }
+
+// Arrive notes a client that may send requests.
+func (r *Relay) Arrive(s *session.Session) { r.pool.Arrive(s.Agent) }
+
+// Leave ends what a client has begun that does not outlast it. It returns when that has
+// ended, or ctx has. Connections of an agent that ends with it begin to end.
+func (r *Relay) Leave(ctx context.Context, s *session.Session) {
+	r.pool.Leave(s.Agent, s.Ends)
+	r.unsubscribeAll(ctx, s)
+	if s.Level() != "" {
+		r.tellLevels(s)
+	}
+	if s.Ends {
+		r.deferred.Forget(ctx, s.Agent)
+	}
+}
+
+// Deferred has the requests whose clients look for answers.
+func (r *Relay) Deferred() *deferred.List { return r.deferred }
+
+// A Server is a server and its connections.
+type Server struct {
+	relay  *Relay
+	name   string
+	hide   Hider
+	shared *Connection
+	// start, if set, begins a connection for one agent, of which there are most at one
+	// time. Agents' requests go there, and none to shared.
+	start func(c *Connection) OwnConn
+	most  int
+}
+
+// An OwnConn is a connection to a server that serves one agent.
+type OwnConn interface {
+	Conn
+	// Close returns when nothing of it is left. What runs ends with an error.
+	Close()
+}
+
+// NewServer adds a server whose connection for all agents is conn, before the
+// first client comes. Start may be nil.
+func (r *Relay) NewServer(name string, conn Conn, hide Hider, start func(c *Connection) OwnConn, most int) *Server {
+	v := &Server{relay: r, name: name, hide: hide, start: start, most: most}
+	v.shared = newConnection(v, "", r.log.With("server", name))
+	v.shared.Conn = conn
+	r.servers = append(r.servers, v)
+	return v
+}
+
+// Shared is the server's connection for all agents.
+func (v *Server) Shared() *Connection { return v.shared }
+
+// PerAgent reports whether each agent has a connection of its own.
+func (v *Server) PerAgent() bool { return v.start != nil }
+
+// agentConnection is a [Connection] as the pool closes it.
+type agentConnection struct{ *Connection }
+
+// Close ends the connection and what is told by it.
+func (c agentConnection) Close() {
+	c.Conn.(OwnConn).Close()
+	c.close()
+}
+
+// take returns the connection that a request of s goes to, which it starts if need be,
+// and what is to be called when the request has been answered.
+func (v *Server) take(ctx context.Context, s *session.Session) (*Connection, func(), error) {
+	if v.start == nil {
+		return v.shared, func() {}, nil
+	}
+	lease, err := v.relay.pool.Take(ctx, v.name, s.Agent, v.most, func(number int) agentConnection {
+		c := newConnection(v, s.Agent, v.relay.log.With("server", v.name, "connection", number))
+		c.number, c.newest, c.capabilities = number, s.IsNewest(), s.Capabilities()
+		if !s.Ends {
+			c.capabilities = json.RawMessage(AnyClient)
+		}
+		c.Conn = v.start(c)
+		return agentConnection{c}
+	})
+	if err != nil {
+		if ctx.Err() == nil {
+			err = &upstream.UnavailableError{Server: v.name, Err: err}
+		}
+		return nil, nil, err
+	}
+	return lease.Conn.Connection, func() { v.relay.pool.Done(lease) }, nil
+}
+
+// existing returns the connection that requests of s go to, or nil; it never starts
+// one.
+func (v *Server) existing(agent string) *Connection {
+	if v.start == nil {
+		return v.shared
+	}
+	c, _ := v.relay.pool.Find(v.name, agent)
+	return c.Connection
+}
+
+// owner is the agent whose connection counts for s, "" if all have one.
+func (v *Server) owner(s *session.Session) string {
+	if v.start == nil {
+		return ""
+	}
+	return s.Agent
+}
+
+// Close ends what is told by the connection for all agents.
+func (v *Server) Close() { v.shared.close() }
+
+// AnyClient is all that a client may be able to do: what a server is told that more
+// than one may use. Servers hear it once. One that asks a client which cannot is told
+// so.
+const AnyClient = `{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}`

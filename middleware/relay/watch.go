@@ -1,0 +1,217 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+
+	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/session"
+	"rlmproxy/middleware/upstream"
+)
+
+// A watched resource is one that clients want to hear of.
+type watched struct {
+	server string
+	uri    string // as the server knows it
+	agent  string // whose connection to the server it is, "" if all have one
+}
+
+// A Watcher hears that a resource has changed, by the URI that its client named.
+type Watcher interface{ Updated(uri string) }
+
+// A subscription is one client's to a resource.
+type subscription struct {
+	named
+	server *Server
+	at     watched
+}
+
+// watches are the subscriptions to resources, of all servers.
+type watches struct {
+	mu      sync.Mutex // guards the fields below
+	open    map[watched]map[*subscription]bool
+	clients map[*session.Session]map[named]*subscription
+}
+
+// named is a resource as one watcher of a client knows it.
+type named struct {
+	watcher Watcher
+	uri     string
+}
+
+// Bounds on the subscriptions of one client, by the URIs that it sends: several may be
+// of one resource.
+const (
+	maxSubscriptions = 1000
+	maxURIBytes      = 16 << 10
+)
+
+// A Place is where a resource may be: a server and the URI that it knows.
+type Place struct {
+	Server *Server
+	URI    string
+}
+
+// Subscribe subscribes a client to a resource, which it names uri, at the first of some
+// places that takes it. Without any the error is absent.
+func (r *Relay) Subscribe(ctx context.Context, s *session.Session, w Watcher, uri string, places []Place, absent error, newest bool) error {
+	if len(uri) > maxURIBytes {
+		return session.InvalidParams("uri has more than %d bytes", maxURIBytes)
+	}
+	name := named{w, uri}
+	switch n, known := r.watches.of(s, name); {
+	case known:
+		return nil
+	case n >= maxSubscriptions:
+		return session.InvalidParams("more than %d subscriptions: resources/unsubscribe ends some", maxSubscriptions)
+	}
+	err := absent
+	for _, p := range places {
+		var c *Connection
+		var release func()
+		if c, release, err = p.Server.take(ctx, s); err != nil {
+			continue
+		}
+		c.use(s)
+		err = c.subscribe(ctx, p.URI, newest)
+		release()
+		if err == nil {
+			r.watches.add(s, &subscription{name, p.Server, watched{p.Server.name, p.URI, p.Server.owner(s)}})
+			return nil
+		}
+	}
+	return err
+}
+
+// Unsubscribe ends a client's subscription to a resource that it names uri, of one of
+// its watchers. One that is not there is no error.
+func (r *Relay) Unsubscribe(ctx context.Context, s *session.Session, w Watcher, uri string) error {
+	if sub := r.watches.remove(s, named{w, uri}); sub != nil {
+		return r.unsubscribe(ctx, sub)
+	}
+	return nil
+}
+
+// unsubscribeAll ends all subscriptions of a client.
+func (r *Relay) unsubscribeAll(ctx context.Context, s *session.Session) {
+	for _, name := range r.watches.names(s) {
+		if sub := r.watches.remove(s, name); sub != nil {
+			_ = r.unsubscribe(ctx, sub) // a server that does not answer goes on to tell us
+		}
+	}
+}
+
+// unsubscribe ends the server's subscription if a client's was the last.
+func (r *Relay) unsubscribe(ctx context.Context, sub *subscription) error {
+	c := sub.server.existing(sub.at.agent)
+	if r.watches.has(sub.at) || c == nil {
+		return nil
+	}
+	return c.watch(ctx, sub.at.uri, "resources/unsubscribe", false)
+}
+
+// subscribe subscribes at the server. Where the client's revision needs another process,
+// that one is subscribed at.
+func (c *Connection) subscribe(ctx context.Context, uri string, newest bool) error {
+	return c.watch(ctx, uri, "resources/subscribe", newest)
+}
+
+func (c *Connection) watch(ctx context.Context, uri, method string, newest bool) error {
+	quoted, err := json.Marshal(uri)
+	if err != nil {
+		return err
+	}
+	_, err = c.bounded(ctx, upstream.Request{Method: method, Params: jsonscan.Object("uri", quoted), Newest: newest})
+	if err != nil && c.server.hide != nil {
+		err = c.server.hide.Error(ctx, err)
+	}
+	return err
+}
+
+// subscribeAgain subscribes once more after the server has connected again.
+func (c *Connection) subscribeAgain(ctx context.Context) {
+	for _, uri := range c.server.relay.watches.at(c.server.name, c.agent) {
+		if err := c.subscribe(ctx, uri, false); err != nil {
+			c.log.Warn("resources/subscribe", "uri", uri, "error", err)
+		}
+	}
+}
+
+// of counts the subscriptions of a client, and reports whether this is one.
+func (w *watches) of(s *session.Session, name named) (n int, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.clients[s]), w.clients[s][name] != nil
+}
+
+// names are the subscriptions of a client.
+func (w *watches) names(s *session.Session) []named {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.clients[s]))
+}
+
+func (w *watches) add(s *session.Session, sub *subscription) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.clients[s] == nil {
+		w.clients[s] = map[named]*subscription{}
+	}
+	w.clients[s][sub.named] = sub
+	if w.open[sub.at] == nil {
+		w.open[sub.at] = map[*subscription]bool{}
+	}
+	w.open[sub.at][sub] = true
+}
+
+// remove takes out a subscription of a client, nil if it is not there.
+func (w *watches) remove(s *session.Session, name named) *subscription {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	sub := w.clients[s][name]
+	if sub == nil {
+		return nil
+	}
+	if delete(w.clients[s], name); len(w.clients[s]) == 0 {
+		delete(w.clients, s)
+	}
+	if delete(w.open[sub.at], sub); len(w.open[sub.at]) == 0 {
+		delete(w.open, sub.at)
+	}
+	return sub
+}
+
+func (w *watches) has(at watched) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.open[at]) > 0
+}
+
+// at returns the resources of a server that are subscribed to by one connection.
+func (w *watches) at(server, agent string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var uris []string
+	for at := range w.open {
+		if at.server == server && at.agent == agent {
+			uris = append(uris, at.uri)
+		}
+	}
+	return uris
+}
+
+// updated tells those who subscribed that a resource has changed.
+func (w *watches) updated(at watched) {
+	w.mu.Lock()
+	var subs []*subscription
+	for sub := range w.open[at] {
+		subs = append(subs, sub)
+	}
+	w.mu.Unlock()
+	for _, sub := range subs {
+		sub.watcher.Updated(sub.uri)
+	}
+}

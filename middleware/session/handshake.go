@@ -1,0 +1,88 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/jsonscan"
+)
+
+// legacy is the last revision that begins with a handshake.
+const legacy = "2025-11-25"
+
+// maxHandshakeBytes caps the params of initialize.
+const maxHandshakeBytes = 64 << 10
+
+// initialize answers the handshake of revision 2025-11-25 and before.
+func (s *Session) initialize(ctx context.Context, r *Request) (json.RawMessage, error) {
+	if err := s.begin(r.Params); err != nil {
+		return nil, err
+	}
+	capabilities, instructions, err := s.opts.Offer(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	version := legacy
+	if v := stringOf(r.Params, "protocolVersion"); v < Newest && slices.Contains(mcp.SupportedProtocolVersions(), v) {
+		version = v
+	}
+	out := jsonscan.Object("protocolVersion", quoted(version))
+	out = append(jsonscan.AppendMember(out[:len(out)-1], "capabilities", capabilities), '}')
+	out = append(jsonscan.AppendMember(out[:len(out)-1], "serverInfo", s.opts.ServerInfo), '}')
+	out = append(jsonscan.AppendMember(out[:len(out)-1], "instructions", quoted(instructions)), '}')
+	s.mu.Lock()
+	s.shaken = true
+	s.mu.Unlock()
+	return out, nil
+}
+
+// begin notes what the client says of itself, once.
+func (s *Session) begin(params json.RawMessage) error {
+	switch {
+	case params == nil:
+		return InvalidParams("initialize has no params")
+	case len(params) > maxHandshakeBytes:
+		return InvalidParams("the params of initialize have more than %d bytes", maxHandshakeBytes)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handshake != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a session has one initialize, and this is the second"}
+	}
+	s.handshake = bytes.Clone(params)
+	return nil
+}
+
+// Handshake returns the params of the client's initialize as they came, nil before.
+func (s *Session) Handshake() json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.handshake
+}
+
+// Initialized reports whether the client's handshake has been answered.
+func (s *Session) Initialized() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shaken
+}
+
+// discover answers server/discover of revision 2026-07-28.
+func (s *Session) discover(ctx context.Context) (json.RawMessage, error) {
+	capabilities, instructions, err := s.opts.Offer(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := json.Marshal(mcp.SupportedProtocolVersions())
+	if err != nil {
+		return nil, err
+	}
+	out := jsonscan.Object("supportedVersions", versions)
+	out = append(jsonscan.AppendMember(out[:len(out)-1], "capabilities", capabilities), '}')
+	return append(jsonscan.AppendMember(out[:len(out)-1], "instructions", quoted(instructions)), '}'), nil
+}

@@ -1,0 +1,105 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/rpc"
+)
+
+// A List is one of the lists that clients keep.
+type List string
+
+// The lists, named as in the methods of their notifications.
+const (
+	Tools     List = "tools"
+	Prompts   List = "prompts"
+	Resources List = "resources"
+)
+
+func (l List) changed() string { return "notifications/" + string(l) + "/list_changed" }
+
+// A Listener is a stream on which a client of revision 2026-07-28 hears of changes: a
+// request that is answered when it ends (SEP-2575).
+type Listener struct {
+	request *Request
+	meta    json.RawMessage // of what is told on it: which stream it is
+	lists   map[List]bool
+}
+
+// Listen tells the client that its request r, subscriptions/listen of this id, hears of
+// what is agreed, of which lists are those of these lists, and returns the listener,
+// which Close ends.
+func (s *Session) Listen(r *Request, agreed json.RawMessage, lists []List) *Listener {
+	l := &Listener{request: r, meta: jsonscan.Object(mcp.MetaKeySubscriptionID, rpc.RequestID(r.about)), lists: map[List]bool{}}
+	for _, list := range lists {
+		l.lists[list] = true
+	}
+	l.tell("notifications/subscriptions/acknowledged", jsonscan.Object("notifications", agreed))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners[l] = true
+	return l
+}
+
+// tell sends what is about the stream.
+func (l *Listener) tell(method string, params json.RawMessage) {
+	if params == nil {
+		params = json.RawMessage("{}")
+	}
+	params = append(jsonscan.AppendMember(params[:len(params)-1], "_meta", l.meta), '}')
+	l.request.Session.Tell(l.request.about, method, params)
+}
+
+// Updated tells of a resource, by the URI that the client named.
+func (l *Listener) Updated(uri string) {
+	l.tell("notifications/resources/updated", jsonscan.Object("uri", quoted(uri)))
+}
+
+// Wait returns the result of the stream when ctx has ended or the client asks nothing
+// more.
+func (l *Listener) Wait(ctx context.Context) json.RawMessage {
+	select {
+	case <-ctx.Done():
+	case <-l.request.Session.draining:
+	}
+	return jsonscan.Object("_meta", l.meta)
+}
+
+// Close ends the stream: nothing more is told on it.
+func (l *Listener) Close() {
+	s := l.request.Session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, l)
+}
+
+// ListChanged tells the client that a list has changed: on each stream that it hears of
+// that on, or without any where it has shaken hands. One that is not initialized has
+// not listed anything yet.
+func (s *Session) ListChanged(list List) {
+	s.mu.Lock()
+	shaken := s.shaken
+	var listeners []*Listener
+	for l := range s.listeners {
+		if l.lists[list] {
+			listeners = append(listeners, l)
+		}
+	}
+	s.mu.Unlock()
+	if shaken && s.gate.isOpen() {
+		s.TryNotify(context.Background(), list.changed(), nil)
+	}
+	for _, l := range listeners {
+		l.tell(list.changed(), nil)
+	}
+}
+
+// Updated tells a client of an older revision of a resource, by the URI that it
+// subscribed to.
+func (s *Session) Updated(uri string) {
+	s.Tell(context.Background(), "notifications/resources/updated", jsonscan.Object("uri", quoted(uri)))
+}

@@ -1,0 +1,271 @@
+// Package session is one client: its handshake, what it can be asked, what it wants to
+// hear.
+//
+//	rpc.Peer ─► handshake, ping, server/discover ─► answered here
+//	       └──► every other request ─► Options.Request
+//	what servers ask and tell ─► Ask, Tell, Listener ─► rpc.Peer
+//
+// A client of revision 2025-11-25 and before shakes hands once; requests of 2026-07-28
+// stand for themselves. A session may serve either, and over stdin and stdout both.
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/rpc"
+)
+
+// Newest is the revision without sessions, in which each request says what a handshake
+// would have said.
+const Newest = "2026-07-28"
+
+// Hooks are what a session calls of whoever routes its requests. All are required.
+type Hooks struct {
+	// Offer returns what the handshake and server/discover say: the capabilities, an
+	// object, and the instructions.
+	Offer func(ctx context.Context, s *Session) (capabilities json.RawMessage, instructions string, err error)
+	// Request answers a request that is not about the session itself, with a raw result
+	// or an error. It may be called concurrently.
+	Request func(ctx context.Context, r *Request) (json.RawMessage, error)
+	// Notification takes what the client tells its servers. It must neither block nor
+	// keep params.
+	Notification func(s *Session, method string, params json.RawMessage)
+	// Ended is called once, when nothing that the client asked runs any more, to forget
+	// the client. It returns when ctx ends at the latest.
+	Ended func(ctx context.Context, s *Session)
+}
+
+// Options configures a [Session].
+type Options struct {
+	Hooks
+	Identity Identity
+	// Number tells connections without any other identity apart.
+	Number int
+	// Shared makes all sessions one agent.
+	Shared bool
+	// ServerInfo is who the client is told that we are, an object.
+	ServerInfo json.RawMessage
+}
+
+// sharedAgent is everybody, where the operator turned isolation off.
+const sharedAgent = "shared"
+
+// A Session is one client and the agent behind it.
+type Session struct {
+	*rpc.Peer
+
+	opts Options
+	// Agent is whose results, processes and turns it uses. Ends says that nobody can be
+	// that agent once the session has ended.
+	Agent string
+	Ends  bool
+	// Party is who it is whether or not agents share what is kept: what servers ask and
+	// tell is for one party.
+	Party string
+
+	bound    chan struct{} // closed when Peer is set
+	gate     *gate
+	draining chan struct{} // closed when the client asks nothing more
+	end      sync.Once
+	outbox   outbox
+
+	mu        sync.Mutex // guards the fields below
+	handshake json.RawMessage
+	shaken    bool            // initialize has been answered
+	stated    json.RawMessage // what a request of 2026-07-28 said last that the client can do, or nil
+	level     logLevel
+	listeners map[*Listener]bool
+	drained   bool
+}
+
+// New returns a session whose client is reached by the peer that bind makes of the
+// options that it gets. The client may send requests at once.
+func New(opts Options, base rpc.Options, bind func(rpc.Options) *rpc.Peer) *Session {
+	s := &Session{
+		opts:      opts,
+		bound:     make(chan struct{}),
+		gate:      newGate(),
+		draining:  make(chan struct{}),
+		listeners: map[*Listener]bool{},
+	}
+	s.Party, s.Ends = opts.Identity.agent(opts.Number)
+	s.Agent = s.Party
+	if opts.Shared {
+		s.Agent, s.Ends = sharedAgent, false
+	}
+	base.Handle, base.Notified = s.handle, s.notified
+	s.Peer = bind(base)
+	close(s.bound)
+	return s
+}
+
+// handle answers a request of the client.
+func (s *Session) handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	<-s.bound
+	r, err := newRequest(ctx, s, method, params)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.admit(r); err != nil {
+		return nil, err
+	}
+	result, err := s.answer(ctx, r)
+	if err != nil || !r.Newest {
+		return result, err
+	}
+	return complete(result, s.opts.ServerInfo)
+}
+
+// removed are the requests that revision 2026-07-28 has no more.
+var removed = map[string]bool{
+	"initialize": true, "ping": true, "logging/setLevel": true, "resources/subscribe": true, "resources/unsubscribe": true,
+}
+
+// admit refuses a request that does not belong where the session stands.
+func (s *Session) admit(r *Request) error {
+	notFound := func(text string) error {
+		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "\"" + r.Method + "\" " + text}
+	}
+	if r.Newest {
+		if removed[r.Method] {
+			return notFound("is not supported in revision " + Newest)
+		}
+		s.state(r.Capabilities)
+		s.gate.release()
+		return nil
+	}
+	switch r.Method {
+	case "initialize", "ping":
+		return nil
+	case "server/discover", "subscriptions/listen":
+		return notFound("is only supported in revision " + Newest)
+	}
+	if s.Handshake() == nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+			Message: "a session begins with initialize, and a request of " + Newest + " says in _meta that it is one"}
+	}
+	s.gate.release()
+	return nil
+}
+
+// answer answers what is about the session itself, and hands on the rest.
+func (s *Session) answer(ctx context.Context, r *Request) (json.RawMessage, error) {
+	switch r.Method {
+	case "initialize":
+		return s.initialize(ctx, r)
+	case "server/discover":
+		return s.discover(ctx)
+	case "ping":
+		return json.RawMessage("{}"), nil
+	}
+	return s.opts.Request(ctx, r)
+}
+
+// notified takes a notification of the client.
+func (s *Session) notified(_ context.Context, method string, params json.RawMessage) {
+	<-s.bound
+	if method == "notifications/initialized" {
+		if s.Handshake() != nil {
+			s.gate.release()
+		}
+		return
+	}
+	s.opts.Notification(s, method, params)
+}
+
+// state notes what a client says in a request of 2026-07-28 that it can do.
+func (s *Session) state(capabilities json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.level.silent = true
+	if !bytes.Equal(s.stated, capabilities) {
+		s.stated = bytes.Clone(capabilities)
+	}
+}
+
+// Capabilities is what the client has declared that it can do, an object.
+func (s *Session) Capabilities() json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stated != nil {
+		return s.stated
+	}
+	if can := jsonscan.Member(s.handshake, "capabilities"); len(can) > 0 && can[0] == '{' {
+		return can
+	}
+	return json.RawMessage("{}")
+}
+
+// ClientInfo is who the client said it is in its handshake, or nil.
+func (s *Session) ClientInfo() json.RawMessage {
+	return jsonscan.Member(s.Handshake(), "clientInfo")
+}
+
+// IsNewest reports whether the client has sent a request of 2026-07-28.
+func (s *Session) IsNewest() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stated != nil
+}
+
+// Can reports whether the client answers requests of this method. It may know some
+// that we do not.
+func (s *Session) Can(method string) bool {
+	switch method {
+	case "sampling/createMessage", "elicitation/create", "roots/list":
+		return Declares(s.Capabilities(), method)
+	}
+	return true
+}
+
+// Ask sends the client a request of a server's, when it is initialized. Progress, if not
+// nil, receives its reports. What ctx descends from says which request it is about.
+func (s *Session) Ask(ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
+	if err := s.gate.wait(ctx); err != nil {
+		return nil, err
+	}
+	return s.Call(ctx, method, params, progress)
+}
+
+// Tell sends the client a notification when it is initialized. It does not block, and
+// loses what would have to wait too long. It keeps params until then.
+func (s *Session) Tell(ctx context.Context, method string, params json.RawMessage) {
+	s.gate.pass(len(params), func() { s.TryNotify(ctx, method, params) })
+}
+
+// Drain says that the client asks nothing more: streams of changes end.
+func (s *Session) Drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.drained {
+		s.drained = true
+		close(s.draining)
+	}
+}
+
+// partTime is how long servers may take to hear that a client has gone.
+const partTime = 2 * time.Second
+
+// End cancels what runs and returns when it has ended and the client is forgotten. It
+// may be called more than once.
+func (s *Session) End() {
+	s.end.Do(func() {
+		s.Drain()
+		s.gate.release()
+		s.Peer.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), partTime)
+		defer cancel()
+		var told sync.WaitGroup
+		told.Go(func() { s.outbox.close(ctx) })
+		s.opts.Ended(ctx, s)
+		told.Wait()
+	})
+}
