@@ -17,6 +17,7 @@ import (
 	"rlmproxy/bench/corpus"
 	"rlmproxy/cache"
 	"rlmproxy/middleware"
+	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline"
@@ -298,7 +299,7 @@ func ownTokens(conn *wire.Conn) (int, error) {
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return 0, err
 	}
-	sum, _ := tokens.Count([]byte(middleware.Instructions))
+	sum, _ := tokens.Count([]byte(tools.Instructions))
 	for _, t := range list.Tools {
 		if bytes.HasPrefix(t, []byte(`{"name":"proxy_`)) {
 			n, _ := tokens.Count(t)

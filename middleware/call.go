@@ -19,8 +19,8 @@ import (
 func (s *Server) callTool(ctx context.Context, r *request) (json.RawMessage, error) {
 	var raw json.RawMessage
 	var err error
-	if run := s.query(r.name); run != nil {
-		raw, err = run(ctx, r)
+	if s.tools.Has(r.name) {
+		raw, err = s.tools.Call(ctx, r.client.agent, r.name, r.args, freshCaller{s, r})
 	} else {
 		raw, err = s.callUpstream(ctx, r)
 	}
@@ -48,7 +48,7 @@ func (s *Server) callUpstream(ctx context.Context, r *request) (json.RawMessage,
 		return nil, err
 	}
 	origin := cache.Origin{Tool: t.exposed, Arguments: r.args}
-	return s.shape(r.client.agent, origin, raw, t.up.policy(t.tool.Name))
+	return s.shaper.ToolResult(r.client.agent, origin, raw, t.up.policy(t.tool.Name).shaping())
 }
 
 // find returns the tool of an exposed name. A name that is not known yet may be

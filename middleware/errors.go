@@ -10,18 +10,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"rlmproxy/cache"
+	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
 )
 
-// The codes of errors that only this package gives; the others are
-// [pipeline.Error]'s.
+// The codes of errors that only this package gives; the others are those of
+// packages pipeline and shape.
 const (
-	codeUnknownID   = "unknown_cache_id"
-	codeExpiredID   = "expired_cache_id"
-	codeEvictedID   = "evicted_cache_id"
 	codeUnknownTool = "unknown_tool"
 	codeUnavailable = "upstream_unavailable"
 	codeTimeout     = "upstream_timeout"
@@ -39,7 +36,6 @@ var errConnecting = errors.New("it is still connecting")
 func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 	var rpc *jsonrpc.Error
 	var repairable *pipeline.Error
-	var gone *cache.GoneError
 	var down *upstream.UnavailableError
 	e := &pipeline.Error{Err: err}
 	switch {
@@ -47,15 +43,6 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 		return nil, err
 	case errors.As(err, &repairable):
 		e = repairable
-	case errors.As(err, &gone):
-		e.Code, e.Text = codeExpiredID, fmt.Sprintf("cache_id %s has expired: it was not read for a while", gone.ID)
-		if gone.Reason == cache.Evicted {
-			e.Code, e.Text = codeEvictedID, fmt.Sprintf("cache_id %s was evicted to make room for newer results", gone.ID)
-		}
-		e.Hint = "call " + again(gone.Origin) + " to get it back"
-	case errors.Is(err, cache.ErrUnknown):
-		e.Code, e.Text = codeUnknownID, "no result of yours has this cache_id"
-		e.Hint = "copy the cache_id from a reply's first line, or call the tool again"
 	case errors.Is(err, errTimeout):
 		e.Code, e.Text = codeTimeout, fmt.Sprintf("%s did not answer in time: %v", tool, err)
 		e.Hint = "ask for less, or have the operator raise the server's \"timeout\""
@@ -84,12 +71,7 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 		s.logger.Error("internal error", "ref", ref, "tool", tool, "error", err)
 		e.Code, e.Text = codeInternal, "internal error (ref "+ref+"); the proxy's log has it in full"
 	}
-	return reply{
-		text:    []byte(describe(e)),
-		key:     metaError,
-		facts:   map[string]string{"code": e.Code},
-		isError: true,
-	}.encode()
+	return shape.Error(e), nil
 }
 
 // protocolError turns an error of a request that is no tools/call into what its
@@ -110,23 +92,3 @@ func protocolError(err error) error {
 
 // clipped is what an error may repeat of a request.
 func clipped(s string) string { return show.ClipBytes(s, 80) }
-
-// describe writes an error as an agent reads it, no part of it unbounded.
-func describe(e *pipeline.Error) string {
-	text := e.Code + ": " + show.ClipBytes(e.Text, 1500)
-	if e.Hint != "" {
-		text += "\nhint: " + show.ClipBytes(e.Hint, 1500)
-	}
-	return text
-}
-
-// again is the call that a gone result came from, ready to send.
-func again(o cache.Origin) string {
-	switch {
-	case o.Tool == "":
-		return "the tool again"
-	case len(o.Arguments) == 0:
-		return o.Tool + " with the same arguments"
-	}
-	return o.Tool + " " + string(o.Arguments)
-}

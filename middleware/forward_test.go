@@ -20,6 +20,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline/tokens"
@@ -217,7 +218,7 @@ func TestSeveralServers(t *testing.T) {
 	if caps := s.capabilities(); caps.Prompts == nil || !caps.Resources.Subscribe || caps.Completions == nil || caps.Logging == nil {
 		t.Errorf("capabilities %+v", caps)
 	}
-	if got := s.instructions(); !strings.Contains(got, "git_hub: Be kind.") || !strings.HasPrefix(got, Instructions) {
+	if got := s.instructions(); !strings.Contains(got, "git_hub: Be kind.") || !strings.HasPrefix(got, tools.Instructions) {
 		t.Errorf("instructions %q", got)
 	}
 }

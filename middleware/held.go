@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/wire"
 )
 
@@ -87,7 +88,7 @@ func (s *Server) await(ctx context.Context, h *held) (json.RawMessage, error) {
 	for {
 		select {
 		case <-h.done:
-			if err := turn(ctx, len(h.raw)); err != nil {
+			if err := shape.Turn(ctx, len(h.raw)); err != nil {
 				return nil, err
 			}
 			return h.raw, h.err
@@ -124,7 +125,7 @@ func (h *held) questions() json.RawMessage {
 	all := []byte{'{'}
 	for _, key := range slices.Sorted(maps.Keys(h.open)) {
 		q := h.open[key]
-		method, _ := quote(q.method) // any string encodes
+		method := jsonscan.Quote(q.method)
 		one := jsonscan.AppendMember([]byte{'{'}, "method", method)
 		if q.params != nil {
 			one = jsonscan.AppendMember(one, "params", q.params)

@@ -6,9 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 )
 
@@ -26,7 +25,7 @@ func (s *Server) listTools(ctx context.Context, r *request) (json.RawMessage, er
 		}
 		items = append(items, raw)
 	}
-	for _, tool := range s.proxyTools() {
+	for _, tool := range tools.Definitions(s.opts.FreshCalls != FreshAll) {
 		items = append(items, json.RawMessage(tool))
 	}
 	return page(r, "tools", items)
@@ -84,9 +83,4 @@ func (s *Server) awaitUpstreams(ctx context.Context) {
 		})
 	}
 	wg.Wait()
-}
-
-// readOnly reports whether the tool declares that it changes nothing.
-func readOnly(raw json.RawMessage) bool {
-	return gjson.GetBytes(raw, "annotations.readOnlyHint").Type == gjson.True
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/tidwall/gjson"
 	"pgregory.net/rapid"
 
+	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline/tokens"
 )
@@ -86,7 +88,7 @@ func TestPrompts(t *testing.T) {
 				list = append(append(list, m...), '}')
 			}
 			now = `{"messages":[` + string(list) + `]}`
-			raw, err := s.shapeMessages(&request{client: &client{agent: "a"}}, "prompts/get p", json.RawMessage(now), &s.opts.Upstreams[0])
+			raw, err := s.shaper.Prompt("a", cache.Origin{Tool: "prompts/get p"}, json.RawMessage(now), shape.Policy{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,8 +1,8 @@
 // Package middleware is the server that agents talk to.
 //
 //	tools/list ─► names ─► every upstream's tools, and proxy_*
-//	tools/call ─► route ─► upstream.Call ─► shape ─► the same bytes, or a preview with a cache_id
-//	          └─► proxy_explore, proxy_filter, proxy_search ─► cache ─► pipeline ─► shape
+//	tools/call ─► route ─► upstream.Call ─► package shape ─► the same bytes, or a preview with a cache_id
+//	          └─► package tools: proxy_explore, proxy_filter, proxy_search
 //
 // Results are raw JSON from the upstream's line to the client's. What an agent
 // reads is counted in tokens of o200k; sizes are bytes.
@@ -19,6 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/shape"
+	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline/jq"
@@ -96,6 +98,8 @@ type Server struct {
 	mcp    *mcp.Server
 	names  *names
 	budget *wire.Budget
+	shaper *shape.Shaper
+	tools  *tools.Tools
 	begun  time.Time
 
 	isolation *isolation
@@ -155,6 +159,12 @@ func New(opts Options) (*Server, error) {
 		toClients: map[string]*queue{},
 		toServer:  map[string]*queue{},
 	}
+	s.shaper = shape.New(shape.Options{
+		Store: opts.Store, JQ: opts.JQ, Logger: opts.Logger,
+		MaxTokens: opts.MaxTokens, MaxChars: opts.MaxChars, PreviewTokens: opts.PreviewTokens,
+		NoLossless: opts.NoLossless, PassThrough: opts.PassThrough, QueryTimeout: opts.QueryTimeout,
+	})
+	s.tools = tools.New(tools.Options{Shaper: s.shaper, QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout})
 	for i := range opts.Upstreams {
 		name := opts.Upstreams[i].Name
 		s.toClients[name] = newQueue(s.logger.With("from", name))
@@ -162,7 +172,7 @@ func New(opts Options) (*Server, error) {
 		s.levels[name] = new(toldLevel)
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
-		Instructions: Instructions,
+		Instructions: tools.Instructions,
 		// What the SDK goes by when it tells; clients read those of [Server.capabilities].
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},

@@ -12,6 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
+	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/shape"
+	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline/tokens"
@@ -164,7 +167,7 @@ type decoded struct {
 	Content []struct{ Type, Text string }
 	IsError bool
 	Meta    struct {
-		Result facts             `json:"rlmproxy/result"`
+		Result shape.Facts       `json:"rlmproxy/result"`
 		Error  map[string]string `json:"rlmproxy/error"`
 	} `json:"_meta"`
 }
@@ -214,7 +217,7 @@ func TestSmallResultsAreUntouched(t *testing.T) {
 
 func TestListIsUntouchedButForNames(t *testing.T) {
 	shapeless := false
-	s, conn := dial(t, Options{Upstreams: []Upstream{
+	_, conn := dial(t, Options{Upstreams: []Upstream{
 		{Name: "s", Prefix: "s", Conn: server(nil, "read", "write"), Deny: []string{"w*"}},
 		{Name: "whole", Prefix: "whole", Conn: server(nil, "x"), Policy: Policy{Shape: &shapeless}},
 	}})
@@ -225,7 +228,7 @@ func TestListIsUntouchedButForNames(t *testing.T) {
 	rest := `"inputSchema":{"type":"object","x-order":[1.0,9007199254740993]},`
 	after := `"annotations":{"readOnlyHint":true},"execution":{"future":1.0}}`
 	want := `{"tools":[{"name":"s_read",` + rest + after + `,{"name":"whole_x",` + rest + `"outputSchema":{"type":"object"},` + after +
-		`,` + strings.Join(s.proxyTools(), ",") + `]}`
+		`,` + strings.Join(tools.Definitions(true), ",") + `]}`
 	if string(raw) != want {
 		t.Errorf("got  %s\nwant %s", raw, want)
 	}
@@ -295,13 +298,7 @@ func TestAbridgedSaysSo(t *testing.T) {
 	}
 }
 
-func mustQuote(s string) string {
-	b, err := quote(s)
-	if err != nil {
-		panic(err)
-	}
-	return string(b)
-}
+func mustQuote(s string) string { return string(jsonscan.Quote(s)) }
 
 func TestQueries(t *testing.T) {
 	answers := map[string]string{"rows": string(textResult(records(500)))}
@@ -466,40 +463,6 @@ func TestOddBlocksAreCut(t *testing.T) {
 		if d := decode(t, call(t, conn, "x", `{}`)); !strings.HasPrefix(d.Content[0].Text, "[cut: ~") || len(d.Content) != 1 {
 			t.Errorf("%.60s: %d blocks, %.100s", content, len(d.Content), d.Content[0].Text)
 		}
-	}
-}
-
-// TestRepeats: a list that comes as blocks and as structured content is one.
-func TestRepeats(t *testing.T) {
-	for raw, want := range map[string]int{
-		`{"content":[{"type":"text","text":"[1, 2]"}],"structuredContent":[1,2]}`:                                                   1,
-		`{"content":[{"type":"text","text":"x"}],"structuredContent":{"content":"x"}}`:                                              1,
-		`{"content":[{"type":"text","text":"a"},{"type":"text","text":"{\"b\": 1}"}],"structuredContent":{"result":["a",{"b":1}]}}`: 2,
-		`{"content":[{"type":"text","text":"a"}],"structuredContent":{"result":["a","b"]}}`:                                         2,
-		`{"content":[{"type":"text","text":"x"}],"structuredContent":{"content":"x","more":1}}`:                                     2,
-		`{"content":[],"structuredContent":{"a":1}}`:                                                                                1,
-	} {
-		r, err := parseResult(json.RawMessage(raw))
-		if err != nil || len(r.docs) != want {
-			t.Errorf("%s: %d documents, want %d, %v", raw, len(r.docs), want, err)
-		}
-	}
-}
-
-func TestOurToolsCost(t *testing.T) {
-	s, _ := dial(t, Options{})
-	all := strings.Join(s.proxyTools(), ",")
-	if n, _ := tokens.Count([]byte(all)); n >= 700 {
-		t.Errorf("the three tools cost %d tokens, want under 700", n)
-	}
-	if n, _ := tokens.Count([]byte(Instructions)); n > 100 {
-		t.Errorf("the instructions cost %d tokens, want at most 100", n)
-	}
-	var tools []struct {
-		InputSchema struct{ Properties map[string]any }
-	}
-	if err := json.Unmarshal([]byte("["+all+"]"), &tools); err != nil || len(tools) != 3 {
-		t.Fatal(err)
 	}
 }
 

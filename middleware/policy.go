@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline"
 )
@@ -61,7 +62,6 @@ type Policy struct {
 	// whole result stays in the cache.
 	Fields, Exclude []string
 	JQ              string
-	within          limit // of a part, if set; the rest of the reply has the rest
 	// Hide are fields that no agent gets to see, see [pipeline.Hide]. Those of
 	// the server and of every glob that matches add up.
 	Hide []string
@@ -139,17 +139,27 @@ func (p Policy) check() error {
 	if _, err := pipeline.NewHide(p.Hide); err != nil {
 		return err
 	}
-	for _, path := range slices.Concat(p.Fields, p.Exclude) {
-		if _, err := pipeline.ParsePath(path); err != nil {
-			return err
-		}
-	}
-	if p.JQ == "" {
-		return nil
-	}
-	return (&pipeline.JQ{Program: p.JQ}).Check()
+	return p.shaping().Narrow.Check()
 }
 
 func (p Policy) shapes() bool { return p.Shape == nil || *p.Shape }
 
-func (p Policy) projects() bool { return len(p.Fields)+len(p.Exclude) > 0 || p.JQ != "" }
+// shaping is the part of the policy that is about answers.
+func (p Policy) shaping() shape.Policy {
+	return shape.Policy{Whole: !p.shapes(), MaxTokens: p.MaxTokens,
+		Narrow: shape.Narrow{Fields: p.Fields, Exclude: p.Exclude, JQ: p.JQ}}
+}
+
+// hide takes out of a server's result what p hides, hideTold out of the params of
+// a notification, and hideInError out of an error.
+func (s *Server) hide(ctx context.Context, raw json.RawMessage, p Policy) (json.RawMessage, error) {
+	return s.shaper.Hide(ctx, raw, p.Hide)
+}
+
+func (s *Server) hideTold(ctx context.Context, params json.RawMessage, p Policy) (json.RawMessage, error) {
+	return s.shaper.HideInNotification(ctx, params, p.Hide)
+}
+
+func (s *Server) hideInError(ctx context.Context, err error, p Policy) error {
+	return s.shaper.HideInError(ctx, err, p.Hide)
+}

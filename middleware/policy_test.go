@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 )
 
@@ -111,14 +112,14 @@ func TestFreshCalls(t *testing.T) {
 		{FreshNone, false, false, false},
 	}
 	for _, tt := range tests {
-		s, conn := dial(t, Options{FreshCalls: tt.mode, Upstreams: []Upstream{{Name: "s", Conn: f, Fresh: []string{"lis*"}}}})
+		_, conn := dial(t, Options{FreshCalls: tt.mode, Upstreams: []Upstream{{Name: "s", Conn: f, Fresh: []string{"lis*"}}}})
 		for tool, want := range map[string]bool{"read": tt.read, "write": tt.write, "listed": tt.listed} {
 			d := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"tool":%q,"arguments":{}}`, tool)))
 			if d.IsError == want {
 				t.Errorf("%s, %s: %+v", tt.mode, tool, d)
 			}
 		}
-		if all := strings.Join(s.proxyTools(), ""); strings.Contains(all, `"readOnlyHint":true`) == (tt.mode == FreshAll) {
+		if all := strings.Join(tools.Definitions(tt.mode != FreshAll), ""); strings.Contains(all, `"readOnlyHint":true`) == (tt.mode == FreshAll) {
 			t.Errorf("%s: annotations %s", tt.mode, all)
 		}
 	}

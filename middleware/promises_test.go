@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
 	"pgregory.net/rapid"
 
 	"rlmproxy/bench/corpus"
+	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/wire"
 )
 
@@ -133,11 +135,11 @@ func TestPromises(t *testing.T) {
 	seen := map[string]int{}
 	check := func(rt failer, p proxy) {
 		got := call(t, p.conn, "x", `{}`)
-		r, err := parseResult(raw)
+		r, err := shape.ParseToolResult(raw)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		before, _ := r.tokens()
+		before := r.Tokens()
 		if before <= p.limit {
 			seen["small"]++
 			if got != string(raw) {
@@ -155,21 +157,21 @@ func TestPromises(t *testing.T) {
 			}
 			return
 		}
-		reply, err := parseResult(json.RawMessage(got))
+		reply, err := shape.ParseToolResult(json.RawMessage(got))
 		if err != nil {
 			rt.Fatal(err)
 		}
-		after, _ := reply.tokens()
-		text := string(reply.docs[0].text)
+		after := reply.Tokens()
+		text := string(reply.Docs[0].Text)
 		facts := decode(t, got).Meta.Result
 		if after > before || after > p.limit && strings.Count(text, "\n") > 1 {
 			rt.Fatalf("%d tokens became %d, limit %d:\n%s", before, after, p.limit, text)
 		}
-		if reply.isError != r.isError || len(reply.docs) != 1 {
-			rt.Fatalf("isError %v, %d documents", reply.isError, len(reply.docs))
+		if reply.IsError != r.IsError || len(reply.Docs) != 1 {
+			rt.Fatalf("isError %v, %d documents", reply.IsError, len(reply.Docs))
 		}
-		for _, b := range r.blocks {
-			if b.kind == "image" && !strings.Contains(got, string(b.raw)) {
+		for _, b := range gjson.GetBytes(raw, "content").Array() {
+			if b.Get("type").String() == "image" && !strings.Contains(got, b.Raw) {
 				rt.Fatalf("an image is lost: %s", got)
 			}
 		}
@@ -189,7 +191,7 @@ func TestPromises(t *testing.T) {
 		if facts.Complete || number(m[2]) != before || facts.Tokens != before || string(facts.CacheID) != m[3] || number(m[1]) > after {
 			rt.Fatalf("%+v, %d tokens, %s", facts, before, m[0])
 		}
-		for _, d := range r.docs {
+		for _, d := range r.Docs {
 			readBack(t, rt, p.conn, m[3], d)
 		}
 	}
@@ -218,14 +220,14 @@ type failer interface {
 }
 
 // readBack reads a block as a resource, which is whole at any limit.
-func readBack(t *testing.T, rt failer, conn *wire.Conn, id string, d document) {
-	uri := fmt.Sprintf("rlmproxy://cache/%s/%d", id, d.block)
+func readBack(t *testing.T, rt failer, conn *wire.Conn, id string, d shape.Document) {
+	uri := fmt.Sprintf("rlmproxy://cache/%s/%d", id, d.Block)
 	raw, err := conn.Call(t.Context(), "resources/read", json.RawMessage(fmt.Sprintf(`{"uri":%q}`, uri)))
 	if err != nil {
 		rt.Fatalf("%s: %v", uri, err)
 	}
 	var got struct{ Contents []struct{ Text string } }
-	if err := json.Unmarshal(raw, &got); err != nil || got.Contents[0].Text != string(d.text) {
+	if err := json.Unmarshal(raw, &got); err != nil || got.Contents[0].Text != string(d.Text) {
 		rt.Fatalf("%s is %.200s, %v", uri, raw, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
 )
 
@@ -87,16 +88,12 @@ func stringOf(object json.RawMessage, member string) string {
 // respelled is an object with another string as one of its members. All else
 // keeps its bytes, and so does the member if it is that string, spelled otherwise.
 func respelled(raw json.RawMessage, member, s string) (json.RawMessage, error) {
-	quoted, err := quote(s)
-	if err != nil {
-		return nil, err
-	}
 	return jsonscan.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
 		var own string
 		if key != member || value[0] == '"' && json.Unmarshal(value, &own) == nil && own == s {
 			return value
 		}
-		return quoted
+		return jsonscan.Quote(s)
 	})
 }
 
@@ -115,7 +112,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	return s.shapeMessages(r, "prompts/get "+p.exposed, raw, p.up)
+	return s.shaper.Prompt(r.client.agent, cache.Origin{Tool: "prompts/get " + p.exposed}, raw, p.up.Policy.shaping())
 }
 
 // complete answers completion/complete by the server of the prompt or resource.

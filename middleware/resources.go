@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline/show"
 )
 
 // URIs of several servers are listed as "server+uri", so that they differ;
@@ -123,11 +124,7 @@ func (s *Server) listResources(ctx context.Context, r *request, what, key string
 		}
 		params := json.RawMessage("{}")
 		if cursor != "" {
-			quoted, err := quote(cursor)
-			if err != nil {
-				return nil, err
-			}
-			params = jsonscan.Object("cursor", quoted)
+			params = jsonscan.Object("cursor", jsonscan.Quote(cursor))
 		}
 		raw, err := s.pass(ctx, up, up.Policy, r, params)
 		if err != nil {
@@ -171,11 +168,7 @@ func (s *Server) pageOf(raw json.RawMessage, up *Upstream, at int, what, key str
 	if at == len(s.opts.Upstreams) {
 		return out, nil
 	}
-	quoted, err := quote(writeCursor(at, next))
-	if err != nil {
-		return nil, err
-	}
-	return append(jsonscan.AppendMember(out[:len(out)-1], "nextCursor", quoted), '}'), nil
+	return append(jsonscan.AppendMember(out[:len(out)-1], "nextCursor", jsonscan.Quote(writeCursor(at, next))), '}'), nil
 }
 
 // withExposedURI is an item of a list with the URI that clients know as its member key.
@@ -187,11 +180,7 @@ func (s *Server) withExposedURI(item json.RawMessage, up *Upstream, key string) 
 		if k != key || value[0] != '"' {
 			return value
 		}
-		quoted, err := quote(s.exposedURI(up, gjson.ParseBytes(value).String()))
-		if err != nil {
-			return value
-		}
-		return quoted
+		return jsonscan.Quote(s.exposedURI(up, gjson.ParseBytes(value).String()))
 	})
 }
 
@@ -219,7 +208,10 @@ func readCursor(params json.RawMessage) (at int, own string, err error) {
 func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage, error) {
 	uri := stringOf(r.params, "uri")
 	if strings.HasPrefix(uri, "rlmproxy://") {
-		return s.readBlock(ctx, r.client.agent, uri)
+		if raw, ok := s.shaper.Block(ctx, r.client.agent, uri); ok {
+			return raw, nil
+		}
+		return nil, notFound(uri)
 	}
 	failed := notFound(uri)
 	all := s.placesOf(ctx, uri)
@@ -239,11 +231,21 @@ func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage,
 		var rpc *jsonrpc.Error
 		switch {
 		case err == nil:
-			return s.shapeContent(r, "resources/read "+uri, raw, p.up, contentsForm(uri))
+			return s.shaper.Resource(r.client.agent, uri, raw, p.up.Policy.shaping())
 		case !errors.As(err, &rpc):
 			return nil, err
 		}
 		failed = err // another server may know it
 	}
 	return nil, failed
+}
+
+// notFound is the error for a resource that is not there. The SDK's own writes
+// the URI as a Go string, which JSON cannot hold if it has control characters.
+func notFound(uri string) error {
+	data, err := json.Marshal(map[string]string{"uri": show.ClipBytes(uri, 200)})
+	if err != nil {
+		return err
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: data}
 }

@@ -37,11 +37,7 @@ func (s *Server) owned(r *request, places []place) ([]place, json.RawMessage, er
 		}
 		var value json.RawMessage // nil: it gave none
 		if gave {
-			quoted, err := quote(own)
-			if err != nil {
-				return nil, nil, err
-			}
-			value = quoted
+			value = jsonscan.Quote(own)
 		}
 		params, err := withState(r.params, value)
 		return []place{p}, params, err
@@ -63,11 +59,7 @@ func (s *Server) marked(raw json.RawMessage, up *Upstream) (json.RawMessage, err
 		}
 		mark += "=" + state
 	}
-	quoted, err := quote(mark)
-	if err != nil {
-		return nil, err
-	}
-	return withState(raw, quoted)
+	return withState(raw, jsonscan.Quote(mark))
 }
 
 // withState is an object with another requestState, nil being none.

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline/show"
 )
@@ -192,7 +193,7 @@ const maxInstructions = 4000
 
 // instructions are ours and those of the servers.
 func (s *Server) instructions() string {
-	parts := []string{Instructions}
+	parts := []string{tools.Instructions}
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
 		info := up.Conn.Info()

@@ -14,7 +14,7 @@ import (
 
 	"rlmproxy/bench/corpus"
 	"rlmproxy/config"
-	"rlmproxy/middleware"
+	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
@@ -137,7 +137,7 @@ func (t tally) print(w io.Writer) error {
 
 // toolCost counts our own part of a tools/list, and the instructions.
 func toolCost(list json.RawMessage) int {
-	n, _ := tokens.Count([]byte(middleware.Instructions))
+	n, _ := tokens.Count([]byte(tools.Instructions))
 	for _, t := range gjson.GetBytes(list, "tools").Array() {
 		if strings.HasPrefix(t.Get("name").String(), "proxy_") {
 			c, _ := tokens.Count([]byte(t.Raw))

@@ -1,4 +1,4 @@
-package middleware
+package tools
 
 import (
 	"bytes"
@@ -79,43 +79,6 @@ func paged(number json.RawMessage, limit json.RawMessage) (offset, size json.Raw
 		n = 20
 	}
 	return strconv.AppendInt(nil, int64(page-1)*int64(n), 10), strconv.AppendInt(nil, int64(n), 10)
-}
-
-// paramsOf are the parameters of a tool of ours, for nobody.
-func paramsOf(tool string) []param {
-	switch tool {
-	case "proxy_explore":
-		return exploreParams(new(source), new(pipeline.Outline))
-	case "proxy_search":
-		return searchParams(new(source), new(narrowing), new(pipeline.Search))
-	}
-	return filterParams(new(source), new(narrowing), new(string), new(pipeline.Slice), new(pipeline.Format))
-}
-
-func exploreParams(src *source, o *pipeline.Outline) []param {
-	return append(src.params(), param{"path", &o.Path, `"items"`}, param{"max_depth", &o.MaxDepth, "3"})
-}
-
-func filterParams(src *source, n *narrowing, mode *string, slice *pipeline.Slice, format *pipeline.Format) []param {
-	return append(append(src.params(), n.params()...),
-		param{"mode", mode, ""},
-		param{"offset", &slice.Offset, "0"},
-		param{"limit", &slice.Limit, "20"},
-		param{"format", &format.As, ""})
-}
-
-func searchParams(src *source, n *narrowing, find *pipeline.Search) []param {
-	own := []param{
-		{"pattern", &find.Pattern, `"error"`},
-		{"mode", &find.Mode, `"bm25"`},
-		{"max_results", &find.MaxResults, ""},
-		{"context_lines", &find.ContextLines, ""},
-		{"case_insensitive", &find.CaseInsensitive, ""},
-		{"threshold", &find.Threshold, ""},
-		{"top_k", &find.TopK, ""},
-		{"context_type", &find.ContextType, ""},
-	}
-	return append(append(src.params(), own...), n.params()...)
 }
 
 const rightHint = "a right call: "

@@ -1,4 +1,4 @@
-package middleware
+package tools
 
 import (
 	"fmt"
@@ -18,10 +18,10 @@ const sourceSchema = `"cache_id":{"type":"string"},` +
 
 const narrowSchema = `"fields":{"type":"array","items":{"type":"string"}},"exclude":{"type":"array","items":{"type":"string"}},"jq":{"type":"string"}`
 
-// proxyTools returns the definitions of our tools. Where they call no tool that
-// changes anything, they say so.
-func (s *Server) proxyTools() []string {
-	annotations := fmt.Sprintf(`{"readOnlyHint":%t}`, s.opts.FreshCalls != FreshAll)
+// Definitions returns the definitions of our tools, as tools/list has them.
+// readOnly says that no tool that they may call changes anything.
+func Definitions(readOnly bool) []string {
+	annotations := fmt.Sprintf(`{"readOnlyHint":%t}`, readOnly)
 	define := func(name, description, params string) string {
 		return fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object","properties":{%s,%s},"additionalProperties":false},"annotations":%s}`,
 			name, strings.ReplaceAll(description, "\n", " "), sourceSchema, params, annotations)

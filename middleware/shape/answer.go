@@ -1,0 +1,58 @@
+package shape
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+
+	"rlmproxy/cache"
+	"rlmproxy/pipeline"
+)
+
+// An Answer is what a query found.
+type Answer struct {
+	Header string // whole lines above the value, or empty
+	Value  pipeline.Value
+	Source cache.ID // of what was asked
+}
+
+// Answer returns what agent reads of a query's answer, as the result of a
+// tools/call. An answer over the limit is kept under an id of its own.
+func (s *Shaper) Answer(agent string, origin cache.Origin, a Answer) (json.RawMessage, error) {
+	lim, v := s.limit(Policy{}), a.Value
+	if a.Header == "" && imitates(v.Data) {
+		a.Header = "[complete, as it is:]\n"
+	}
+	text := append([]byte(a.Header), v.Data...)
+	n := count(text)
+	whole := reply{text: text, facts: Facts{CacheID: a.Source, Tokens: n, ShownTokens: n, Items: v.Total, ShownItems: v.Items}}
+	if s.opts.PassThrough || lim.fits(text) {
+		whole.facts.Complete = v.Items == v.Total
+		return whole.toolResult(nil, false)
+	}
+	data := v.Data
+	if v.Kind == pipeline.JSON && v.Unit == "" && data[0] == '"' {
+		// A long string is read and paged as the text that it is.
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return nil, err
+		}
+		data = []byte(text)
+	}
+	r, shaped, err := s.cut(agent, origin, newText(data), count(data), lim, a.Header)
+	if err != nil {
+		return nil, err
+	}
+	if !shaped {
+		r = whole
+	}
+	return r.toolResult(nil, false)
+}
+
+// imitates reports whether data begins as a line of ours does.
+func imitates(data []byte) bool {
+	line, _, _ := bytes.Cut(data[:min(len(data), 300)], []byte{'\n'})
+	return ourLine.Match(line)
+}
+
+var ourLine = regexp.MustCompile(`^\[(cut: |complete|cache_id=|[\d,]+ of )`)

@@ -1,0 +1,173 @@
+package shape
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"rlmproxy/cache"
+	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/show"
+)
+
+// The result of a tools/call is kept as it came, an object. Other answers are kept
+// below a line that says what they are.
+const (
+	textLine     = "text\n"     // a text
+	blocksLine   = "blocks\n"   // an array of content blocks, of a prompt's messages
+	contentsLine = "contents\n" // the contents of a resource, an array
+)
+
+// newText returns an answer that is one text.
+func newText(text []byte) *Documents {
+	d, _ := read(append([]byte(textLine), text...))
+	return d
+}
+
+// newBlocks returns the documents of content blocks.
+func newBlocks(blocks ...json.RawMessage) (*Documents, error) {
+	kept := []byte(blocksLine + "[")
+	for _, b := range blocks {
+		kept = jsonscan.AppendElement(kept, b)
+	}
+	return read(append(kept, ']'))
+}
+
+// newContents returns the documents of the contents of a resource.
+func newContents(list json.RawMessage) (*Documents, error) {
+	return read(append([]byte(contentsLine), list...))
+}
+
+// read returns the documents of what the cache keeps. They share its memory.
+func read(kept []byte) (*Documents, error) {
+	d := &Documents{kept: kept}
+	if text, ok := bytes.CutPrefix(kept, []byte(textLine)); ok {
+		d.Docs = []Document{{Text: text}}
+		return d, nil
+	}
+	if list, ok := bytes.CutPrefix(kept, []byte(blocksLine)); ok {
+		return d, jsonscan.Elements(list, d.addContent)
+	}
+	if list, ok := bytes.CutPrefix(kept, []byte(contentsLine)); ok {
+		return d, jsonscan.Elements(list, d.addContents)
+	}
+	r, err := ParseToolResult(kept)
+	if err != nil {
+		return nil, err
+	}
+	return &r.Documents, nil
+}
+
+// A Cached is an answer that the cache keeps for an agent.
+type Cached struct {
+	*Documents
+	ID    cache.ID // empty: it was too large to keep
+	agent string
+	store *cache.Store
+}
+
+// keep puts an answer into the cache. The documents are kept beside it, so that
+// the first query need not read them again. The error may be [cache.ErrTooLarge].
+func (s *Shaper) keep(agent string, origin cache.Origin, docs *Documents) (*Cached, error) {
+	id, err := s.opts.Store.Put(agent, origin, docs.kept)
+	c := &Cached{docs, id, agent, s.opts.Store}
+	if err == nil {
+		_, _ = c.memo(allBlocks)("documents", func() (any, int64, error) { return docs, docs.bytes(), nil })
+	}
+	return c, err
+}
+
+// Keep puts the result of a tools/call into the cache, at any length.
+func (s *Shaper) Keep(agent string, origin cache.Origin, raw json.RawMessage) (cache.ID, error) {
+	id, err := s.opts.Store.Put(agent, origin, raw)
+	if errors.Is(err, cache.ErrTooLarge) {
+		return "", &pipeline.Error{Code: pipeline.LimitMemory, Err: err,
+			Text: fmt.Sprintf("the result of %s, %s bytes, is too large to keep", origin.Tool, show.Count(len(raw))),
+			Hint: "call the tool with narrower arguments"}
+	}
+	return id, err
+}
+
+// Cached returns what the cache keeps for agent under id. The call waits here for
+// its turn to work on it.
+func (s *Shaper) Cached(ctx context.Context, agent string, id cache.ID) (*Cached, error) {
+	entry, err := s.opts.Store.Get(agent, id)
+	if err != nil {
+		return nil, explained(err)
+	}
+	if err := Turn(ctx, len(entry.Data)); err != nil {
+		return nil, err
+	}
+	c := &Cached{ID: id, agent: agent, store: s.opts.Store}
+	docs, err := c.memo(allBlocks)("documents", func() (any, int64, error) {
+		docs, err := read(entry.Data)
+		if err != nil {
+			return nil, 0, err
+		}
+		return docs, docs.bytes(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.Documents = docs.(*Documents)
+	return c, nil
+}
+
+// allBlocks stands for the number of a block in what is derived from all of them.
+const allBlocks = -1
+
+// memo keeps what is derived from one block of the answer.
+func (c *Cached) memo(block int) pipeline.Memo {
+	if c.ID == "" {
+		return nil
+	}
+	return func(key string, build func() (any, int64, error)) (any, error) {
+		v, err := c.store.Derived(c.agent, c.ID, fmt.Sprintf("%d/%s", block, key), build)
+		if errors.Is(err, cache.ErrUnknown) || errors.Is(err, cache.ErrExpired) || errors.Is(err, cache.ErrEvicted) {
+			// It went while we worked; we still hold the bytes.
+			v, _, err = build()
+		}
+		return v, err
+	}
+}
+
+// Value says what a document of the answer is, once for each that the cache keeps.
+func (c *Cached) Value(d Document) pipeline.Value {
+	memo := c.memo(d.Block)
+	if memo == nil {
+		return pipeline.Recognise(d.Text, nil)
+	}
+	build := func() *pipeline.Value {
+		v := pipeline.Recognise(d.Text, memo)
+		v.Key = c.key(d.Block)
+		return &v
+	}
+	seen, err := memo("value", func() (any, int64, error) { return build(), int64(len(d.Text)), nil })
+	if err != nil {
+		return *build()
+	}
+	return *seen.(*pipeline.Value)
+}
+
+// Joined is a text of several documents of the answer, one below the other.
+func (c *Cached) Joined(docs []Document) (pipeline.Value, error) {
+	block := len(c.blocks) + 1 // no document has this number
+	memo := c.memo(block)
+	text, err := memo("joined", func() (any, int64, error) {
+		text := join(docs)
+		return text, int64(len(text)), nil
+	})
+	if err != nil {
+		return pipeline.Value{}, err
+	}
+	v := pipeline.Recognise(text.([]byte), memo)
+	v.Key = c.key(block)
+	return v, nil
+}
+
+// key names a block among all that the agent has in the cache. An id is made of
+// the answer's bytes, so a key never comes to mean others.
+func (c *Cached) key(block int) string { return fmt.Sprintf("%s/%d", c.ID, block) }

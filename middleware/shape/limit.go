@@ -1,0 +1,77 @@
+package shape
+
+import (
+	"unicode/utf8"
+
+	"rlmproxy/pipeline/tokens"
+)
+
+// A limit is how much of one answer an agent reads.
+type limit struct {
+	tokens int
+	chars  int // if not zero it is the limit, and tokens a bound for previews
+}
+
+func (s *Shaper) limit(p Policy) limit {
+	switch {
+	case p.MaxTokens > 0:
+		return limit{tokens: p.MaxTokens}
+	case s.opts.MaxChars > 0:
+		// Dense text has about two characters to a token; fits decides.
+		return limit{tokens: max(s.opts.MaxChars/2, 1), chars: s.opts.MaxChars}
+	}
+	return limit{tokens: s.opts.MaxTokens}
+}
+
+// Budget is how many tokens the answer of a query may have.
+func (s *Shaper) Budget() int { return s.limit(Policy{}).tokens }
+
+// Fits reports whether text is short enough for the answer of a query.
+func (s *Shaper) Fits(text []byte) bool { return s.limit(Policy{}).fits(text) }
+
+// fits reports whether text is within the limit.
+func (l limit) fits(text []byte) bool {
+	if l.chars > 0 {
+		return len(text) <= l.chars || utf8.RuneCount(text) <= l.chars
+	}
+	return tokens.AtMost(text, l.tokens)
+}
+
+// size is how much of the limit text takes.
+func (l limit) size(text []byte) int {
+	if l.chars > 0 {
+		return utf8.RuneCount(text)
+	}
+	return count(text)
+}
+
+// admits reports whether texts of this size together are within the limit. Any
+// text of so many bytes is, too: a token, and a character, has at least one.
+func (l limit) admits(size int) bool {
+	if l.chars > 0 {
+		return size <= l.chars
+	}
+	return size <= l.tokens
+}
+
+// less is what texts of this size leave of the limit.
+func (l limit) less(size int) limit {
+	if l.chars > 0 {
+		return limit{tokens: max(l.tokens-size/2, 1), chars: max(l.chars-size, 1)}
+	}
+	return limit{tokens: max(l.tokens-size, 1)}
+}
+
+// share is the limit of each of n.
+func (l limit) share(n int) limit {
+	if l.chars > 0 {
+		return limit{tokens: max(l.tokens/n, 1), chars: max(l.chars/n, 1)}
+	}
+	return limit{tokens: max(l.tokens/n, 1)}
+}
+
+// count is how many tokens text has, by samples if it is long.
+func count(text []byte) int {
+	n, _ := tokens.Count(text)
+	return n
+}

@@ -1,0 +1,122 @@
+package shape
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"rlmproxy/cache"
+	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/show"
+)
+
+// A preview is what an agent sees of an answer that is over the limit.
+type preview struct {
+	of    *Cached
+	total int      // tokens of the answer
+	notes string   // whole lines below the first one
+	calls []string // next calls for this answer, complete
+}
+
+// idTokens is what a cache ID costs, hardly ever more.
+const idTokens = 12
+
+// Of many blocks a preview lists as many as get blockTokens each, headTokens of
+// them for the line that names the block.
+const (
+	blockTokens = 80
+	headTokens  = 20
+)
+
+// render writes the first line, the next calls and a preview of each document, in
+// about budget tokens. The facts lack ShownTokens.
+func (p *preview) render(budget int) ([]byte, Facts) {
+	reserve := 48 + count([]byte(p.notes))
+	for _, c := range p.calls {
+		// What an id costs differs with the id, and what is shown should not.
+		reserve += count([]byte(strings.ReplaceAll(c, string(p.of.ID), ""))) + idTokens + 4
+	}
+	calls := p.calls
+	if reserve > budget*2/3 {
+		calls, reserve = nil, min(48, budget/2)
+	}
+	body, part := p.documents(budget - reserve)
+	items := ""
+	if part.Unit != "" {
+		items = fmt.Sprintf(" · %s of %s %s", show.Count(part.Shown), show.Count(part.Total), part.Unit)
+		if part.Shown == part.Total {
+			items += ", abridged" // or it would look whole
+		}
+	}
+	out := firstLine(p.of.ID, count(body), p.total, items)
+	out = append(out, p.notes...)
+	for _, c := range calls {
+		out = fmt.Appendf(out, "next: %s\n", c)
+	}
+	return append(out, body...), Facts{CacheID: p.of.ID, Tokens: p.total, ShownItems: part.Shown, Items: part.Total}
+}
+
+// firstLine is the line that no cut goes without. Items may be empty.
+func firstLine(id cache.ID, shown, total int, items string) []byte {
+	b := fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown%s", show.Count(shown), show.Count(total), items)
+	if id == "" {
+		return append(b, " · too large to keep: call the tool again with narrower arguments]\n"...)
+	}
+	return fmt.Appendf(b, " · cache_id=%s]\n", id)
+}
+
+// documents previews as many documents as budget has room for, and says which
+// part of the answer that is.
+func (p *preview) documents(budget int) ([]byte, pipeline.Part) {
+	docs := p.of.Docs
+	listed := min(len(docs), max(budget/blockTokens, 1))
+	each := budget / listed
+	if len(docs) > 1 {
+		each -= headTokens
+	}
+	var body bytes.Buffer
+	var part pipeline.Part
+	for i, d := range docs[:listed] {
+		if len(docs) > 1 {
+			fmt.Fprintf(&body, "--- block %d of this result: ~%s tokens\n", d.Block, show.Count(count(d.Text)))
+		}
+		if d.Media != "" {
+			fmt.Fprintf(&body, "%s, %s characters of base64: read the resource %s\n", d.Media, show.Count(len(d.Text)), blockURI(p.of.ID, d.Block))
+			continue
+		}
+		var text []byte
+		text, part = pipeline.Preview(p.of.Value(d), each)
+		body.Write(text)
+		if i < listed-1 {
+			body.WriteByte('\n')
+		}
+	}
+	if len(docs) > 1 {
+		part = pipeline.Part{Shown: listed, Total: len(docs), Unit: "blocks"}
+	}
+	return body.Bytes(), part
+}
+
+// nextCalls returns calls made for the largest text of the answer.
+func (c *Cached) nextCalls() []string {
+	if c.ID == "" {
+		return nil
+	}
+	var largest *Document
+	for i, d := range c.Docs {
+		if d.Media == "" && (largest == nil || len(d.Text) > len(largest.Text)) {
+			largest = &c.Docs[i]
+		}
+	}
+	if largest == nil {
+		return nil
+	}
+	calls := pipeline.NextCalls(c.Value(*largest), string(c.ID))
+	for i, call := range calls {
+		// A call is "tool {json}".
+		if open, ok := strings.CutSuffix(call, "}"); ok && len(c.Docs) > 1 {
+			calls[i] = fmt.Sprintf(`%s,"block":%d}`, open, largest.Block)
+		}
+	}
+	return calls
+}

@@ -1,0 +1,68 @@
+package shape
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"rlmproxy/cache"
+	"rlmproxy/jsonscan"
+)
+
+// Resource returns what agent reads of the result of a resources/read of uri:
+// within the limit the same bytes.
+func (s *Shaper) Resource(agent, uri string, raw json.RawMessage, p Policy) (json.RawMessage, error) {
+	lim := s.limit(p)
+	list := jsonscan.Member(raw, "contents")
+	if s.opts.PassThrough || p.Whole || lim.admits(len(raw)) || len(list) == 0 || list[0] != '[' {
+		return raw, nil
+	}
+	docs, err := newContents(list)
+	if err != nil {
+		return nil, err
+	}
+	r, shaped, err := s.shape(agent, cache.Origin{Tool: "resources/read " + uri}, docs, p, lim)
+	if err != nil || !shaped {
+		return raw, err
+	}
+	out := append([]byte{'['}, textContents(uri, "text/plain", "text", r.text)...)
+	for _, contents := range r.others {
+		out = jsonscan.AppendElement(out, contents)
+	}
+	return withList(raw, "contents", append(out, ']'), r.facts)
+}
+
+// textContents is one element of the contents of a resource, its text in member.
+func textContents(uri, media, member string, text []byte) json.RawMessage {
+	return fmt.Appendf(nil, `{"uri":%s,"mimeType":%s,"%s":%s}`,
+		jsonscan.Quote(uri), jsonscan.Quote(media), member, jsonscan.Quote(string(text)))
+}
+
+// blockURI names a block of a cached answer as a resource.
+func blockURI(id cache.ID, block int) string {
+	return fmt.Sprintf("rlmproxy://cache/%s/%d", id, block)
+}
+
+// Block returns the result of a resources/read for a block that the cache keeps:
+// the base64 data that a preview only names, or a text. It reports false if agent
+// has none of this URI.
+func (s *Shaper) Block(ctx context.Context, agent, uri string) (json.RawMessage, bool) {
+	rest, _ := strings.CutPrefix(uri, "rlmproxy://cache/")
+	id, number, _ := strings.Cut(rest, "/")
+	block, _ := strconv.Atoi(number)
+	if uri != blockURI(cache.ID(id), block) {
+		return nil, false
+	}
+	kept, err := s.Cached(ctx, agent, cache.ID(id))
+	if err != nil {
+		return nil, false
+	}
+	d, ok := kept.Doc(block)
+	media, member := d.Media, "blob"
+	if media == "" {
+		media, member = "text/plain", "text"
+	}
+	return fmt.Appendf(nil, `{"contents":[%s]}`, textContents(uri, media, member, d.Text)), ok
+}

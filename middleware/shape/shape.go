@@ -1,0 +1,149 @@
+// Package shape decides how much of an answer an agent reads.
+//
+//	tool result ─┐                 ┌─ within the limit ─► as it came
+//	prompt      ─┼─► documents ─► Shaper ─ a form that loses nothing fits ─► that
+//	resource    ─┤                 └─ else ─► cache ─► a preview with a cache_id
+//	query       ─┘
+//
+// A [Document] is one text that an agent reads. [Shaper.ToolResult],
+// [Shaper.Prompt], [Shaper.Resource] and [Shaper.Answer] each take the documents
+// out of one kind of answer and put the reply in their place. What the cache
+// holds is read again with [Shaper.Cached].
+//
+// Limits are tokens of o200k, or characters; sizes are bytes.
+package shape
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"rlmproxy/cache"
+	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/show"
+)
+
+// Options configures a [Shaper]. Store, MaxTokens, QueryTimeout and Logger are
+// required.
+type Options struct {
+	// Store keeps what is cut.
+	Store *cache.Store
+	// JQ runs jq programs. Nil: they run in this process, which is for tests.
+	JQ *jq.Pool
+	// MaxTokens is how much of an answer an agent reads at once.
+	MaxTokens int
+	// MaxChars, if not zero, is the limit instead, in characters.
+	MaxChars int
+	// PreviewTokens is the most that a preview takes of the limit. Zero means half
+	// of it.
+	PreviewTokens int
+	// NoLossless cuts what is over the limit without trying whether a form that
+	// loses nothing fits.
+	NoLossless bool
+	// PassThrough leaves all answers as they came.
+	PassThrough bool
+	// QueryTimeout bounds the work of a policy's fields or jq on one answer, and
+	// the search for fields to hide.
+	QueryTimeout time.Duration
+	// Logger hears of policies that do not apply.
+	Logger *slog.Logger
+}
+
+// A Shaper shapes answers. It is safe for concurrent use.
+type Shaper struct{ opts Options }
+
+// New returns a Shaper.
+func New(opts Options) *Shaper { return &Shaper{opts} }
+
+// A Policy is what the operator wants of one tool's answers. The zero value is
+// the default.
+type Policy struct {
+	// Whole leaves answers as they came.
+	Whole bool
+	// MaxTokens is the limit. Zero means that of [Options].
+	MaxTokens int
+	// Narrow is applied to every answer before the agent reads it; the whole
+	// answer stays in the cache.
+	Narrow Narrow
+}
+
+// shape returns the reply that stands for docs. It reports false if the agent
+// reads them as they came.
+func (s *Shaper) shape(agent string, origin cache.Origin, docs *Documents, p Policy, lim limit) (reply, bool, error) {
+	if len(docs.Docs) == 0 {
+		return reply{}, false, nil
+	}
+	if !p.Narrow.empty() {
+		if r, ok := s.narrow(agent, origin, docs, p.Narrow, lim); ok {
+			return r, true, nil
+		}
+	}
+	total := docs.Tokens()
+	if lim.chars > 0 && docs.chars() <= lim.chars || lim.chars == 0 && total <= lim.tokens {
+		return reply{}, false, nil
+	}
+	if !s.opts.NoLossless {
+		if r, ok := lossless(docs, total, lim); ok {
+			return r, true, nil
+		}
+	}
+	return s.cut(agent, origin, docs, total, lim, "")
+}
+
+// lossless returns a form of the only document that loses nothing and fits, if
+// there is one.
+func lossless(docs *Documents, total int, lim limit) (reply, bool) {
+	const head = 30 // tokens of the first line, if the note is short
+	only, ok := docs.only()
+	if !ok || !pipeline.MayFit(len(only.Text), lim.tokens) {
+		return reply{}, false
+	}
+	v, ok := pipeline.Lossless(pipeline.Recognise(only.Text, nil), lim.tokens-head)
+	if !ok {
+		return reply{}, false
+	}
+	n := count(v.Data)
+	how := ""
+	if v.Note != "" {
+		how = " · " + v.Note
+	}
+	text := fmt.Appendf(nil, "[complete: nothing left out%s · ~%s instead of ~%s tokens]\n", how, show.Count(n), show.Count(total))
+	text = append(text, v.Data...)
+	return reply{text: text, others: docs.others(),
+		facts: Facts{Tokens: total, ShownTokens: n, Items: v.Total, ShownItems: v.Total, Complete: true}}, lim.fits(text)
+}
+
+// cut keeps docs in the cache and returns a preview of them, with notes, whole
+// lines, above it. It reports false if the shortest preview would be longer than
+// they are.
+func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total int, lim limit, notes string) (reply, bool, error) {
+	kept, err := s.keep(agent, origin, docs)
+	if err != nil && !errors.Is(err, cache.ErrTooLarge) {
+		return reply{}, false, err
+	}
+	p := preview{of: kept, total: total, notes: notes, calls: kept.nextCalls()}
+	// Half the limit: an agent chooses its next call by a preview, and asks for
+	// all that fits if it needs that.
+	most := lim.tokens / 2
+	if n := s.opts.PreviewTokens; n > 0 {
+		most = min(n, lim.tokens)
+	}
+	for budget := most; budget > 4; budget = budget * 2 / 3 {
+		text, facts := p.render(budget)
+		if n := count(text); lim.fits(text) && n < total {
+			facts.ShownTokens = n
+			return reply{text, docs.others(), facts}, true, nil
+		}
+	}
+	// The limit has no room for a preview. The first line alone tells the truth,
+	// if it is shorter than the answer.
+	line := firstLine(kept.ID, 0, total, "")
+	for _, text := range [][]byte{append(line[:len(line):len(line)], notes...), line} {
+		if n := count(text); n < total {
+			return reply{text, docs.others(), Facts{CacheID: kept.ID, Tokens: total, ShownTokens: n}}, true, nil
+		}
+	}
+	return reply{}, false, nil
+}

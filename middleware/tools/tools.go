@@ -1,0 +1,89 @@
+// Package tools answers proxy_explore, proxy_filter and proxy_search: what an
+// agent asks of a result that the cache keeps, or of a fresh call's.
+//
+//	arguments ─► source (cache_id, or tool and arguments) ─► document ─► pipeline ─► shape.Answer
+//
+// It knows agents by their names, and nothing of clients, sessions or servers.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"rlmproxy/cache"
+	"rlmproxy/middleware/shape"
+)
+
+// A Caller calls tools of servers for a query that names one instead of a
+// cache_id.
+type Caller interface {
+	// FreshCall returns the result of a tool, under the name that agents know, and
+	// the call that the cache is to name as its origin. It refuses tools that the
+	// operator does not let queries call.
+	FreshCall(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, cache.Origin, error)
+}
+
+// Options configures [Tools]. All fields are required.
+type Options struct {
+	Shaper *shape.Shaper
+	// QueryTimeout bounds the work of proxy_filter and proxy_explore on a result,
+	// SearchTimeout that of proxy_search.
+	QueryTimeout, SearchTimeout time.Duration
+}
+
+// Tools answers calls of proxy_*. It is safe for concurrent use.
+type Tools struct{ opts Options }
+
+// New returns Tools.
+func New(opts Options) *Tools { return &Tools{opts} }
+
+// A tool is one of ours with the arguments of one call.
+type tool interface {
+	// params are what it takes, and where it goes.
+	params() []param
+	// answer answers the call, once params are filled in.
+	answer(ctx context.Context, c *call) (json.RawMessage, error)
+}
+
+// newTool returns the tool of a name, without arguments, or nil.
+func newTool(name string) tool {
+	switch name {
+	case "proxy_explore":
+		return new(explore)
+	case "proxy_filter":
+		return new(filter)
+	case "proxy_search":
+		return new(search)
+	}
+	return nil
+}
+
+// paramsOf are the parameters of a tool of ours, for nobody.
+func paramsOf(name string) []param { return newTool(name).params() }
+
+// A call is one call of a tool of ours.
+type call struct {
+	*Tools
+	agent     string
+	tool      string
+	arguments json.RawMessage // nil: none
+	params    []param
+	fresh     Caller
+}
+
+// Has reports whether name is one of our tools.
+func (t *Tools) Has(name string) bool { return newTool(name) != nil }
+
+// Call answers a call of one of our tools with the result of a tools/call. Its
+// errors are a [pipeline.Error] or those of fresh.
+func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.RawMessage, fresh Caller) (json.RawMessage, error) {
+	tool := newTool(name)
+	c := &call{t, agent, name, arguments, tool.params(), fresh}
+	err := decodeArgs(name, arguments, c.params)
+	var raw json.RawMessage
+	if err == nil {
+		raw, err = tool.answer(ctx, c)
+	}
+	return raw, righted(name, arguments, c.params, err)
+}
