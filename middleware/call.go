@@ -4,23 +4,30 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/relay"
+	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
 )
 
-// callTool answers one tools/call.
-func (s *Server) callTool(ctx context.Context, r *request) (json.RawMessage, error) {
-	var raw json.RawMessage
-	var err error
-	if s.tools.Has(r.name) {
-		raw, err = s.tools.Call(ctx, r.client.agent, r.name, r.args, freshCaller{s, r})
+// callTool answers one tools/call. A fault of ours costs that one call.
+func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			raw, err = s.failure(r.Name, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+		}
+	}()
+	agent := r.Session.Agent
+	if s.tools.Has(r.Name) {
+		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, freshCaller{s, r})
 	} else {
 		raw, err = s.callUpstream(ctx, r)
 	}
@@ -28,18 +35,18 @@ func (s *Server) callTool(ctx context.Context, r *request) (json.RawMessage, err
 		return nil, context.Canceled // nobody waits; the cause may be how its connection ended
 	}
 	if err != nil {
-		return s.failure(r.name, err)
+		return s.failure(r.Name, err)
 	}
 	return raw, nil
 }
 
 // callUpstream calls a tool of a server and shapes its result.
-func (s *Server) callUpstream(ctx context.Context, r *request) (json.RawMessage, error) {
-	t, err := s.find(ctx, r.name)
+func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.RawMessage, error) {
+	t, err := s.find(ctx, r.Name)
 	if err != nil {
 		return nil, err
 	}
-	params, err := renamed(r.params, t.tool.Name)
+	params, err := renamed(r.Params, t.tool.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +54,8 @@ func (s *Server) callUpstream(ctx context.Context, r *request) (json.RawMessage,
 	if err != nil {
 		return nil, err
 	}
-	origin := cache.Origin{Tool: t.exposed, Arguments: r.args}
-	return s.shaper.ToolResult(r.client.agent, origin, raw, t.up.policy(t.tool.Name).shaping())
+	origin := cache.Origin{Tool: t.exposed, Arguments: r.Arguments}
+	return s.shaper.ToolResult(r.Session.Agent, origin, raw, t.up.policy(t.tool.Name).shaping())
 }
 
 // find returns the tool of an exposed name. A name that is not known yet may be
@@ -120,90 +127,7 @@ func (s *Server) unknownTool(name string) error {
 }
 
 // result is what the tool answers to params, without what its operator hides.
-func (s *Server) result(ctx context.Context, t target, r *request, params json.RawMessage) (json.RawMessage, error) {
+func (s *Server) result(ctx context.Context, t target, r *session.Request, params json.RawMessage) (json.RawMessage, error) {
 	p := t.up.policy(t.tool.Name)
-	raw, err := s.send(ctx, t.up, r, params, p)
-	if err != nil {
-		return nil, s.hideInError(ctx, err, p)
-	}
-	return s.hide(ctx, raw, p)
-}
-
-// pass sends a request that is not about a tool on to a server, and returns its
-// answer without what p hides.
-func (s *Server) pass(ctx context.Context, up *Upstream, p Policy, r *request, params json.RawMessage) (json.RawMessage, error) {
-	raw, err := s.send(ctx, up, r, params, p)
-	if err != nil {
-		return nil, protocolError(s.hideInError(ctx, err, p))
-	}
-	return s.hide(ctx, raw, p)
-}
-
-// send sends a request of a client to a server, with these params, and its progress
-// back.
-func (s *Server) send(ctx context.Context, up *Upstream, r *request, params json.RawMessage, p Policy) (json.RawMessage, error) {
-	if !r.stateless {
-		return s.run(ctx, up, r, params, p, nil)
-	}
-	h, err := s.resume(up, r, params)
-	if err != nil {
-		return nil, err
-	}
-	if h == nil {
-		h = s.hold(ctx, up, r, params, func(ctx context.Context, h *held) (json.RawMessage, error) {
-			// Whoever takes the result, what its own policy hides stays hidden.
-			raw, err := s.run(ctx, up, r, params, p, h)
-			if err != nil {
-				return nil, err
-			}
-			return s.hide(ctx, raw, p)
-		})
-	}
-	return s.await(ctx, h)
-}
-
-// run is send without regard to revisions: h is the held request that r began, or
-// nil. Progress goes to the request that waits now.
-func (s *Server) run(ctx context.Context, up *Upstream, r *request, params json.RawMessage, p Policy, h *held) (json.RawMessage, error) {
-	timeout := p.Timeout
-	setDefault(&timeout, s.opts.CallTimeout)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	timer := newCallTimer(timeout, cancel)
-	defer timer.stop()
-	ctx, done := s.begin(ctx, up, r.client, timer, h)
-	defer done()
-	req := upstream.Request{Method: r.method, Params: params, Newest: r.stateless}
-	if !req.Newest {
-		req.Can, req.Level = r.client.says(), s.levelOf(r.client)
-	}
-	if r.token != nil { // a server that is not asked does not report
-		req.Progress = func(params json.RawMessage) {
-			defer s.survive(nil)
-			timer.again()
-			now := r
-			if h != nil {
-				now = h.current()
-			}
-			if kept, err := s.hide(ctx, params, p); err == nil {
-				s.progressed(ctx, now, kept)
-			}
-		}
-	}
-	conn, release, err := s.connTo(ctx, up, r.client)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	var raw json.RawMessage
-	if req.Newest {
-		s.raise(ctx, up, conn, r)
-		raw, err = conn.Call(ctx, req)
-	} else {
-		raw, err = s.rounds(ctx, up, conn, req)
-	}
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return raw, err
+	return t.up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: p.Timeout, Hide: s.hider(p.Hide)})
 }

@@ -3,40 +3,66 @@ package middleware
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"sync"
+	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
 )
 
-// A change is one of the lists that clients keep.
-type change int
+// changeDelay is how long a change of a list waits for others, so that one notification
+// tells of all.
+const changeDelay = 10 * time.Millisecond
 
-const (
-	toolsChanged change = iota
-	promptsChanged
-	resourcesChanged
-)
+// changes are what clients are to hear of the lists of servers.
+type changes struct {
+	mu      sync.Mutex                // guards the fields below
+	heard   map[string]*upstream.Info // servers that have connected, and what they offered last
+	missing map[string]bool           // those that were not ready when a client was last answered
+	timers  map[session.List]*time.Timer
+	closed  bool
+}
 
-// changed tells every client that a list has changed. The SDK knows the sessions
-// of every transport and revision, and sends one notification for many changes
-// at once; it has no lists of ours, so one of its own is changed for it.
-func (s *Server) changed(what change) {
-	const name = "rlmproxy-list-changed"
-	switch what {
-	case toolsChanged:
-		s.mcp.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
-		s.mcp.RemoveTools(name)
-	case promptsChanged:
-		s.mcp.AddPrompt(&mcp.Prompt{Name: name}, nil)
-		s.mcp.RemovePrompts(name)
-	case resourcesChanged:
-		s.mcp.AddResource(&mcp.Resource{Name: name, URI: "rlmproxy://list-changed"}, nil)
-		s.mcp.RemoveResources("rlmproxy://list-changed")
+func newChanges() changes {
+	return changes{heard: map[string]*upstream.Info{}, missing: map[string]bool{}, timers: map[session.List]*time.Timer{}}
+}
+
+// announce tells every client that a list has changed, in a moment.
+func (s *Server) announce(list session.List) {
+	c := &s.changes
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.timers[list] != nil {
+		return
+	}
+	c.timers[list] = time.AfterFunc(changeDelay, func() {
+		c.mu.Lock()
+		delete(c.timers, list)
+		c.mu.Unlock()
+		for _, client := range s.clients.Of("") {
+			client.ListChanged(list)
+		}
+	})
+}
+
+// close announces nothing more.
+func (c *changes) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, t := range c.timers {
+		t.Stop()
+	}
+}
+
+// resourcesChanged tells the clients of one agent, or all, that resources have changed.
+func (s *Server) resourcesChanged(agent string) {
+	if agent == "" {
+		s.announce(session.Resources)
+		return
+	}
+	for _, client := range s.clients.Of(agent) {
+		client.ListChanged(session.Resources)
 	}
 }
 
@@ -52,34 +78,32 @@ func (s *Server) ListsChanged(server string) {
 		return
 	}
 	info := up.Conn.Info()
-	s.mu.Lock()
-	last, again := s.heard[server]
-	s.heard[server] = info
-	silent := !again && !s.missing[server]
-	s.mu.Unlock()
+	s.changes.mu.Lock()
+	last, again := s.changes.heard[server]
+	s.changes.heard[server] = info
+	silent := !again && !s.changes.missing[server]
+	s.changes.mu.Unlock()
 	if !silent {
-		s.changed(toolsChanged)
-		prompts, resources := lists(info)
+		s.announce(session.Tools)
+		prompts, resources := listsOf(info)
 		if again { // what it has no more has changed, too
-			p, r := lists(last)
+			p, r := listsOf(last)
 			prompts, resources = prompts || p, resources || r
 		}
 		if prompts {
-			s.changed(promptsChanged)
+			s.announce(session.Prompts)
 		}
 		if resources {
-			s.changed(resourcesChanged)
+			s.announce(session.Resources)
 		}
 	}
-	if up.PerAgent != nil {
-		return // nothing is asked of what has been connected
+	if up.PerAgent == nil { // or nothing is asked of what has been connected
+		up.server.Shared().Connected()
 	}
-	s.toServer[up.Name].add("watch", 0, func(ctx context.Context) { s.watchAgain(ctx, up, "") })
-	s.tellLevel(up, "")
 }
 
-// lists is which lists beside that of its tools a server may have.
-func lists(info *upstream.Info) (prompts, resources bool) {
+// listsOf is which lists beside that of its tools a server may have.
+func listsOf(info *upstream.Info) (prompts, resources bool) {
 	if info == nil {
 		return true, true
 	}
@@ -90,158 +114,86 @@ func lists(info *upstream.Info) (prompts, resources bool) {
 // noteMissing notes the servers that a client is about to be answered without: they
 // have not said yet what they offer.
 func (s *Server) noteMissing() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.changes.mu.Lock()
+	defer s.changes.mu.Unlock()
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
-		if _, heard := s.heard[up.Name]; !heard && up.Conn.Info() == nil {
-			s.missing[up.Name] = true
+		if _, heard := s.changes.heard[up.Name]; !heard && up.Conn.Info() == nil {
+			s.changes.missing[up.Name] = true
 		}
 	}
 }
 
-// notification passes on what a client tells its server, and reports whether it
-// was not for the SDK. It is called by the reading goroutine.
-func (s *Server) notification(c *client, method string, params json.RawMessage) bool {
-	defer s.survive(nil)
-	switch method {
-	case "notifications/initialized":
-		c.opening.end()
-		return false
-	case "notifications/cancelled":
-		return false
-	case "notifications/progress":
-		s.clientProgress(c, params)
-		return true
-	case "notifications/roots/list_changed":
+// notification passes on what a client tells its servers.
+func (s *Server) notification(c *session.Session, method string, params json.RawMessage) {
+	if method == "notifications/roots/list_changed" {
 		for i := range s.opts.Upstreams {
-			s.tellServer(c, &s.opts.Upstreams[i], "roots", method, nil)
+			s.opts.Upstreams[i].server.TellServer(c, "roots", method, nil)
 		}
-		return true
+	} else if up := s.only(); up != nil { // or for whom?
+		up.server.TellServer(c, "", method, params)
 	}
-	if len(s.opts.Upstreams) == 1 { // or for whom?
-		s.tellServer(c, &s.opts.Upstreams[0], "", method, params)
-	}
-	return true
 }
 
-// tellServer has a server told something for a client, after what was told
-// before. It does not block and does not keep params. What has a key may wait
-// for several.
-func (s *Server) tellServer(c *client, up *Upstream, key, method string, params json.RawMessage) {
-	params = append(json.RawMessage(nil), params...)
-	if params != nil {
-		s.use(up, c)
+// listen answers subscriptions/listen of revision 2026-07-28, when it ends.
+func (s *Server) listen(ctx context.Context, r *session.Request) (json.RawMessage, error) {
+	var params struct{ Notifications *subscriptions }
+	if err := json.Unmarshal(r.Params, &params); err != nil || params.Notifications == nil {
+		return nil, session.InvalidParams("missing required 'notifications' field")
 	}
-	s.mu.Lock()
-	q := c.queues[up.Name]
-	if q == nil && !c.gone {
-		if c.queues == nil {
-			c.queues = map[string]*queue{}
+	agreed := s.agreed(params.Notifications)
+	l := r.Session.NewListener(r)
+	defer l.Close()
+	for _, uri := range agreed.ResourceSubscriptions {
+		if err := s.subscribe(ctx, r.Session, l, uri, true); err != nil {
+			return nil, err
 		}
-		q = newQueue(s.logger.With("server", up.Name, "agent", c.agent))
-		c.queues[up.Name] = q
+		// A stream that listens ends by being cancelled.
+		defer func() { _ = s.relay.Unsubscribe(context.WithoutCancel(ctx), r.Session, l, uri) }()
 	}
-	s.mu.Unlock()
-	if q == nil {
-		return
+	told, err := json.Marshal(agreed)
+	if err != nil {
+		return nil, err
 	}
-	q.add(key, len(params), func(ctx context.Context) {
-		conn := s.connOf(up, ownerOf(up, c))
-		if conn == nil {
-			return
-		}
-		ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
-		defer cancel()
-		if err := conn.Notify(ctx, method, params); err != nil {
-			s.logger.Debug("notification not sent", "server", up.Name, "method", method, "error", err)
-		}
-	})
+	l.Listen(told, agreed.lists())
+	if len(agreed.lists())+len(agreed.ResourceSubscriptions) == 0 {
+		return l.Result(), nil
+	}
+	l.Wait(ctx)
+	return l.Result(), nil
 }
 
-// closeQueues ends what a client, or a server, has others told. It returns when
-// nothing of it runs.
-func closeQueues(ctx context.Context, queues map[string]*queue) {
-	var wg sync.WaitGroup
-	for _, q := range queues {
-		wg.Go(func() { q.close(ctx) })
-	}
-	wg.Wait()
+// subscriptions is what a stream of changes is of.
+type subscriptions struct {
+	ToolsListChanged      bool     `json:"toolsListChanged,omitempty"`
+	PromptsListChanged    bool     `json:"promptsListChanged,omitempty"`
+	ResourcesListChanged  bool     `json:"resourcesListChanged,omitempty"`
+	ResourceSubscriptions []string `json:"resourceSubscriptions,omitempty"`
 }
 
-// atOnce is a context that has ended.
-func atOnce() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
+// agreed is what of wanted the servers may tell of.
+func (s *Server) agreed(wanted *subscriptions) subscriptions {
+	can := s.capabilities()
+	agreed := subscriptions{
+		ToolsListChanged:     wanted.ToolsListChanged,
+		PromptsListChanged:   wanted.PromptsListChanged && can.Prompts != nil,
+		ResourcesListChanged: wanted.ResourcesListChanged && can.Resources.ListChanged,
+	}
+	if can.Resources.Subscribe {
+		agreed.ResourceSubscriptions = wanted.ResourceSubscriptions
+	}
+	return agreed
 }
 
-// asked is what a client works on for a server.
-type asked struct {
-	client *client
-	up     *Upstream
-	token  json.RawMessage // the server's, of its progress
-}
-
-// track gives a request to a client a progress token of ours, as the tokens of
-// two servers may be the same. Until done is called, progress under it goes to
-// the server under its own. Params without a token stay as they are.
-func (s *Server) track(c *client, up *Upstream, params json.RawMessage) (out json.RawMessage, done func(), err error) {
-	token := progressToken(params)
-	if token == nil {
-		return params, func() {}, nil
+func (s subscriptions) lists() (lists []session.List) {
+	if s.ToolsListChanged {
+		lists = append(lists, session.Tools)
 	}
-	s.mu.Lock()
-	s.serial++
-	ours := fmt.Sprintf(`"rlm-%d"`, s.serial)
-	s.progress[ours] = asked{c, up, token}
-	s.mu.Unlock()
-	done = func() {
-		s.mu.Lock()
-		delete(s.progress, ours)
-		s.mu.Unlock()
+	if s.PromptsListChanged {
+		lists = append(lists, session.Prompts)
 	}
-	var failed error
-	out, err = jsonscan.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
-		if key == "_meta" && value[0] == '{' {
-			value, failed = withToken(value, json.RawMessage(ours))
-		}
-		return value
-	})
-	return out, done, errors.Join(err, failed)
-}
-
-func withToken(object, token json.RawMessage) (json.RawMessage, error) {
-	return jsonscan.Rewrite(object, func(key string, value json.RawMessage) json.RawMessage {
-		if key == "progressToken" {
-			return token
-		}
-		return value
-	})
-}
-
-// clientProgress passes on how far a client is with what a server asked.
-func (s *Server) clientProgress(c *client, params json.RawMessage) {
-	token := jsonscan.Member(params, "progressToken")
-	s.mu.Lock()
-	a, ok := s.progress[string(token)]
-	s.mu.Unlock()
-	if !ok || a.client != c {
-		return
+	if s.ResourcesListChanged {
+		lists = append(lists, session.Resources)
 	}
-	if params, err := withToken(params, a.token); err == nil {
-		s.tellServer(c, a.up, "", "notifications/progress", params)
-	}
-}
-
-// progressed passes a notification of a server's progress on to the request that
-// waits, under its own token, if it has one.
-func (s *Server) progressed(ctx context.Context, r *request, params json.RawMessage) {
-	if r.token == nil || r.client.link == nil {
-		return
-	}
-	if out, err := withToken(params, r.token); err == nil {
-		// The request itself will tell of a lost client.
-		_ = r.client.link.Notify(r.about(ctx), "notifications/progress", out)
-	}
+	return lists
 }

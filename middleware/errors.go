@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/middleware/isolation"
+	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline"
@@ -24,9 +26,6 @@ const (
 	codeTimeout     = "upstream_timeout"
 	codeInternal    = "internal"
 )
-
-// errTimeout is the cause of a context that ended a call for taking too long.
-var errTimeout = errors.New("timeout")
 
 // errConnecting is why a server has not listed its tools.
 var errConnecting = errors.New("it is still connecting")
@@ -43,14 +42,14 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 		return nil, err
 	case errors.As(err, &repairable):
 		e = repairable
-	case errors.Is(err, errTimeout):
+	case errors.Is(err, relay.ErrTimeout):
 		e.Code, e.Text = codeTimeout, fmt.Sprintf("%s did not answer in time: %v", tool, err)
 		e.Hint = "ask for less, or have the operator raise the server's \"timeout\""
 	case errors.As(err, &down):
 		e.Code, e.Text = codeUnavailable, down.Error()
 		e.Hint = "it is restarted by itself; try again"
 		switch {
-		case errors.Is(err, errCrowded):
+		case errors.Is(err, isolation.ErrCrowded):
 			e.Hint = `try again in a minute, or have the operator raise the server's "maxProcesses"`
 		case errors.Is(err, errConnecting):
 			e.Hint = "try again in a moment, or use other tools"
@@ -84,7 +83,7 @@ func protocolError(err error) error {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + show.ClipBytes(down.Error(), 500)}
 	case err == nil, errors.As(err, &rpc), errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, errTimeout):
+	case errors.Is(err, relay.ErrTimeout):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeTimeout + ": " + err.Error()}
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeInternal + ": " + show.ClipBytes(err.Error(), 500)}

@@ -9,6 +9,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/pipeline"
 )
@@ -16,7 +17,7 @@ import (
 // A freshCaller calls tools of servers for a query, request.
 type freshCaller struct {
 	s       *Server
-	request *request
+	request *session.Request
 }
 
 var _ tools.Caller = freshCaller{}

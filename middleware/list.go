@@ -3,17 +3,15 @@ package middleware
 import (
 	"context"
 	"encoding/json"
-	"sync"
-	"time"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/tools"
-	"rlmproxy/middleware/upstream"
 )
 
 // listTools returns the result of tools/list: every definition as the upstream
 // sent it, under its exposed name.
-func (s *Server) listTools(ctx context.Context, r *request) (json.RawMessage, error) {
+func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMessage, error) {
 	s.awaitUpstreams(ctx)
 	var items []json.RawMessage
 	for _, t := range s.names.all() {
@@ -48,39 +46,4 @@ func exposed(raw json.RawMessage, name string, keepOutput bool) ([]byte, error) 
 		}
 		return value
 	})
-}
-
-// patience is how many times [Options.ListWait] after the start servers are waited
-// for while none is ready.
-const patience = 5
-
-// awaitUpstreams gives upstreams a moment to connect before the first list,
-// since some clients never ask again: until all have, or ListWait after the
-// start if one is ready, or else patience times that.
-func (s *Server) awaitUpstreams(ctx context.Context) {
-	defer s.noteMissing()
-	deadline := s.begun.Add(patience * s.opts.ListWait)
-	if time.Now().After(deadline) {
-		return
-	}
-	ctx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	some := time.AfterFunc(time.Until(s.begun.Add(s.opts.ListWait)), func() {
-		for i := range s.opts.Upstreams {
-			if state, _ := s.opts.Upstreams[i].Conn.State(); state == upstream.Ready {
-				cancel()
-			}
-		}
-	})
-	defer some.Stop()
-	var wg sync.WaitGroup
-	for i := range s.opts.Upstreams {
-		wg.Go(func() {
-			s.opts.Upstreams[i].Conn.Settled(ctx)
-			if time.Since(s.begun) > s.opts.ListWait {
-				cancel() // one has come late; the rest get no more time
-			}
-		})
-	}
-	wg.Wait()
 }

@@ -1,28 +1,33 @@
-// Package middleware is the server that agents talk to.
+// Package middleware is the server that agents talk to: it routes what clients ask.
 //
-//	tools/list ─► names ─► every upstream's tools, and proxy_*
-//	tools/call ─► route ─► upstream.Call ─► package shape ─► the same bytes, or a preview with a cache_id
-//	          └─► package tools: proxy_explore, proxy_filter, proxy_search
+//	session.Request ─► route ─► names ─► relay.Server.Send ─► shape ─► the same bytes, or a preview with a cache_id
+//	                       └──► tools: proxy_explore, proxy_filter, proxy_search ─► cache ─► pipeline ─► shape
 //
-// Results are raw JSON from the upstream's line to the client's. What an agent
-// reads is counted in tokens of o200k; sizes are bytes.
+// A [Server] joins the rooms below it: session is one client, relay what goes between
+// clients and servers, shape how much an agent reads, tools the proxy_* tools. What is
+// its own are names: which server, tool, prompt or resource a request means, and which
+// policy holds there.
+//
+// Results are raw JSON from the upstream's line to the client's. What an agent reads is
+// counted in tokens of o200k; sizes are bytes.
 package middleware
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/guard"
+	"rlmproxy/middleware/relay"
+	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/tools"
-	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline/jq"
 )
 
@@ -93,40 +98,19 @@ type Options struct {
 
 // A Server answers agents. It is safe for concurrent use.
 type Server struct {
-	opts   Options
-	logger *slog.Logger
-	mcp    *mcp.Server
-	names  *names
-	budget *wire.Budget
-	shaper *shape.Shaper
-	tools  *tools.Tools
-	begun  time.Time
-
-	isolation *isolation
-	parking   *parking
-
+	opts    Options
+	logger  *slog.Logger
+	begun   time.Time
+	info    json.RawMessage   // who we are, for clients
 	schemes map[string]string // of URIs, by server
-
-	// By server: what its clients are told, and what it is told for no client.
-	toClients, toServer map[string]*queue
-
-	came     chan struct{} // closed when the first client has said what it can do
-	cameOnce sync.Once
-
-	mu         sync.Mutex // guards the fields below
-	clients    map[*mcp.ServerSession]*client
-	serial     int
-	can        json.RawMessage // what the first client can do
-	newest     bool            // it is of the newest revision
-	who        json.RawMessage // the name it gave, or nil
-	running    map[*running]struct{}
-	usage      map[string]usage          // by server
-	heard      map[string]*upstream.Info // servers that have connected, and what they offered last
-	missing    map[string]bool           // those that a client was answered without before
-	levels     map[string]*toldLevel     // of log messages, by server
-	begunCalls int                       // how many there ever were
-	watched    map[watched]int           // subscriptions by resource: how many clients
-	progress   map[string]asked          // of requests that clients work on, by our token as written
+	names   *names
+	budget  *guard.Budget
+	shaper  *shape.Shaper
+	tools   *tools.Tools
+	relay   *relay.Relay
+	clients session.Registry
+	first   firstClient
+	changes changes
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
@@ -135,65 +119,47 @@ func New(opts Options) (*Server, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
+	info, err := json.Marshal(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version})
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
 		opts:    opts,
 		logger:  opts.Logger,
-		names:   newNames(opts.Upstreams),
-		budget:  wire.NewBudget(opts.WorkBytes, opts.Idle),
 		begun:   time.Now(),
+		info:    info,
 		schemes: schemes(opts.Upstreams),
-
-		isolation: newIsolation(opts.AgentIdle, opts.Logger),
-		parking:   newParking(),
-
-		came:     make(chan struct{}),
-		clients:  map[*mcp.ServerSession]*client{},
-		running:  map[*running]struct{}{},
-		usage:    map[string]usage{},
-		heard:    map[string]*upstream.Info{},
-		missing:  map[string]bool{},
-		levels:   map[string]*toldLevel{},
-		watched:  map[watched]int{},
-		progress: map[string]asked{},
-
-		toClients: map[string]*queue{},
-		toServer:  map[string]*queue{},
+		names:   newNames(opts.Upstreams),
+		budget:  guard.NewBudget(opts.WorkBytes, opts.Idle),
+		shaper: shape.New(shape.Options{
+			Store: opts.Store, JQ: opts.JQ,
+			MaxTokens: opts.MaxTokens, MaxChars: opts.MaxChars, PreviewTokens: opts.PreviewTokens,
+			NoLossless: opts.NoLossless, PassThrough: opts.PassThrough,
+			QueryTimeout: opts.QueryTimeout, Logger: opts.Logger,
+		}),
+		first:   firstClient{came: make(chan struct{})},
+		changes: newChanges(),
 	}
-	s.shaper = shape.New(shape.Options{
-		Store: opts.Store, JQ: opts.JQ, Logger: opts.Logger,
-		MaxTokens: opts.MaxTokens, MaxChars: opts.MaxChars, PreviewTokens: opts.PreviewTokens,
-		NoLossless: opts.NoLossless, PassThrough: opts.PassThrough, QueryTimeout: opts.QueryTimeout,
-	})
 	s.tools = tools.New(tools.Options{Shaper: s.shaper, QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout})
-	for i := range opts.Upstreams {
-		name := opts.Upstreams[i].Name
-		s.toClients[name] = newQueue(s.logger.With("from", name))
-		s.toServer[name] = newQueue(s.logger.With("to", name))
-		s.levels[name] = new(toldLevel)
-	}
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "rlmproxy", Version: opts.Version}, &mcp.ServerOptions{
-		Instructions: tools.Instructions,
-		// What the SDK goes by when it tells; clients read those of [Server.capabilities].
-		Capabilities: &mcp.ServerCapabilities{
-			Tools:     &mcp.ToolCapabilities{ListChanged: true},
-			Prompts:   &mcp.PromptCapabilities{ListChanged: true},
-			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
-		},
-		SubscribeHandler:   s.subscribe,
-		UnsubscribeHandler: s.unsubscribe,
+	s.relay = relay.New(relay.Options{
+		Clients:          &s.clients,
+		CallTimeout:      opts.CallTimeout,
+		AgentIdle:        opts.AgentIdle,
+		ResourcesChanged: s.resourcesChanged,
+		Logger:           opts.Logger,
 	})
-	s.mcp.AddReceivingMiddleware(s.receive)
-	s.mcp.AddSendingMiddleware(s.sends)
-	err := mcp.AddReceivingCustomMethod(s.mcp, wire.ForwardMethod, s.forwarded)
-	return s, err
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		up.server = s.relay.NewServer(up.Name, up.Conn, s.hider(up.allHidden()), up.PerAgent, up.MaxAgents)
+	}
+	return s, nil
 }
 
 // Close ends the connections of single agents, and returns when nothing of them
 // is left and nothing runs that no client has asked for. Clients are to end before.
 func (s *Server) Close() {
-	s.isolation.close()
-	closeQueues(atOnce(), s.toServer)
-	closeQueues(atOnce(), s.toClients)
+	s.changes.close()
+	s.relay.Close()
 }
 
 // complete sets what was left out, and refuses what cannot be.
@@ -209,7 +175,6 @@ func (o *Options) complete() error {
 	setDefault(&o.FreshCalls, FreshReadOnly)
 	setDefault(&o.Version, "dev")
 	setDefault(&o.WorkBytes, 64<<20)
-	setDefault(&o.AgentIdle, ownIdle)
 	switch o.FreshCalls {
 	case FreshReadOnly, FreshAll, FreshNone:
 	default:
@@ -230,5 +195,40 @@ func setDefault[T comparable](v *T, d T) {
 	var zero T
 	if *v == zero {
 		*v = d
+	}
+}
+
+// upstream returns the server of this name, or nil.
+func (s *Server) upstream(name string) *Upstream {
+	for i := range s.opts.Upstreams {
+		if s.opts.Upstreams[i].Name == name {
+			return &s.opts.Upstreams[i]
+		}
+	}
+	return nil
+}
+
+// only is the only server there is, or nil.
+func (s *Server) only() *Upstream {
+	if len(s.opts.Upstreams) == 1 {
+		return &s.opts.Upstreams[0]
+	}
+	return nil
+}
+
+// Ask passes on what a server, one of Options.Upstreams, asks of its client.
+func (s *Server) Ask(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
+	up := s.upstream(server)
+	if up == nil {
+		return nil, fmt.Errorf("no server %q", server)
+	}
+	return up.server.Shared().Ask(ctx, method, params)
+}
+
+// Tell passes on what a server tells its client. It does not block and does not keep
+// params.
+func (s *Server) Tell(ctx context.Context, server, method string, params json.RawMessage) {
+	if up := s.upstream(server); up != nil {
+		up.server.Shared().Tell(ctx, method, params)
 	}
 }

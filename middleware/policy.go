@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline"
@@ -39,7 +40,7 @@ type Upstream struct {
 	// PerAgent, if set, begins a connection for one agent, whose requests then go
 	// there and not to Conn. It must not block. Where there is one client only, it
 	// is best left nil.
-	PerAgent func(a *Agent) Own
+	PerAgent func(c *relay.Connection) relay.OwnConn
 	// MaxAgents bounds these connections at one time. Zero means 100.
 	MaxAgents int
 	Policy    Policy
@@ -51,6 +52,8 @@ type Upstream struct {
 	// Fresh are globs of tools that proxy_* may call though they do not declare
 	// readOnlyHint.
 	Fresh []string
+
+	server *relay.Server // set by New
 }
 
 // A Policy is how calls to a tool are treated. The zero value is the default.
@@ -67,23 +70,13 @@ type Policy struct {
 	Hide []string
 }
 
-// hidesAll is the server's policy with all that is hidden of any tool.
-func (u *Upstream) hidesAll() Policy {
-	p := u.Policy
-	p.Hide = slices.Clone(p.Hide)
+// allHidden is what is hidden of any tool of the server.
+func (u *Upstream) allHidden() []string {
+	hidden := slices.Clone(u.Policy.Hide)
 	for _, glob := range slices.Sorted(maps.Keys(u.Tools)) {
-		p.Hide = append(p.Hide, u.Tools[glob].Hide...)
+		hidden = append(hidden, u.Tools[glob].Hide...)
 	}
-	return p
-}
-
-// hides reports whether anything is hidden of any tool.
-func (u *Upstream) hides() bool {
-	hides := len(u.Policy.Hide) > 0
-	for _, p := range u.Tools {
-		hides = hides || len(p.Hide) > 0
-	}
-	return hides
+	return hidden
 }
 
 func (u *Upstream) offers(tool string) bool {
@@ -150,16 +143,31 @@ func (p Policy) shaping() shape.Policy {
 		Narrow: shape.Narrow{Fields: p.Fields, Exclude: p.Exclude, JQ: p.JQ}}
 }
 
-// hide takes out of a server's result what p hides, hideTold out of the params of
-// a notification, and hideInError out of an error.
-func (s *Server) hide(ctx context.Context, raw json.RawMessage, p Policy) (json.RawMessage, error) {
-	return s.shaper.Hide(ctx, raw, p.Hide)
+// A hider takes fields out of what servers send.
+type hider struct {
+	shaper *shape.Shaper
+	fields []string
 }
 
-func (s *Server) hideTold(ctx context.Context, params json.RawMessage, p Policy) (json.RawMessage, error) {
-	return s.shaper.HideInNotification(ctx, params, p.Hide)
+// hider returns what takes fields out, nil if there are none.
+func (s *Server) hider(fields []string) relay.Hider {
+	if len(fields) == 0 {
+		return nil
+	}
+	return hider{s.shaper, fields}
 }
 
-func (s *Server) hideInError(ctx context.Context, err error, p Policy) error {
-	return s.shaper.HideInError(ctx, err, p.Hide)
+// Result implements [relay.Hider].
+func (h hider) Result(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
+	return h.shaper.Hide(ctx, raw, h.fields)
+}
+
+// Notification implements [relay.Hider].
+func (h hider) Notification(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+	return h.shaper.HideInNotification(ctx, params, h.fields)
+}
+
+// Error implements [relay.Hider].
+func (h hider) Error(ctx context.Context, err error) error {
+	return h.shaper.HideInError(ctx, err, h.fields)
 }

@@ -11,6 +11,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/session"
 )
 
 // A prompt is one of a server's, under the name that clients see.
@@ -58,10 +59,10 @@ func (s *Server) findPrompt(ctx context.Context, name string) (prompt, error) {
 	if s.until(ctx, func(up *Upstream) bool { return strings.HasPrefix(name, up.Prefix) }, find) {
 		return p, nil
 	}
-	return prompt{}, invalidParams("unknown prompt %q", clipped(name))
+	return prompt{}, session.InvalidParams("unknown prompt %q", clipped(name))
 }
 
-func (s *Server) listPrompts(ctx context.Context, r *request) (json.RawMessage, error) {
+func (s *Server) listPrompts(ctx context.Context, r *session.Request) (json.RawMessage, error) {
 	s.awaitUpstreams(ctx)
 	var items []json.RawMessage
 	for _, p := range s.prompts() {
@@ -99,25 +100,25 @@ func respelled(raw json.RawMessage, member, s string) (json.RawMessage, error) {
 
 // getPrompt answers prompts/get. What is over the limit is cut like the result
 // of a tool.
-func (s *Server) getPrompt(ctx context.Context, r *request) (json.RawMessage, error) {
-	p, err := s.findPrompt(ctx, stringOf(r.params, "name"))
+func (s *Server) getPrompt(ctx context.Context, r *session.Request) (json.RawMessage, error) {
+	p, err := s.findPrompt(ctx, stringOf(r.Params, "name"))
 	if err != nil {
 		return nil, err
 	}
-	params, err := renamed(r.params, p.name)
+	params, err := renamed(r.Params, p.name)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.pass(ctx, p.up, p.up.Policy, r, params)
+	raw, err := s.forward(ctx, p.up, p.up.Policy.Hide, r, params)
 	if err != nil {
 		return nil, err
 	}
-	return s.shaper.Prompt(r.client.agent, cache.Origin{Tool: "prompts/get " + p.exposed}, raw, p.up.Policy.shaping())
+	return s.shaper.Prompt(r.Session.Agent, cache.Origin{Tool: "prompts/get " + p.exposed}, raw, p.up.Policy.shaping())
 }
 
-// complete answers completion/complete by the server of the prompt or resource.
-func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, error) {
-	ref := jsonscan.Member(r.params, "ref")
+// completeArgument answers completion/complete by the server of the prompt or resource.
+func (s *Server) completeArgument(ctx context.Context, r *session.Request) (json.RawMessage, error) {
+	ref := jsonscan.Member(r.Params, "ref")
 	var up *Upstream
 	key, own := "", ""
 	switch stringOf(ref, "type") {
@@ -134,9 +135,9 @@ func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, err
 		}
 		up, key, own = places[0].up, "uri", places[0].uri
 	default:
-		return nil, invalidParams("ref is of no known type")
+		return nil, session.InvalidParams("ref is of no known type")
 	}
-	params, err := jsonscan.Rewrite(r.params, func(k string, value json.RawMessage) json.RawMessage {
+	params, err := jsonscan.Rewrite(r.Params, func(k string, value json.RawMessage) json.RawMessage {
 		if k != "ref" || value[0] != '{' {
 			return value
 		}
@@ -149,7 +150,7 @@ func (s *Server) complete(ctx context.Context, r *request) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	return s.pass(ctx, up, up.Policy, r, params)
+	return s.forward(ctx, up, up.Policy.Hide, r, params)
 }
 
 // pageItems is how many items of one of our own lists a page has. Clients that
@@ -167,11 +168,11 @@ func cursorOf(params json.RawMessage) gjson.Result {
 }
 
 // page is one page of a list, as r asks for it.
-func page(r *request, what string, items []json.RawMessage) (json.RawMessage, error) {
+func page(r *session.Request, what string, items []json.RawMessage) (json.RawMessage, error) {
 	from := 0
-	if cursor := cursorOf(r.params); cursor.Exists() {
+	if cursor := cursorOf(r.Params); cursor.Exists() {
 		if _, err := fmt.Sscanf(cursor.String(), "from-%d", &from); err != nil || from < 0 || from > len(items) {
-			return nil, invalidParams("cursor %q is none of ours", clipped(cursor.String()))
+			return nil, session.InvalidParams("cursor %q is none of ours", clipped(cursor.String()))
 		}
 	}
 	to := min(from+pageItems, len(items))

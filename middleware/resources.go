@@ -12,6 +12,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/relay"
+	"rlmproxy/middleware/session"
 	"rlmproxy/pipeline/show"
 )
 
@@ -104,16 +106,16 @@ func (s *Server) exposedURI(up *Upstream, uri string) string {
 // listResources answers resources/list and resources/templates/list, what being
 // the member that holds the list and key that of the URI: the pages of one
 // server after those of another.
-func (s *Server) listResources(ctx context.Context, r *request, what, key string) (json.RawMessage, error) {
+func (s *Server) listResources(ctx context.Context, r *session.Request, what, key string) (json.RawMessage, error) {
 	s.awaitUpstreams(ctx)
 	if len(s.opts.Upstreams) == 1 {
 		up := &s.opts.Upstreams[0]
 		if !up.hasResources() {
 			return json.RawMessage(`{"` + what + `":[]}`), nil
 		}
-		return s.pass(ctx, up, up.Policy, r, r.params)
+		return s.forward(ctx, up, up.Policy.Hide, r, r.Params)
 	}
-	at, cursor, err := readCursor(r.params)
+	at, cursor, err := readCursor(r.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +128,12 @@ func (s *Server) listResources(ctx context.Context, r *request, what, key string
 		if cursor != "" {
 			params = jsonscan.Object("cursor", jsonscan.Quote(cursor))
 		}
-		raw, err := s.pass(ctx, up, up.Policy, r, params)
+		raw, err := s.forward(ctx, up, up.Policy.Hide, r, params)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, err
 			}
-			s.logger.Warn(r.method, "server", up.Name, "error", err)
+			s.logger.Warn(r.Method, "server", up.Name, "error", err)
 			continue // its resources are missing, those of others are not
 		}
 		return s.pageOf(raw, up, at, what, key)
@@ -198,24 +200,24 @@ func readCursor(params json.RawMessage) (at int, own string, err error) {
 	number, own, ok := strings.Cut(string(b), ":")
 	at, bad := strconv.Atoi(number)
 	if err != nil || !ok || bad != nil || at < 0 {
-		return 0, "", invalidParams("cursor %q is none of ours", clipped(cursor.String()))
+		return 0, "", session.InvalidParams("cursor %q is none of ours", clipped(cursor.String()))
 	}
 	return at, own, nil
 }
 
 // readResource answers resources/read: a block of a cached result, or a server's
 // own resource, cut like the result of a tool if it is over the limit.
-func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage, error) {
-	uri := stringOf(r.params, "uri")
+func (s *Server) readResource(ctx context.Context, r *session.Request) (json.RawMessage, error) {
+	uri := stringOf(r.Params, "uri")
 	if strings.HasPrefix(uri, "rlmproxy://") {
-		if raw, ok := s.shaper.Block(ctx, r.client.agent, uri); ok {
+		if raw, ok := s.shaper.Block(ctx, r.Session.Agent, uri); ok {
 			return raw, nil
 		}
 		return nil, notFound(uri)
 	}
 	failed := notFound(uri)
 	all := s.placesOf(ctx, uri)
-	places, params, err := s.owned(r, all)
+	places, params, err := s.placesWithState(r, all)
 	if err != nil {
 		return nil, err
 	}
@@ -224,14 +226,14 @@ func (s *Server) readResource(ctx context.Context, r *request) (json.RawMessage,
 		if err != nil {
 			return nil, err
 		}
-		raw, err := s.pass(ctx, p.up, p.up.Policy, r, params)
+		raw, err := s.forward(ctx, p.up, p.up.Policy.Hide, r, params)
 		if err == nil && len(all) > 1 {
-			raw, err = s.marked(raw, p.up)
+			raw, err = s.markState(raw, p.up)
 		}
 		var rpc *jsonrpc.Error
 		switch {
 		case err == nil:
-			return s.shaper.Resource(r.client.agent, uri, raw, p.up.Policy.shaping())
+			return s.shaper.Resource(r.Session.Agent, uri, raw, p.up.Policy.shaping())
 		case !errors.As(err, &rpc):
 			return nil, err
 		}
@@ -248,4 +250,13 @@ func notFound(uri string) error {
 		return err
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: data}
+}
+
+// subscribe subscribes a client to a resource, at the first place that takes it.
+func (s *Server) subscribe(ctx context.Context, c *session.Session, w relay.Watcher, uri string, newest bool) error {
+	var places []relay.Place
+	for _, p := range s.placesOf(ctx, uri) {
+		places = append(places, relay.Place{Server: p.up.server, URI: p.uri})
+	}
+	return protocolError(s.relay.Subscribe(ctx, c, w, uri, places, notFound(uri), newest))
 }

@@ -78,8 +78,14 @@ func New(opts Options) *Relay {
 	}
 }
 
-// Close ends the connections of single agents and returns when nothing of them runs.
-func (r *Relay) Close() { r.pool.Close() }
+// Close ends the connections of single agents, and what is told by all, and returns when
+// nothing of it runs.
+func (r *Relay) Close() {
+	r.pool.Close()
+	for _, v := range r.servers {
+		v.shared.close()
+	}
+}
 
 // Arrive notes a client that may send requests.
 func (r *Relay) Arrive(s *session.Session) { r.pool.Arrive(s.Agent) }
@@ -185,9 +191,6 @@ func (v *Server) owner(s *session.Session) string {
 	}
 	return s.Agent
 }
-
-// Close ends what is told by the connection for all agents.
-func (v *Server) Close() { v.shared.close() }
 
 // AnyClient is all that a client may be able to do: what a server is told that more
 // than one may use. Servers hear it once. One that asks a client which cannot is told

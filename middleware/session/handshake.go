@@ -23,7 +23,7 @@ func (s *Session) initialize(ctx context.Context, r *Request) (json.RawMessage, 
 	if err := s.begin(r.Params); err != nil {
 		return nil, err
 	}
-	capabilities, instructions, err := s.opts.Offer(ctx, s)
+	capabilities, instructions, err := s.opts.Offer(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +73,8 @@ func (s *Session) Initialized() bool {
 }
 
 // discover answers server/discover of revision 2026-07-28.
-func (s *Session) discover(ctx context.Context) (json.RawMessage, error) {
-	capabilities, instructions, err := s.opts.Offer(ctx, s)
+func (s *Session) discover(ctx context.Context, r *Request) (json.RawMessage, error) {
+	capabilities, instructions, err := s.opts.Offer(ctx, r)
 	if err != nil {
 		return nil, err
 	}

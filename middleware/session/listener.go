@@ -30,19 +30,23 @@ type Listener struct {
 	lists   map[List]bool
 }
 
-// Listen tells the client that its request r, subscriptions/listen of this id, hears of
-// what is agreed, of which lists are those of these lists, and returns the listener,
-// which Close ends.
-func (s *Session) Listen(r *Request, agreed json.RawMessage, lists []List) *Listener {
-	l := &Listener{request: r, meta: jsonscan.Object(mcp.MetaKeySubscriptionID, rpc.RequestID(r.about)), lists: map[List]bool{}}
+// NewListener returns the listener of a request, subscriptions/listen. Close ends it.
+func (s *Session) NewListener(r *Request) *Listener {
+	return &Listener{request: r, meta: jsonscan.Object(mcp.MetaKeySubscriptionID, rpc.RequestID(r.about))}
+}
+
+// Listen tells the client what it hears of from now on: what is agreed, an object, of
+// which lists are the lists.
+func (l *Listener) Listen(agreed json.RawMessage, lists []List) {
+	l.lists = map[List]bool{}
 	for _, list := range lists {
 		l.lists[list] = true
 	}
 	l.tell("notifications/subscriptions/acknowledged", jsonscan.Object("notifications", agreed))
+	s := l.request.Session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners[l] = true
-	return l
 }
 
 // tell sends what is about the stream.
@@ -59,15 +63,16 @@ func (l *Listener) Updated(uri string) {
 	l.tell("notifications/resources/updated", jsonscan.Object("uri", quoted(uri)))
 }
 
-// Wait returns the result of the stream when ctx has ended or the client asks nothing
-// more.
-func (l *Listener) Wait(ctx context.Context) json.RawMessage {
+// Wait returns when ctx has ended, or the client asks nothing more.
+func (l *Listener) Wait(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-l.request.Session.draining:
 	}
-	return jsonscan.Object("_meta", l.meta)
 }
+
+// Result is the answer to the request, at its end.
+func (l *Listener) Result() json.RawMessage { return jsonscan.Object("_meta", l.meta) }
 
 // Close ends the stream: nothing more is told on it.
 func (l *Listener) Close() {

@@ -29,9 +29,9 @@ const Newest = "2026-07-28"
 
 // Hooks are what a session calls of whoever routes its requests. All are required.
 type Hooks struct {
-	// Offer returns what the handshake and server/discover say: the capabilities, an
+	// Offer returns what the handshake and server/discover, r, say: the capabilities, an
 	// object, and the instructions.
-	Offer func(ctx context.Context, s *Session) (capabilities json.RawMessage, instructions string, err error)
+	Offer func(ctx context.Context, r *Request) (capabilities json.RawMessage, instructions string, err error)
 	// Request answers a request that is not about the session itself, with a raw result
 	// or an error. It may be called concurrently.
 	Request func(ctx context.Context, r *Request) (json.RawMessage, error)
@@ -71,7 +71,7 @@ type Session struct {
 	// tell is for one party.
 	Party string
 
-	bound    chan struct{} // closed when Peer is set
+	begun    chan struct{} // closed by Begin
 	gate     *gate
 	draining chan struct{} // closed when the client asks nothing more
 	end      sync.Once
@@ -87,11 +87,11 @@ type Session struct {
 }
 
 // New returns a session whose client is reached by the peer that bind makes of the
-// options that it gets. The client may send requests at once.
+// options that it gets. What the client sends waits until Begin.
 func New(opts Options, base rpc.Options, bind func(rpc.Options) *rpc.Peer) *Session {
 	s := &Session{
 		opts:      opts,
-		bound:     make(chan struct{}),
+		begun:     make(chan struct{}),
 		gate:      newGate(),
 		draining:  make(chan struct{}),
 		listeners: map[*Listener]bool{},
@@ -103,13 +103,15 @@ func New(opts Options, base rpc.Options, bind func(rpc.Options) *rpc.Peer) *Sess
 	}
 	base.Handle, base.Notified = s.handle, s.notified
 	s.Peer = bind(base)
-	close(s.bound)
 	return s
 }
 
+// Begin has the requests of the client answered. It is called once.
+func (s *Session) Begin() { close(s.begun) }
+
 // handle answers a request of the client.
 func (s *Session) handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	<-s.bound
+	<-s.begun
 	r, err := newRequest(ctx, s, method, params)
 	if err != nil {
 		return nil, err
@@ -162,7 +164,7 @@ func (s *Session) answer(ctx context.Context, r *Request) (json.RawMessage, erro
 	case "initialize":
 		return s.initialize(ctx, r)
 	case "server/discover":
-		return s.discover(ctx)
+		return s.discover(ctx, r)
 	case "ping":
 		return json.RawMessage("{}"), nil
 	}
@@ -171,7 +173,7 @@ func (s *Session) answer(ctx context.Context, r *Request) (json.RawMessage, erro
 
 // notified takes a notification of the client.
 func (s *Session) notified(_ context.Context, method string, params json.RawMessage) {
-	<-s.bound
+	<-s.begun
 	if method == "notifications/initialized" {
 		if s.Handshake() != nil {
 			s.gate.release()

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/guard"
 	"rlmproxy/pipeline"
 )
 
 // Turn waits until the call that ctx is of may work on n bytes: only so many
 // large answers are worked on at one time.
 func Turn(ctx context.Context, n int) error {
-	err := wire.HoldOf(ctx).Take(ctx, int64(n))
+	err := guard.HoldOf(ctx).Take(ctx, int64(n))
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &pipeline.Error{Code: pipeline.LimitTime, Err: err,
 			Text: "the time limit passed while other calls worked on large results",
@@ -28,7 +28,7 @@ type workerJQ struct{ *pipeline.JQ }
 func (w workerJQ) Check() error { return w.CheckSyntax() }
 
 func (w workerJQ) Apply(ctx context.Context, in pipeline.Value) (pipeline.Value, error) {
-	wire.HoldOf(ctx).Pause()
+	guard.HoldOf(ctx).Pause()
 	out, err := w.JQ.Apply(ctx, in)
 	if err == nil {
 		err = Turn(ctx, len(out.Data))

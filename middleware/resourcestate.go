@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/relay"
+	"rlmproxy/middleware/session"
 )
 
 // A resource's own URI does not say whose it is, so several servers may be tried.
@@ -13,19 +15,19 @@ import (
 // the state if there was one.
 const atPrefix = "rlmproxy-at:"
 
-// owned narrows places to the server that r goes on with, and returns the params
+// placesWithState narrows places to the server that r goes on with, and returns the params
 // that are for it. A request that begins has none to go on with and keeps both.
-func (s *Server) owned(r *request, places []place) ([]place, json.RawMessage, error) {
-	has, state := jsonscan.Member(r.params, "requestState") != nil, stringOf(r.params, "requestState")
-	if len(places) < 2 || !has && jsonscan.Member(r.params, "inputResponses") == nil {
-		return places, r.params, nil
+func (s *Server) placesWithState(r *session.Request, places []place) ([]place, json.RawMessage, error) {
+	has, state := jsonscan.Member(r.Params, "requestState") != nil, stringOf(r.Params, "requestState")
+	if len(places) < 2 || !has && jsonscan.Member(r.Params, "inputResponses") == nil {
+		return places, r.Params, nil
 	}
-	unknown := invalidParams("requestState is of no server that was asked for this resource")
-	if s.parking.gave(state) {
-		h := s.parking.find(state)
+	unknown := session.InvalidParams("requestState is of no server that was asked for this resource")
+	if list := s.relay.Deferred(); list.Gave(state) {
+		server := list.Server(state, r.Session.Agent)
 		for _, p := range places {
-			if h != nil && h.agent == r.client.agent && h.up.Name == p.up.Name {
-				return []place{p}, r.params, nil
+			if server == p.up.Name {
+				return []place{p}, r.Params, nil
 			}
 		}
 		return nil, nil, unknown
@@ -39,22 +41,22 @@ func (s *Server) owned(r *request, places []place) ([]place, json.RawMessage, er
 		if gave {
 			value = jsonscan.Quote(own)
 		}
-		params, err := withState(r.params, value)
+		params, err := withState(r.Params, value)
 		return []place{p}, params, err
 	}
 	return nil, nil, unknown
 }
 
-// marked notes in a result that requires input whose it is. Others, and those of
+// markState notes in a result that requires input whose it is. Others, and those of
 // held requests, stay as they are.
-func (s *Server) marked(raw json.RawMessage, up *Upstream) (json.RawMessage, error) {
-	if !wantsInput(raw) {
+func (s *Server) markState(raw json.RawMessage, up *Upstream) (json.RawMessage, error) {
+	if !relay.WantsInput(raw) {
 		return raw, nil
 	}
 	mark := atPrefix + s.scheme(up)
 	if jsonscan.Member(raw, "requestState") != nil {
 		state := stringOf(raw, "requestState")
-		if s.parking.find(state) != nil {
+		if s.relay.Deferred().Has(state) {
 			return raw, nil
 		}
 		mark += "=" + state

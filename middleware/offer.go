@@ -1,0 +1,144 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/session"
+	"rlmproxy/middleware/tools"
+	"rlmproxy/pipeline/show"
+)
+
+// offer is what a client is told in its handshake, or in answer to server/discover: what
+// the servers can do together, and what they advise. It gives servers a moment to say.
+func (s *Server) offer(ctx context.Context, r *session.Request) (capabilities json.RawMessage, instructions string, err error) {
+	s.first.note(r)
+	s.awaitAny(ctx)
+	capabilities, err = json.Marshal(s.capabilities())
+	if err != nil {
+		return nil, "", err
+	}
+	return s.withDeclared(capabilities), s.instructions(), nil
+}
+
+// awaitAny gives servers a moment to say what they offer.
+func (s *Server) awaitAny(ctx context.Context) {
+	ctx, cancel := context.WithDeadline(ctx, s.begun.Add(s.opts.ListWait))
+	defer cancel()
+	for i := range s.opts.Upstreams {
+		s.opts.Upstreams[i].Conn.Settled(ctx)
+	}
+	s.noteMissing()
+}
+
+// capabilities are what the servers offer together. While one has not connected
+// yet, it may offer anything.
+func (s *Server) capabilities() *mcp.ServerCapabilities {
+	all := &mcp.ServerCapabilities{
+		Tools:     &mcp.ToolCapabilities{ListChanged: true},
+		Resources: &mcp.ResourceCapabilities{},
+	}
+	for i := range s.opts.Upstreams {
+		info := s.opts.Upstreams[i].Conn.Info()
+		c := &mcp.ServerCapabilities{
+			Prompts:     &mcp.PromptCapabilities{},
+			Resources:   &mcp.ResourceCapabilities{Subscribe: true},
+			Completions: &mcp.CompletionCapabilities{},
+			//lint:ignore SA1019 clients of the older revisions still use logging
+			Logging: &mcp.LoggingCapabilities{},
+		}
+		if info != nil {
+			if c = info.Capabilities; c == nil {
+				continue
+			}
+		}
+		if c.Prompts != nil {
+			all.Prompts = &mcp.PromptCapabilities{ListChanged: true}
+		}
+		if c.Resources != nil {
+			all.Resources.ListChanged = true
+			all.Resources.Subscribe = all.Resources.Subscribe || c.Resources.Subscribe
+		}
+		if c.Completions != nil {
+			all.Completions = c.Completions
+		}
+		if c.Logging != nil {
+			all.Logging = c.Logging
+		}
+	}
+	return all
+}
+
+// maxInstructions bounds what each server may tell every conversation, in bytes.
+const maxInstructions = 4000
+
+// instructions are ours and those of the servers.
+func (s *Server) instructions() string {
+	parts := []string{tools.Instructions}
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		info := up.Conn.Info()
+		if info == nil || strings.TrimSpace(info.Instructions) == "" {
+			continue
+		}
+		text := show.ClipBytes(strings.TrimSpace(info.Instructions), maxInstructions)
+		if len(s.opts.Upstreams) > 1 {
+			text = up.Name + ": " + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// maxDeclared bounds the capabilities of a server that reach clients as they are,
+// in bytes.
+const maxDeclared = 64 << 10
+
+// withDeclared is capabilities with what a single server declares besides: methods that
+// the proxy does not know pass through it, so clients may use what they belong to.
+func (s *Server) withDeclared(capabilities json.RawMessage) json.RawMessage {
+	up := s.only()
+	if up == nil {
+		return capabilities
+	}
+	info := up.Conn.Info()
+	if info == nil || info.Declared == nil || len(info.Declared) > maxDeclared {
+		return capabilities
+	}
+	return merged(capabilities, info.Declared)
+}
+
+// merged returns ours with the members of theirs that it lacks, and with those that an
+// object of both has only there.
+func merged(ours, theirs json.RawMessage) json.RawMessage {
+	add := map[string]json.RawMessage{} // of a name the last counts, as wherever they are read
+	var order []string
+	_ = jsonscan.Members(theirs, func(key string, value json.RawMessage) error {
+		if add[key] == nil {
+			order = append(order, key)
+		}
+		add[key] = value
+		return nil
+	})
+	out, err := jsonscan.Rewrite(ours, func(key string, value json.RawMessage) json.RawMessage {
+		if own := add[key]; len(own) > 0 && own[0] == '{' && value[0] == '{' {
+			value = merged(value, own)
+		}
+		delete(add, key)
+		return value
+	})
+	if err != nil {
+		return ours
+	}
+	out = out[:len(out)-1]
+	for _, key := range order {
+		if value := add[key]; value != nil {
+			out = jsonscan.AppendMember(out, key, value)
+		}
+	}
+	return append(out, '}')
+}

@@ -1,0 +1,75 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/middleware/guard"
+	"rlmproxy/middleware/relay"
+	"rlmproxy/middleware/session"
+)
+
+// longParams are worth giving their memory back to the system for, in bytes.
+const longParams = 1 << 20
+
+// request answers a request of a client that is not about the session itself.
+func (s *Server) request(ctx context.Context, r *session.Request) (json.RawMessage, error) {
+	hold := s.budget.Hold()
+	defer hold.Release()
+	ctx = guard.WithHold(ctx, hold)
+	if len(r.Params) > longParams {
+		defer s.budget.Used()
+	}
+	if r.Newest {
+		s.first.note(r)
+	}
+	return s.route(ctx, r)
+}
+
+// route finds what a request is for.
+func (s *Server) route(ctx context.Context, r *session.Request) (json.RawMessage, error) {
+	switch r.Method {
+	case "tools/list":
+		return s.listTools(ctx, r)
+	case "tools/call":
+		return s.callTool(ctx, r)
+	case "prompts/list":
+		return s.listPrompts(ctx, r)
+	case "prompts/get":
+		return s.getPrompt(ctx, r)
+	case "resources/list":
+		return s.listResources(ctx, r, "resources", "uri")
+	case "resources/templates/list":
+		return s.listResources(ctx, r, "resourceTemplates", "uriTemplate")
+	case "resources/read":
+		return s.readResource(ctx, r)
+	case "resources/subscribe":
+		return empty, s.subscribe(ctx, r.Session, r.Session, stringOf(r.Params, "uri"), false)
+	case "resources/unsubscribe":
+		return empty, s.relay.Unsubscribe(context.WithoutCancel(ctx), r.Session, r.Session, stringOf(r.Params, "uri"))
+	case "subscriptions/listen":
+		return s.listen(ctx, r)
+	case "logging/setLevel":
+		return empty, s.relay.SetLevel(ctx, r.Session, stringOf(r.Params, "level"))
+	case "completion/complete":
+		return s.completeArgument(ctx, r)
+	}
+	if up := s.only(); up != nil {
+		// It may be about any tool, as tasks/result is.
+		return s.forward(ctx, up, up.allHidden(), r, r.Params)
+	}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+		Message: fmt.Sprintf("method %q is not known, and several servers could be meant", clipped(r.Method))}
+}
+
+var empty = json.RawMessage("{}")
+
+// forward sends a request that is not about a tool to a server, with these params, and
+// returns its answer without the hidden fields.
+func (s *Server) forward(ctx context.Context, up *Upstream, hidden []string, r *session.Request, params json.RawMessage) (json.RawMessage, error) {
+	raw, err := up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: up.Policy.Timeout, Hide: s.hider(hidden)})
+	return raw, protocolError(err)
+}
