@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -20,7 +20,7 @@ type reply struct {
 }
 
 // hear makes a call. A tool's error is a reply too: the agent reads it.
-func hear(conn *wire.Conn, tool, args string) (reply, error) {
+func hear(conn *rpc.Conn, tool, args string) (reply, error) {
 	raw, err := call(conn, tool, args)
 	if err != nil {
 		return reply{}, err
@@ -60,7 +60,7 @@ type course struct {
 // play lets the agent, who has the first reply, ask until it has read the
 // answer, or has no step left. Where it does not know the names that a step
 // needs, it looks around first, and pays for it.
-func (t task) play(conn *wire.Conn, first reply, facts []fact) (course, error) {
+func (t task) play(conn *rpc.Conn, first reply, facts []fact) (course, error) {
 	c := course{calls: 1, replies: []reply{first}, tokens: cost(first.text)}
 	if !first.cut {
 		c.found = true // the whole result was read, like inlined

@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 )
 
 var sizes = []struct {
@@ -39,7 +39,7 @@ var paths = []path{
 
 // A caller makes the same call again and again.
 type caller struct {
-	conn  *wire.Conn
+	conn  *rpc.Conn
 	path  path
 	bytes int
 	id    string // of the cached result
@@ -91,8 +91,8 @@ func (c *caller) call() (json.RawMessage, error) {
 	return call(c.conn, c.path.tool, fmt.Sprintf(c.path.args, c.bytes, c.calls))
 }
 
-func call(conn *wire.Conn, tool, args string) (json.RawMessage, error) {
-	return conn.Call(context.Background(), "tools/call", fmt.Appendf(nil, `{"name":%q,"arguments":%s}`, tool, args))
+func call(conn *rpc.Conn, tool, args string) (json.RawMessage, error) {
+	return conn.Call(context.Background(), "tools/call", fmt.Appendf(nil, `{"name":%q,"arguments":%s}`, tool, args), nil)
 }
 
 // An answer is what an agent reads of a result, and what the proxy says of it.

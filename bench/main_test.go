@@ -18,7 +18,7 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 	jqpool "rlmproxy/pipeline/jq"
 )
 
@@ -146,20 +146,20 @@ func serveProxy(pass bool) error {
 	if err != nil {
 		return err
 	}
-	wire.Widen(os.Stdout) // likewise
+	rpc.Widen(os.Stdout) // likewise
 	return s.Serve(context.Background(), os.Stdin, os.Stdout)
 }
 
 // spawn starts a process of the test binary and shakes hands with it. It ends
 // with tb.
-func spawn(tb testing.TB, role string) *wire.Conn {
+func spawn(tb testing.TB, role string) *rpc.Conn {
 	tb.Helper()
 	conn, _ := start(tb, role)
 	return conn
 }
 
 // start is spawn that tells the process too.
-func start(tb testing.TB, role string) (*wire.Conn, *os.Process) {
+func start(tb testing.TB, role string) (*rpc.Conn, *os.Process) {
 	tb.Helper()
 	cmd := command(tb, role)
 	stdin, err := cmd.StdinPipe()
@@ -213,15 +213,18 @@ func host(tb testing.TB, role string) *mcp.ClientSession {
 }
 
 // shake makes a connection of a client that has done its handshake.
-func shake(tb testing.TB, r io.ReadCloser, w io.WriteCloser) *wire.Conn {
+func shake(tb testing.TB, r io.ReadCloser, w io.WriteCloser) *rpc.Conn {
 	tb.Helper()
-	conn := wire.NewConn(r, w, wire.Options{})
-	tb.Cleanup(func() { conn.Close() })
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).
-		Connect(context.Background(), conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	conn := rpc.NewConn(r, w, rpc.ConnOptions{Options: rpc.Options{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage("{}"), nil // a ping
+	}}})
+	tb.Cleanup(conn.Close)
+	_, err := conn.Call(context.Background(), "initialize", json.RawMessage(`{"protocolVersion":"2025-11-25","clientInfo":{"name":"bench","version":"1"},"capabilities":{}}`), nil)
+	if err == nil {
+		err = conn.Notify(context.Background(), "notifications/initialized", nil)
+	}
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { session.Close() })
 	return conn
 }

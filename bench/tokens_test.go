@@ -19,7 +19,7 @@ import (
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/tokens"
 )
@@ -151,14 +151,14 @@ func (r results) Call(context.Context, upstream.Request) (json.RawMessage, error
 
 // dial returns a client of a proxy before up. Its cache ids are the same each
 // time.
-func dial(tb testing.TB, up middleware.Caller) *wire.Conn {
+func dial(tb testing.TB, up middleware.Caller) *rpc.Conn {
 	tb.Helper()
 	return dialWith(tb, up, middleware.Options{})
 }
 
 // dialWith is dial with options, which may leave out the upstreams and the
 // store.
-func dialWith(tb testing.TB, up middleware.Caller, opts middleware.Options) *wire.Conn {
+func dialWith(tb testing.TB, up middleware.Caller, opts middleware.Options) *rpc.Conn {
 	tb.Helper()
 	store, err := cache.New(cache.Options{
 		Key:                []byte("a key for benchmarks"),
@@ -230,7 +230,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func measure(conn *wire.Conn, name string, d document) (row, error) {
+func measure(conn *rpc.Conn, name string, d document) (row, error) {
 	r := row{name: d.name, explore: -1, pages: -1}
 	r.inlined, r.exact = d.count()
 	first, err := text(conn, name, `{}`)
@@ -257,7 +257,7 @@ func measure(conn *wire.Conn, name string, d document) (row, error) {
 // has read in the first line how many items and tokens it has. A page that was
 // cut is asked for again with half the items. It returns the tokens of all
 // replies, or -1 when one item is too long for a page.
-func readAll(conn *wire.Conn, id string, items, inlined int) (int, error) {
+func readAll(conn *rpc.Conn, id string, items, inlined int) (int, error) {
 	const page = 1_800 // tokens, under the limit of 2000
 	limit := max(1, items*page/inlined)
 	sum := 0
@@ -280,7 +280,7 @@ func readAll(conn *wire.Conn, id string, items, inlined int) (int, error) {
 	return sum, nil
 }
 
-func text(conn *wire.Conn, tool, args string) (answer, error) {
+func text(conn *rpc.Conn, tool, args string) (answer, error) {
 	raw, err := call(conn, tool, args)
 	if err != nil {
 		return answer{}, err
@@ -290,8 +290,8 @@ func text(conn *wire.Conn, tool, args string) (answer, error) {
 
 // ownTokens counts what the proxy adds to each conversation: the definitions
 // of its tools, and its instructions.
-func ownTokens(conn *wire.Conn) (int, error) {
-	raw, err := conn.Call(context.Background(), "tools/list", json.RawMessage(`{}`))
+func ownTokens(conn *rpc.Conn) (int, error) {
+	raw, err := conn.Call(context.Background(), "tools/list", json.RawMessage(`{}`), nil)
 	if err != nil {
 		return 0, err
 	}

@@ -187,7 +187,7 @@ func TestSilentServer(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := s.Conn.Call(ctx, "tools/call", json.RawMessage(`{"name":"silent_x","arguments":{}}`)); err == nil {
+	if _, err := s.Call(ctx, "tools/call", json.RawMessage(`{"name":"silent_x","arguments":{}}`)); err == nil {
 		t.Error("the silent one answered")
 	}
 	if got := s.text("s_x", `{}`); got != "s/x" {

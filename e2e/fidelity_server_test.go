@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 )
 
 // faithful is the tag of [fakeServer] for the server of the corpus.
@@ -31,7 +31,7 @@ const newToo = "TEST_NEW_TOO"
 // faithfulAnswer is the whole message that the server answers a request with, or
 // nil for a notification. With older it knows no newer revision.
 func faithfulAnswer(line []byte, older bool) []byte {
-	m, err := wire.Split(line)
+	m, err := rpc.Parse(line)
 	if err != nil {
 		panic(err)
 	}

@@ -16,13 +16,13 @@ import (
 	"time"
 
 	"rlmproxy/jsonscan"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 )
 
 // A talk is a client that sends and reads bytes, and decodes nothing.
 type talk interface {
 	// ask sends a request and returns the message that answers it.
-	ask(t *testing.T, version, method, params string) wire.Message
+	ask(t *testing.T, version, method, params string) rpc.Message
 }
 
 // lines is a client over stdin and stdout.
@@ -32,7 +32,7 @@ type lines struct {
 	seq int
 }
 
-func (l *lines) ask(t *testing.T, _, method, params string) wire.Message {
+func (l *lines) ask(t *testing.T, _, method, params string) rpc.Message {
 	t.Helper()
 	l.seq++
 	if _, err := fmt.Fprintf(l.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", l.seq, method, params); err != nil {
@@ -43,7 +43,7 @@ func (l *lines) ask(t *testing.T, _, method, params string) wire.Message {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := wire.Split(line)
+		m, err := rpc.Parse(line)
 		if err != nil {
 			t.Fatalf("%v: %.300s", err, line)
 		}
@@ -59,7 +59,7 @@ type posts struct {
 	seq          int
 }
 
-func (p *posts) ask(t *testing.T, version, method, params string) wire.Message {
+func (p *posts) ask(t *testing.T, version, method, params string) rpc.Message {
 	t.Helper()
 	p.seq++
 	r, err := http.NewRequestWithContext(t.Context(), "POST", p.url,
@@ -101,7 +101,7 @@ func (p *posts) ask(t *testing.T, version, method, params string) wire.Message {
 			}
 		}
 	}
-	m, err := wire.Split(body)
+	m, err := rpc.Parse(body)
 	if err != nil || string(m.ID) != fmt.Sprint(p.seq) {
 		t.Fatalf("status %d, %v: %.300s", resp.StatusCode, err, body)
 	}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 )
 
 var binary string // the built program
@@ -73,7 +73,7 @@ func real(t *testing.T, name string) []string {
 
 // A session is a client of a running command.
 type session struct {
-	*wire.Conn
+	*rpc.Conn
 	t    *testing.T
 	cmd  *exec.Cmd
 	err  bytes.Buffer
@@ -92,6 +92,22 @@ func (s *session) log() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err.String()
+}
+
+// Call sends a request.
+func (s *session) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	return s.Conn.Call(ctx, method, params, nil)
+}
+
+// noRequests answers what servers ask of a client that has no roots.
+func noRequests(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+	switch method {
+	case "ping":
+		return json.RawMessage(`{}`), nil
+	case "roots/list":
+		return json.RawMessage(`{"roots":[]}`), nil
+	}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method}
 }
 
 // open starts a command and shakes hands with it.
@@ -120,16 +136,17 @@ func open(t *testing.T, env []string, args ...string) *session {
 	inR.Close()
 	outW.Close()
 	go func() { s.cmd.Wait(); close(s.done) }()
-	s.Conn = wire.NewConn(outR, inW, wire.Options{MaxLineBytes: 256 << 20})
+	s.Conn = rpc.NewConn(outR, inW, rpc.ConnOptions{Options: rpc.Options{MaxBytes: 256 << 20, Handle: noRequests}})
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	sdk, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).
-		Connect(ctx, s.Conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	_, err = s.Call(ctx, "initialize", json.RawMessage(`{"protocolVersion":"2025-11-25","clientInfo":{"name":"e2e","version":"1"},"capabilities":{"roots":{"listChanged":true}}}`))
+	if err == nil {
+		err = s.Notify(ctx, "notifications/initialized", nil)
+	}
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, s.log())
 	}
 	t.Cleanup(func() {
-		sdk.Close()
 		s.Conn.Close()
 		s.ended()
 		if t.Failed() {
@@ -170,7 +187,7 @@ func (s *session) call(tool, args string) string {
 func (s *session) try(tool, args string) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 90*time.Second)
 	defer cancel()
-	return s.Conn.Call(ctx, "tools/call", json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args)))
+	return s.Call(ctx, "tools/call", json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args)))
 }
 
 // A reply is what our assertions look at.
@@ -210,7 +227,7 @@ func (s *session) text(tool, args string) string {
 // tools lists the names of all tools.
 func (s *session) tools() []string {
 	s.t.Helper()
-	raw, err := s.Conn.Call(s.t.Context(), "tools/list", json.RawMessage(`{}`))
+	raw, err := s.Call(s.t.Context(), "tools/list", json.RawMessage(`{}`))
 	if err != nil {
 		s.t.Fatal(err)
 	}

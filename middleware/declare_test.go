@@ -9,7 +9,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // TestUnknownCapabilitiesPass: what the SDK does not know of a client's and a
@@ -32,7 +31,7 @@ func TestUnknownCapabilitiesPass(t *testing.T) {
 				return textResult("ok"), nil
 			}
 			s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
-			conn := rawClient(t, s, wire.Options{})
+			conn := rawClient(t, s, clientOptions{})
 			const mine = `{"tasks":{"n":9007199254740993},"roots":{"z":1.0}}`
 			var meta, got string
 			if revision == upstream.NewestVersion {
@@ -76,7 +75,7 @@ func TestDeclaredIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
-	got := ask(t, rawClient(t, s, wire.Options{}), "initialize", `{"protocolVersion":"2025-11-25","clientInfo":{"name":"c","version":"1"},"capabilities":{}}`)
+	got := ask(t, rawClient(t, s, clientOptions{}), "initialize", `{"protocolVersion":"2025-11-25","clientInfo":{"name":"c","version":"1"},"capabilities":{}}`)
 	if len(got) > 8<<10 || !gjson.Get(got, "capabilities.tools").Exists() {
 		t.Errorf("%d bytes: %.200s", len(got), got)
 	}
@@ -98,7 +97,7 @@ func TestFirstClientIsDeclared(t *testing.T) {
 		if revision == upstream.NewestVersion {
 			method = "server/discover"
 		}
-		ask(t, rawClient(t, s, wire.Options{}), method, first)
+		ask(t, rawClient(t, s, clientOptions{}), method, first)
 		if got := string(s.ClientInfo()); got != `{"name":"c","version":"1"}` {
 			t.Errorf("%s: the client is %s", method, got)
 		}

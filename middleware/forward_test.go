@@ -22,7 +22,6 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -44,27 +43,23 @@ func offering(answers map[string]string) *fake {
 }
 
 // client connects to s with its own answers to what servers ask.
-func clientOf(t *testing.T, s *Server, can *mcp.ClientCapabilities, opts wire.Options) *wire.Conn {
+func clientOf(t *testing.T, s *Server, can *mcp.ClientCapabilities, opts clientOptions) client {
 	t.Helper()
 	r1, w1 := io.Pipe()
 	r2, w2 := io.Pipe()
 	out := &outlet{WriteCloser: w2}
 	served := make(chan error)
 	go func() { served <- s.Serve(context.Background(), r1, out) }()
-	conn := wire.NewConn(inlet{r2, out}, w1, opts)
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{Capabilities: can}).
-		Connect(t.Context(), conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := newClient(inlet{r2, out}, w1, opts)
+	conn.initialize(t, can)
 	t.Cleanup(func() {
-		session.Close()
+		conn.Close()
 		<-served
 	})
 	return conn
 }
 
-func ask(t *testing.T, conn *wire.Conn, method, params string) string {
+func ask(t *testing.T, conn client, method, params string) string {
 	t.Helper()
 	raw, err := conn.Call(t.Context(), method, json.RawMessage(params))
 	if err != nil {
@@ -86,7 +81,7 @@ func TestOneServerIsSeenThrough(t *testing.T) {
 	})
 	f.prompts = []upstream.Tool{{Name: "a b", Raw: json.RawMessage(`{"name":"a b","future":1.0}`)}}
 	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
-	conn := clientOf(t, s, nil, wire.Options{})
+	conn := clientOf(t, s, nil, clientOptions{})
 	for _, tt := range []struct{ method, params, want string }{
 		{"resources/list", `{"cursor":"c"}`, `{"resources":[{"uri":"a:b","future":1.0}],"nextCursor":"c","x":9007199254740993}`},
 		{"resources/templates/list", `{}`, `{"resourceTemplates":[{"uriTemplate":"a:{b}"}]}`},
@@ -278,8 +273,8 @@ func TestServersAskTheirClient(t *testing.T) {
 		return textResult(string(raw)), nil
 	}
 	s, _ = dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
-	connect := func(name string, can *mcp.ClientCapabilities) *wire.Conn {
-		return clientOf(t, s, can, wire.Options{Handle: func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	connect := func(name string, can *mcp.ClientCapabilities) client {
+		return clientOf(t, s, can, clientOptions{Handle: func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 			reached <- name + " " + method + " " + string(params)
 			return json.RawMessage(answer), nil
 		}})
@@ -298,7 +293,7 @@ func TestServersAskTheirClient(t *testing.T) {
 		both.Add(2)
 		var got [2]string
 		var wg sync.WaitGroup
-		for i, conn := range []*wire.Conn{ann, bob} {
+		for i, conn := range []client{ann, bob} {
 			wg.Go(func() {
 				raw, err := conn.Call(context.Background(), "tools/call", json.RawMessage(fmt.Sprintf(`{"name":"x","arguments":{"with":%q}}`, with)))
 				got[i] = fmt.Sprint(gjson.GetBytes(raw, "content.0.text").String(), err)
@@ -359,15 +354,13 @@ func TestTimeIsGivenAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		session := &client{agent: "a"}
+		conn := clientOf(t, s, canElicit, clientOptions{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			time.Sleep(10 * time.Minute)
+			return json.RawMessage(`{}`), nil
+		}})
 		call := func(how string) (string, time.Duration) {
 			begun := time.Now()
-			r, err := newRequest(session, "tools/call", json.RawMessage(`{"name":"x","arguments":{"how":"`+how+`"},"_meta":{"progressToken":1}}`))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.client = &client{agent: "a", link: streams{deaf(t)}}
-			raw, err := s.answerTo(t.Context(), r)
+			raw, err := conn.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"x","arguments":{"how":"`+how+`"},"_meta":{"progressToken":1}}`))
 			return fmt.Sprint(gjson.GetBytes(raw, "content.0.text").String(), err), time.Since(begun)
 		}
 		if got, took := call("progress"); got != "done<nil>" || took != 150*time.Second {
@@ -376,47 +369,6 @@ func TestTimeIsGivenAnew(t *testing.T) {
 		if got, took := call("none"); !strings.HasPrefix(got, "upstream_timeout: ") || took != 60*time.Second {
 			t.Errorf("without: %s after %v", got, took)
 		}
-	})
-}
-
-// deaf is a connection whose other end reads and says nothing.
-func deaf(t *testing.T) *wire.Conn {
-	r, _ := io.Pipe()
-	far, w := io.Pipe()
-	go func() { _, _ = io.Copy(io.Discard, far) }()
-	conn := wire.NewConn(r, w, wire.Options{})
-	t.Cleanup(func() { conn.Close() })
-	return conn
-}
-
-func TestCallTimerStandsStill(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		timer := newCallTimer(time.Minute, cancel)
-		time.Sleep(50 * time.Second)
-		resume := timer.pause()
-		time.Sleep(time.Hour)
-		if ctx.Err() != nil {
-			t.Fatal("ended while a person was asked")
-		}
-		resume()
-		time.Sleep(59 * time.Second)
-		if ctx.Err() != nil {
-			t.Fatal("ended too early")
-		}
-		time.Sleep(2 * time.Second)
-		if !errors.Is(context.Cause(ctx), errTimeout) {
-			t.Fatalf("after its time: %v", context.Cause(ctx))
-		}
-		ctx, cancel = context.WithCancelCause(t.Context())
-		timer = newCallTimer(time.Minute, cancel)
-		timer.stop()
-		timer.again()
-		time.Sleep(time.Hour)
-		if ctx.Err() != nil {
-			t.Fatal("ended after it was stopped")
-		}
-		cancel(nil)
 	})
 }
 
@@ -452,11 +404,10 @@ func TestSubscriptions(t *testing.T) {
 	one, two := offering(map[string]string{"resources/subscribe": "{}", "resources/unsubscribe": "{}"}), offering(nil)
 	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "one", Prefix: "one", Conn: one}, {Name: "two", Prefix: "two", Conn: two}}})
 	heard := make(chan string, 10)
-	conn := clientOf(t, s, nil, wire.Options{Notify: func(method string, params json.RawMessage) bool {
+	conn := clientOf(t, s, nil, clientOptions{Notify: func(method string, params json.RawMessage) {
 		if method == "notifications/resources/updated" {
 			heard <- gjson.GetBytes(params, "uri").String()
 		}
-		return true
 	}})
 	if got := ask(t, conn, "resources/subscribe", `{"uri":"s-one+a:b"}`); got != "{}" {
 		t.Fatal(got)
@@ -469,8 +420,8 @@ func TestSubscriptions(t *testing.T) {
 	if got := <-heard; got != "s-one+a:b" {
 		t.Errorf("heard of %s", got)
 	}
-	if got := ask(t, conn, "resources/unsubscribe", `{"uri":"s-one+a:b"}`); got != "{}" || len(s.watched) != 0 {
-		t.Errorf("unsubscribe: %s, %d left", got, len(s.watched))
+	if got := ask(t, conn, "resources/unsubscribe", `{"uri":"s-one+a:b"}`); got != "{}" || s.relay.Watched() != 0 {
+		t.Errorf("unsubscribe: %s, %d left", got, s.relay.Watched())
 	}
 }
 
@@ -479,9 +430,8 @@ func TestSubscriptions(t *testing.T) {
 func TestManyChangesAreOneNotification(t *testing.T) {
 	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(nil, "x")}}})
 	heard := make(chan string, 1000)
-	conn := clientOf(t, s, nil, wire.Options{Notify: func(method string, _ json.RawMessage) bool {
+	conn := clientOf(t, s, nil, clientOptions{Notify: func(method string, _ json.RawMessage) {
 		heard <- method
-		return true
 	}})
 	for range 100 {
 		s.ListsChanged("s")
@@ -508,9 +458,8 @@ func TestLevelsAndLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard := make(chan string, 1)
-	conn := clientOf(t, s, nil, wire.Options{Notify: func(method string, params json.RawMessage) bool {
+	conn := clientOf(t, s, nil, clientOptions{Notify: func(method string, params json.RawMessage) {
 		heard <- method + string(params)
-		return true
 	}})
 	if got := ask(t, conn, "logging/setLevel", `{"level":"error"}`); got != "{}" || <-levels != `{"level":"error"}` {
 		t.Errorf("setLevel: %s", got)
@@ -550,12 +499,12 @@ func TestHeldRequests(t *testing.T) {
 		return textResult(string(name) + " " + string(age)), nil
 	}
 	s, _ = dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
-	open := func() *wire.Conn {
+	open := func() client {
 		r1, w1 := io.Pipe()
 		r2, w2 := io.Pipe()
 		served := make(chan error)
 		go func() { served <- s.Serve(context.Background(), r1, w2) }()
-		conn := wire.NewConn(r2, w1, wire.Options{})
+		conn := newClient(r2, w1, clientOptions{})
 		t.Cleanup(func() {
 			conn.Close()
 			<-served
@@ -563,7 +512,7 @@ func TestHeldRequests(t *testing.T) {
 		return conn
 	}
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}`
-	send := func(conn *wire.Conn, more string) gjson.Result {
+	send := func(conn client, more string) gjson.Result {
 		t.Helper()
 		return gjson.Parse(ask(t, conn, "tools/call", `{"name":"x","arguments":{},`+more+meta+`}`))
 	}
@@ -573,7 +522,7 @@ func TestHeldRequests(t *testing.T) {
 		t.Fatalf("first: %s", first)
 	}
 	state := func(r gjson.Result) string { return `"requestState":` + r.Get("requestState").Raw + `,` }
-	refused := func(conn *wire.Conn, more string) string {
+	refused := func(conn client, more string) string {
 		t.Helper()
 		return ask(t, conn, "tools/call", `{"name":"x","arguments":{},`+more+meta+`}`)
 	}
@@ -602,12 +551,8 @@ func TestHeldRequests(t *testing.T) {
 	if got := ask(t, conn, "tools/call", `{"name":"x","arguments":{},`+strings.Replace(meta, `{"elicitation":{"form":{}}}`, `{}`, 1)+`}`); !strings.Contains(got, "does not support elicitation") {
 		t.Errorf("a client that cannot: %s", got)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.parking.mu.Lock()
-	defer s.parking.mu.Unlock()
-	if len(s.parking.held) != 0 || len(s.running) != 0 {
-		t.Errorf("%d held, %d running", len(s.parking.held), len(s.running))
+	if waiting, running := s.relay.Deferred().Len(), s.opts.Upstreams[0].server.Shared().Running(); waiting+running != 0 {
+		t.Errorf("%d wait for their clients, %d run", waiting, running)
 	}
 }
 
@@ -626,8 +571,8 @@ func TestProgressOfClients(t *testing.T) {
 	var both sync.WaitGroup
 	both.Add(2)
 	tokens := make(chan string, 2)
-	var conn *wire.Conn
-	conn = clientOf(t, s, canElicit, wire.Options{Handle: func(ctx context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
+	var conn client
+	conn = clientOf(t, s, canElicit, clientOptions{Handle: func(ctx context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
 		p := gjson.GetManyBytes(params, "_meta.progressToken", "message", "_meta.a")
 		tokens <- p[0].Raw
 		both.Done()
@@ -657,9 +602,7 @@ func TestProgressOfClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(t, conn, "ping", `{}`)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.progress) != 0 || len(one.told)+len(two.told) != 0 {
-		t.Errorf("%d tokens are left, %d told", len(s.progress), len(one.told)+len(two.told))
+	if n := len(one.told) + len(two.told); n != 0 {
+		t.Errorf("%d are told", n)
 	}
 }

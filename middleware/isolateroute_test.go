@@ -16,14 +16,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/middleware/relay"
+	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // A mind is a process of one agent that counts what it is asked.
 type mind struct {
 	*fake
-	agent  *Agent
+	agent  *relay.Connection
 	closed chan struct{}
 
 	mu    sync.Mutex // guards the fields below
@@ -53,7 +54,7 @@ func minds(t *testing.T, made chan<- *mind) Upstream {
 		return json.RawMessage(`{}`), nil
 	}
 	base.tools = server(nil, "next", "wait").tools
-	return Upstream{Name: "s", Conn: base, PerAgent: func(a *Agent) Own {
+	return Upstream{Name: "s", Conn: base, PerAgent: func(a *relay.Connection) relay.OwnConn {
 		m := &mind{fake: offering(nil), agent: a, closed: make(chan struct{})}
 		m.call = func(ctx context.Context, c toolCall) (json.RawMessage, error) {
 			if c.Name == "wait" {
@@ -109,8 +110,8 @@ func TestEachAgentHasItsOwn(t *testing.T) {
 		t.Errorf("counted %v, want %v", got, want)
 	}
 	first, second := <-made, <-made
-	if first.agent.Number == second.agent.Number || len(made) > 0 {
-		t.Errorf("numbers %d and %d, %d more", first.agent.Number, second.agent.Number, len(made))
+	if first.agent.Number() == second.agent.Number() || len(made) > 0 {
+		t.Errorf("numbers %d and %d, %d more", first.agent.Number(), second.agent.Number(), len(made))
 	}
 	for _, r := range [][2]string{
 		{"prompts/get", `{"name":"p"}`}, {"resources/list", `{}`}, {"resources/read", `{"uri":"a:b"}`},
@@ -168,21 +169,21 @@ func TestCrowdedSaysSo(t *testing.T) {
 // requests running as well.
 func TestOwnAsksItsAgent(t *testing.T) {
 	s, made := isolated(t)
-	open := func(name string, can *mcp.ClientCapabilities) *wire.Conn {
-		return clientOf(t, s, can, wire.Options{Handle: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+	open := func(name string, can *mcp.ClientCapabilities) client {
+		return clientOf(t, s, can, clientOptions{Handle: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
 			return fmt.Appendf(nil, `{"by":%q,"method":%q}`, name, method), nil
 		}})
 	}
 	samples := &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapabilities{}}
 	one, two, three := open("one", samples), open("two", samples), open("three", nil)
 	var processes []*mind
-	for _, conn := range []*wire.Conn{one, two, three} {
+	for _, conn := range []client{one, two, three} {
 		go conn.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"wait","arguments":{}}`))
 		processes = append(processes, <-made)
 	}
 	for n, name := range []string{"one", "two"} {
 		m := processes[n]
-		if !declares(m.agent.Capabilities(t.Context()), "sampling/createMessage") {
+		if !session.Declares(m.agent.Capabilities(t.Context()), "sampling/createMessage") {
 			t.Errorf("%s: not told what its client can do", name)
 		}
 		got, err := m.agent.Ask(t.Context(), "sampling/createMessage", json.RawMessage(`{}`))
@@ -190,7 +191,7 @@ func TestOwnAsksItsAgent(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
-	if can := processes[2].agent.Capabilities(t.Context()); declares(can, "sampling/createMessage") || declares(can, "elicitation/create") {
+	if can := processes[2].agent.Capabilities(t.Context()); session.Declares(can, "sampling/createMessage") || session.Declares(can, "elicitation/create") {
 		t.Errorf("told that a client can do what it cannot: %+v", can)
 	}
 	if _, err := processes[2].agent.Ask(t.Context(), "sampling/createMessage", nil); err == nil || !strings.Contains(err.Error(), "does not support") {
@@ -206,25 +207,20 @@ func TestOwnAsksItsAgent(t *testing.T) {
 // can be asked, for as long as it lived.
 func TestOwnOfSeveralClients(t *testing.T) {
 	s, made := isolated(t)
-	open := func(can *mcp.ClientCapabilities) *wire.Conn {
-		conn := attach(t, s, Identity{Subject: "ann"}, wire.Options{Handle: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+	open := func(can *mcp.ClientCapabilities) client {
+		conn := attach(t, s, Identity{Subject: "ann"}, clientOptions{Handle: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
 			return fmt.Appendf(nil, `{"method":%q}`, method), nil
 		}})
-		session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{Capabilities: can}).
-			Connect(t.Context(), conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { session.Close() })
+		conn.initialize(t, can)
 		return conn
 	}
 	plain := open(&mcp.ClientCapabilities{})
 	text(t, plain, "next", `{}`)
 	m := <-made
-	if can := m.agent.Capabilities(t.Context()); !declares(can, "sampling/createMessage") || !declares(can, "elicitation/create") || !declares(can, "roots/list") {
+	if can := m.agent.Capabilities(t.Context()); !session.Declares(can, "sampling/createMessage") || !session.Declares(can, "elicitation/create") || !session.Declares(can, "roots/list") {
 		t.Errorf("told that its clients can %s", can)
 	}
-	waits := func(conn *wire.Conn, asked func()) {
+	waits := func(conn client, asked func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan bool)
 		go func() {
@@ -232,17 +228,13 @@ func TestOwnOfSeveralClients(t *testing.T) {
 			close(ended)
 		}()
 		for running := 0; running == 0; time.Sleep(time.Millisecond) {
-			s.mu.Lock()
-			running = len(s.running)
-			s.mu.Unlock()
+			running = m.agent.Running()
 		}
 		asked()
 		cancel()
 		<-ended
 		for running := 1; running > 0; time.Sleep(time.Millisecond) {
-			s.mu.Lock()
-			running = len(s.running)
-			s.mu.Unlock()
+			running = m.agent.Running()
 		}
 	}
 	waits(plain, func() {
@@ -265,17 +257,16 @@ func TestOwnOfSeveralClients(t *testing.T) {
 func TestOwnTellsItsAgent(t *testing.T) {
 	s, made := isolated(t)
 	type heard chan string
-	listen := func() (*wire.Conn, heard) {
+	listen := func() (client, heard) {
 		h := make(heard, 100)
-		return clientOf(t, s, nil, wire.Options{Notify: func(method string, params json.RawMessage) bool {
+		return clientOf(t, s, nil, clientOptions{Notify: func(method string, params json.RawMessage) {
 			h <- method + " " + string(params)
-			return true
 		}}), h
 	}
 	one, hears := listen()
 	two, other := listen()
 	// Both set a level before anything of theirs runs, and subscribe to one URI.
-	for _, conn := range []*wire.Conn{one, two} {
+	for _, conn := range []client{one, two} {
 		if got := ask(t, conn, "logging/setLevel", `{"level":"error"}`); got != "{}" {
 			t.Fatal(got)
 		}
@@ -284,7 +275,7 @@ func TestOwnTellsItsAgent(t *testing.T) {
 		}
 	}
 	var processes []*mind
-	for _, conn := range []*wire.Conn{one, two} {
+	for _, conn := range []client{one, two} {
 		if got := ask(t, conn, "resources/subscribe", `{"uri":"a:b"}`); got != "{}" {
 			t.Fatal(got)
 		}
@@ -317,7 +308,7 @@ func TestOwnTellsItsAgent(t *testing.T) {
 	first.Tell(t.Context(), "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
 	expect(hears, `notifications/resources/updated {"uri":"a:b"}`)
 	first.Tell(t.Context(), "notifications/resources/list_changed", nil)
-	expect(hears, `notifications/resources/list_changed `)
+	expect(hears, `notifications/resources/list_changed {}`)
 	second.Tell(t.Context(), "notifications/resources/updated", json.RawMessage(`{"uri":"a:b"}`))
 	expect(other, `notifications/resources/updated {"uri":"a:b"}`)
 	ask(t, one, "ping", `{}`)
@@ -348,10 +339,9 @@ func TestOwnOfAStatelessClient(t *testing.T) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}`
 	s, made := isolated(t)
 	heard := make(chan gjson.Result, 10)
-	open := func() *wire.Conn {
-		return rawClient(t, s, wire.Options{Notify: func(method string, params json.RawMessage) bool {
+	open := func() client {
+		return rawClient(t, s, clientOptions{Notify: func(method string, params json.RawMessage) {
 			heard <- gjson.Parse(fmt.Sprintf(`{"method":%q,"params":%s}`, method, params))
-			return true
 		}})
 	}
 	conn, other := open(), open()
@@ -359,14 +349,14 @@ func TestOwnOfAStatelessClient(t *testing.T) {
 		t.Fatal(got)
 	}
 	m := <-made
-	if can := m.agent.Capabilities(t.Context()); !declares(can, "elicitation/create") || declares(can, "sampling/createMessage") {
+	if can := m.agent.Capabilities(t.Context()); !session.Declares(can, "elicitation/create") || session.Declares(can, "sampling/createMessage") {
 		t.Errorf("told that its client can %s", can)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	for _, c := range []*wire.Conn{conn, other} {
+	for _, c := range []client{conn, other} {
 		wg.Go(func() {
 			c.Call(ctx, "subscriptions/listen", json.RawMessage(`{"notifications":{"resourcesListChanged":true,"resourceSubscriptions":["a:b"]},`+meta+`}`))
 		})
@@ -392,13 +382,13 @@ func TestOwnOfAStatelessClient(t *testing.T) {
 }
 
 // rawClient speaks for itself: it does not shake hands.
-func rawClient(t *testing.T, s *Server, opts wire.Options) *wire.Conn {
+func rawClient(t *testing.T, s *Server, opts clientOptions) client {
 	t.Helper()
 	r1, w1 := io.Pipe()
 	r2, w2 := io.Pipe()
 	served := make(chan error)
 	go func() { served <- s.Serve(context.Background(), r1, w2) }()
-	conn := wire.NewConn(r2, w1, opts)
+	conn := newClient(r2, w1, opts)
 	t.Cleanup(func() {
 		conn.Close()
 		<-served

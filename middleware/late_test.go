@@ -41,11 +41,8 @@ func TestLateServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &request{client: &client{agent: "a"}, method: tt.method, params: json.RawMessage(tt.params)}
-		raw, err := s.answerTo(t.Context(), r)
-		if err != nil || !strings.Contains(string(raw), `"found":true`) {
-			t.Errorf("%s %s: %s, %v", tt.method, tt.params, raw, err)
+		if got := ask(t, clientOf(t, s, nil, clientOptions{}), tt.method, tt.params); !strings.Contains(got, `"found":true`) {
+			t.Errorf("%s %s: %s", tt.method, tt.params, got)
 		}
-		s.Close()
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // TestLevelsOfSeveralClients: the server has the most verbose level that a client
@@ -50,26 +49,23 @@ func TestLevelsOfSeveralClients(t *testing.T) {
 	r2, w2 := io.Pipe()
 	served := make(chan error)
 	go func() { served <- s.Serve(context.Background(), r1, w2) }()
-	conn := wire.NewConn(r2, w1, wire.Options{})
-	if _, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
-		Connect(t.Context(), conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}); err != nil {
-		t.Fatal(err)
-	}
-	quiet := clientOf(t, s, nil, wire.Options{})
+	conn := newClient(r2, w1, clientOptions{})
+	conn.initialize(t, nil)
+	quiet := clientOf(t, s, nil, clientOptions{})
 	ask(t, conn, "logging/setLevel", `{"level":"debug"}`)
 	hears("debug")
 	if got := ask(t, quiet, "logging/setLevel", `{"level":"error"}`); got != `{}` {
 		t.Error(got)
 	}
 	s.ListsChanged("s") // nothing new
-	<-s.tellLevel(&s.opts.Upstreams[0], "")
+	ask(t, conn, "logging/setLevel", `{"level":"debug"}`) // so that what waits has been told
 	f.info = &upstream.Info{Capabilities: f.info.Capabilities}
 	s.ListsChanged("s") // started again
 	hears("debug")
 	conn.Close()
 	<-served
 	hears("error")
-	for _, level := range []string{"verbose", noLevel, ""} {
+	for _, level := range []string{"verbose", "none", ""} {
 		if got := ask(t, quiet, "logging/setLevel", `{"level":"`+level+`"}`); !strings.Contains(got, "is none of") {
 			t.Errorf("level %q: %s", level, got)
 		}
@@ -99,29 +95,17 @@ func TestLevelIsRaised(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	get := func(conn *wire.Conn, level string) {
+	get := func(conn client, level string) {
 		t.Helper()
-		ask(t, conn, "resources/read", `{"uri":"a:b",`+statelessMeta(`"`+metaLogLevel+`":"`+level+`",`)+`}`)
+		ask(t, conn, "resources/read", `{"uri":"a:b",`+statelessMeta(`"`+mcp.MetaKeyLogLevel+`":"`+level+`",`)+`}`)
 	}
-	conn := attach(t, s, Identity{}, wire.Options{})
+	conn := attach(t, s, Identity{}, clientOptions{})
 	get(conn, "warning")
 	get(conn, "error")
-	get(attach(t, s, Identity{}, wire.Options{}), "info")
+	get(attach(t, s, Identity{}, clientOptions{}), "info")
 	get(conn, "warning")
 	if got, want := strings.Join(heard, " "), "warning resources/read resources/read info resources/read resources/read"; got != want {
 		t.Errorf("%s, want %s", got, want)
-	}
-}
-
-// TestLevelOfARequest: a level that a request names itself is checked like that of
-// a session.
-func TestLevelOfARequest(t *testing.T) {
-	for level, ok := range map[string]bool{"debug": true, "emergency": true, "verbose": false, noLevel: false, "": false} {
-		params := json.RawMessage(`{"uri":"x",` + statelessMeta(`"`+metaLogLevel+`":"`+level+`",`) + `}`)
-		r, err := newRequest(&client{}, "resources/read", params)
-		if (err == nil) != ok || ok && r.level != level || !ok && !strings.Contains(err.Error(), "is none of") {
-			t.Errorf("level %q: %v", level, err)
-		}
 	}
 }
 
@@ -148,8 +132,8 @@ func TestLevelIsRaisedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	conn := attach(t, s, Identity{}, wire.Options{})
-	ask(t, conn, "tools/call", `{"name":"x","arguments":{},`+statelessMeta(`"`+metaLogLevel+`":"info",`)+`}`)
+	conn := attach(t, s, Identity{}, clientOptions{})
+	ask(t, conn, "tools/call", `{"name":"x","arguments":{},`+statelessMeta(`"`+mcp.MetaKeyLogLevel+`":"info",`)+`}`)
 	select {
 	case got := <-told:
 		if got != "info" {

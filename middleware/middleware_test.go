@@ -16,7 +16,6 @@ import (
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -110,7 +109,7 @@ func records(n int) string {
 }
 
 // dial serves opts to a client of its own, over pipes.
-func dial(t *testing.T, opts Options) (*Server, *wire.Conn) {
+func dial(t *testing.T, opts Options) (*Server, client) {
 	t.Helper()
 	if opts.Store == nil {
 		opts.Store = newStore(t)
@@ -132,21 +131,17 @@ func newStore(t *testing.T) *cache.Store {
 	return store
 }
 
-func connect(t *testing.T, s *Server) *wire.Conn {
+func connect(t *testing.T, s *Server) client {
 	t.Helper()
 	r1, w1 := io.Pipe()
 	r2, w2 := io.Pipe()
 	served := make(chan error)
 	ctx, stop := context.WithCancel(context.Background())
 	go func() { served <- s.Serve(ctx, r1, w2) }()
-	conn := wire.NewConn(r2, w1, wire.Options{})
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
-		Connect(t.Context(), conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := newClient(r2, w1, clientOptions{})
+	conn.initialize(t, nil)
 	t.Cleanup(func() {
-		session.Close()
+		conn.Close()
 		<-served
 		stop()
 	})
@@ -154,7 +149,7 @@ func connect(t *testing.T, s *Server) *wire.Conn {
 }
 
 // call returns the raw result of a tool.
-func call(t *testing.T, conn *wire.Conn, tool, args string) string {
+func call(t *testing.T, conn client, tool, args string) string {
 	t.Helper()
 	raw, err := conn.Call(t.Context(), "tools/call", json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args)))
 	if err != nil {
@@ -182,7 +177,7 @@ func decode(t *testing.T, raw string) decoded {
 }
 
 // text is what an agent reads of a call.
-func text(t *testing.T, conn *wire.Conn, tool, args string) string {
+func text(t *testing.T, conn client, tool, args string) string {
 	t.Helper()
 	d := decode(t, call(t, conn, tool, args))
 	if len(d.Content) == 0 {
@@ -474,7 +469,7 @@ func sdkSession(t *testing.T, s *Server, opts *mcp.ClientOptions, version string
 	served := make(chan error)
 	go func() { served <- s.Serve(context.Background(), r1, w2) }()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opts).
-		Connect(t.Context(), wire.NewConn(r2, w1, wire.Options{}), &mcp.ClientSessionOptions{ProtocolVersion: version})
+		Connect(t.Context(), &mcp.IOTransport{Reader: r2, Writer: w1}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"rlmproxy/middleware/queue"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // TestNothingBeforeTheHandshake: servers connect while the client's handshake waits
@@ -37,7 +37,7 @@ func TestNothingBeforeTheHandshake(t *testing.T) {
 		r2, w2 := io.Pipe()
 		served := make(chan error)
 		go func() { served <- s.Serve(context.Background(), r1, w2) }()
-		conn := wire.NewConn(r2, w1, opts)
+		conn := newClient(r2, w1, opts)
 		defer func() {
 			conn.Close()
 			<-served
@@ -53,7 +53,7 @@ func TestNothingBeforeTheHandshake(t *testing.T) {
 			answered <- err
 		}()
 		s.Tell(t.Context(), "s", "notifications/message", json.RawMessage(`{"level":"info","data":"up"}`))
-		time.Sleep(time.Second) // the SDK tells of several changes at once
+		time.Sleep(time.Second) // several changes are told of at once
 		if len(heard) > 0 || len(answered) > 0 {
 			t.Fatalf("heard %q before it is initialized", <-heard)
 		}
@@ -106,7 +106,7 @@ func TestListsBeforeTheHandshake(t *testing.T) {
 		s.ListsChanged("s") // it has connected
 		s.ListsChanged("s") // again
 		s.Tell(t.Context(), "s", "notifications/resources/list_changed", nil)
-		time.Sleep(time.Second) // the SDK tells of several changes at once
+		time.Sleep(time.Second) // several changes are told of at once
 		if len(heard) > 0 {
 			t.Fatalf("heard %q before it is initialized", <-heard)
 		}
@@ -141,7 +141,7 @@ func TestAllThatWaitedIsTold(t *testing.T) {
 		served := make(chan error)
 		go func() { served <- s.Serve(t.Context(), r1, &outlet{WriteCloser: w2}) }()
 		synctest.Wait()
-		for range maxQueued {
+		for range queue.MaxWaiting {
 			s.Tell(t.Context(), "s", "notifications/message", json.RawMessage(`{"level":"info","data":"up"}`))
 		}
 		io.WriteString(w1, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
@@ -153,8 +153,8 @@ func TestAllThatWaitedIsTold(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if n != maxQueued {
-			t.Errorf("%d of %d log messages came", n, maxQueued)
+		if n != queue.MaxWaiting {
+			t.Errorf("%d of %d log messages came", n, queue.MaxWaiting)
 		}
 		w1.Close()
 		<-served

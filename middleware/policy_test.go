@@ -177,7 +177,7 @@ func TestClientReadsNothing(t *testing.T) {
 		io.WriteString(w1, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n")
 		synctest.Wait() // the answer is being written
 		w1.Close()
-		if err := <-served; err != nil || time.Since(begun) != drainTime {
+		if err := <-served; err != nil || time.Since(begun) != readTime {
 			t.Errorf("Serve: %v after %v", err, time.Since(begun))
 		}
 	})

@@ -14,7 +14,6 @@ import (
 
 	"rlmproxy/bench/corpus"
 	"rlmproxy/middleware/shape"
-	"rlmproxy/middleware/wire"
 )
 
 // genText draws what a tool may return: JSON of several shapes, text, and
@@ -125,7 +124,7 @@ func TestPromises(t *testing.T) {
 	up.call = func(_ context.Context, _ toolCall) (json.RawMessage, error) { return raw, nil }
 	type proxy struct {
 		limit int
-		conn  *wire.Conn
+		conn  client
 	}
 	var proxies []proxy
 	for i, limit := range []int{1, 8, 30, 80, 200, 700, 2000} {
@@ -220,7 +219,7 @@ type failer interface {
 }
 
 // readBack reads a block as a resource, which is whole at any limit.
-func readBack(t *testing.T, rt failer, conn *wire.Conn, id string, d shape.Document) {
+func readBack(t *testing.T, rt failer, conn client, id string, d shape.Document) {
 	uri := fmt.Sprintf("rlmproxy://cache/%s/%d", id, d.Block)
 	raw, err := conn.Call(t.Context(), "resources/read", json.RawMessage(fmt.Sprintf(`{"uri":%q}`, uri)))
 	if err != nil {

@@ -35,7 +35,7 @@ func TestLastOfItsName(t *testing.T) {
 		{`{"a":{"b":1}}`, `{"a":{"c":1},"a":{"c":2}}`, `{"a":{"b":1,"c":2}}`},
 		{`{"a":{"b":1}}`, `{"a":{"c":1},"a":7}`, `{"a":{"b":1}}`},
 	} {
-		if out, _ := withMore(json.RawMessage(tt.ours), json.RawMessage(tt.theirs)); string(out) != tt.want {
+		if out := merged(json.RawMessage(tt.ours), json.RawMessage(tt.theirs)); string(out) != tt.want {
 			t.Errorf("%s and %s: %s", tt.ours, tt.theirs, out)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // rounder is a server of the newest revision that answers by what it is sent.
@@ -44,7 +44,7 @@ func TestRoundsForOlderClients(t *testing.T) {
 	})
 	call := f.raw
 	f.raw = func(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
-		if !declares(r.Can, "elicitation/create") || r.Newest {
+		if !session.Declares(r.Can, "elicitation/create") || r.Newest {
 			t.Errorf("the server is told %s, newest: %t", r.Can, r.Newest)
 		}
 		levels = append(levels, r.Level)
@@ -52,7 +52,7 @@ func TestRoundsForOlderClients(t *testing.T) {
 	}
 	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
 	var asked []string
-	conn := clientOf(t, s, canElicit, wire.Options{Handle: func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	conn := clientOf(t, s, canElicit, clientOptions{Handle: func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		asked = append(asked, method+string(params))
 		return json.RawMessage(`{"action":"accept","n":1.0}`), nil
 	}})
@@ -105,7 +105,7 @@ func TestRoundsOfTheFirstCall(t *testing.T) {
 		return `{"resultType":"complete","content":[]}`
 	})
 	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: l}}})
-	conn := clientOf(t, s, canElicit, wire.Options{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	conn := clientOf(t, s, canElicit, clientOptions{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`{"action":"decline"}`), nil
 	}})
 	if got := ask(t, conn, "tools/call", `{"name":"x","arguments":{}}`); got != `{"resultType":"complete","content":[]}` {
@@ -132,7 +132,7 @@ func TestRoundsAreBounded(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				conn := clientOf(t, s, canElicit, wire.Options{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+				conn := clientOf(t, s, canElicit, clientOptions{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 					return json.RawMessage(`{"action":"decline"}`), nil
 				}})
 				if got := ask(t, conn, "tools/call", `{"name":"x","arguments":{}}`); !strings.HasPrefix(got, "error: ") || !strings.Contains(got, tt.want) {

@@ -12,7 +12,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // TestStatesStayWithTheirServer: what one server gave a client to send back, and
@@ -47,9 +46,9 @@ func TestStatesStayWithTheirServer(t *testing.T) {
 		return json.RawMessage(`{"resultType":"input_required","inputRequests":{"k":{}}}`), nil
 	}
 	s, _ = dial(t, Options{Upstreams: []Upstream{{Name: "one", Prefix: "one", Conn: one}, {Name: "two", Prefix: "two", Conn: two}}})
-	conn := attach(t, s, Identity{Name: "ann"}, wire.Options{})
-	other := attach(t, s, Identity{Name: "bob"}, wire.Options{})
-	read := func(conn *wire.Conn, uri, more string) string {
+	conn := attach(t, s, Identity{Name: "ann"}, clientOptions{})
+	other := attach(t, s, Identity{Name: "bob"}, clientOptions{})
+	read := func(conn client, uri, more string) string {
 		t.Helper()
 		return ask(t, conn, "resources/read", fmt.Sprintf(`{"uri":%q,%s%s}`, uri, more, statelessMeta("")))
 	}

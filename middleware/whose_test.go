@@ -10,22 +10,22 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // attach connects somebody who shakes no hands, as each request of 2026-07-28
 // does.
-func attach(t *testing.T, s *Server, who Identity, opts wire.Options) *wire.Conn {
+func attach(t *testing.T, s *Server, who Identity, opts clientOptions) client {
 	t.Helper()
 	r1, w1 := io.Pipe()
 	r2, w2 := io.Pipe()
-	near := wire.NewConn(r1, w2, wire.Options{Forward: Forwards})
-	session, err := s.Attach(context.Background(), streams{near}, who)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn := wire.NewConn(r2, w1, opts)
+	var near *rpc.Conn
+	session := s.attach(who, rpc.Options{}, func(o rpc.Options) *rpc.Peer {
+		near = rpc.NewConn(r1, w2, rpc.ConnOptions{Options: o, Server: true})
+		return near.Peer
+	})
+	conn := newClient(r2, w1, opts)
 	t.Cleanup(func() {
 		conn.Close()
 		near.Close()
@@ -39,10 +39,9 @@ func statelessMeta(more string) string {
 	return `"_meta":{` + more + `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}`
 }
 
-func hears(into chan<- string, name string) wire.Options {
-	return wire.Options{Notify: func(method string, params json.RawMessage) bool {
+func hears(into chan<- string, name string) clientOptions {
+	return clientOptions{Notify: func(method string, params json.RawMessage) {
 		into <- name + " " + method + " " + string(params)
-		return true
 	}}
 }
 
@@ -119,14 +118,14 @@ func TestWhoseMessages(t *testing.T) {
 	}
 	defer s.Close()
 	heard := make(chan string, 10)
-	connect := func(name string) *wire.Conn {
+	connect := func(name string) client {
 		opts := hears(heard, name)
 		opts.Handle = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`{"who":"` + name + `"}`), nil
 		}
 		return clientOf(t, s, canElicit, opts)
 	}
-	during := func(conn *wire.Conn, do func(ctx context.Context)) {
+	during := func(conn client, do func(ctx context.Context)) {
 		t.Helper()
 		done := make(chan string)
 		go func() {
@@ -203,7 +202,7 @@ func TestSharedCacheIsNotOnePerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	ann, bob := attach(t, s, Identity{Peer: "ann"}, wire.Options{}), attach(t, s, Identity{Peer: "bob"}, wire.Options{})
+	ann, bob := attach(t, s, Identity{Peer: "ann"}, clientOptions{}), attach(t, s, Identity{Peer: "bob"}, clientOptions{})
 	go func() {
 		<-answered
 		close(both)
@@ -238,6 +237,6 @@ func TestWhyNobodyIsAsked(t *testing.T) {
 		if _, err := s.Ask(t.Context(), "s", "roots/list", nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
-		attach(t, s, Identity{}, wire.Options{})
+		attach(t, s, Identity{}, clientOptions{})
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/config"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -35,7 +35,7 @@ func split(cmd *cobra.Command, args []string) (before, command []string) {
 
 // open starts the server that command names, or those of the file, and connects
 // to the proxy in front.
-func (c *cli) open(cmd *cobra.Command, command []string) (conn *wire.Conn, done func(), err error) {
+func (c *cli) open(cmd *cobra.Command, command []string) (conn *rpc.Conn, done func(), err error) {
 	var cfg *config.Config
 	if command != nil {
 		cfg, err = c.single(cmd, config.Server{Name: "server", Prefix: new(""), Isolation: "shared"}, command)
@@ -82,7 +82,7 @@ func (c *cli) toolsCommand() *cobra.Command {
 				return err
 			}
 			defer done()
-			raw, err := conn.Call(cmd.Context(), "tools/list", json.RawMessage(`{}`))
+			raw, err := conn.Call(cmd.Context(), "tools/list", json.RawMessage(`{}`), nil)
 			if err != nil {
 				return err
 			}
@@ -181,7 +181,7 @@ func parseCalls(args []string) ([]toolCall, error) {
 // lastID is what stands for the id of the reply before.
 var lastID = regexp.MustCompile(`"cache_id"\s*:\s*"last"`)
 
-func (c *cli) callAll(ctx context.Context, conn *wire.Conn, calls []toolCall, asJSON bool) error {
+func (c *cli) callAll(ctx context.Context, conn *rpc.Conn, calls []toolCall, asJSON bool) error {
 	last := ""
 	failed := false
 	for i, call := range calls {
@@ -221,12 +221,12 @@ type answer struct {
 	isError bool
 }
 
-func invoke(ctx context.Context, conn *wire.Conn, call toolCall) (answer, error) {
+func invoke(ctx context.Context, conn *rpc.Conn, call toolCall) (answer, error) {
 	params, err := json.Marshal(call)
 	if err != nil {
 		return answer{}, err
 	}
-	raw, err := conn.Call(ctx, "tools/call", params)
+	raw, err := conn.Call(ctx, "tools/call", params, nil)
 	if err != nil {
 		return answer{}, fmt.Errorf("%s: %w", call.Name, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"rlmproxy/bench/corpus"
 	"rlmproxy/config"
 	"rlmproxy/middleware/tools"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
@@ -77,7 +77,7 @@ func (c *cli) demo(ctx context.Context) error {
 		return err
 	}
 	defer hangUp()
-	list, err := conn.Call(ctx, "tools/list", json.RawMessage(`{}`))
+	list, err := conn.Call(ctx, "tools/list", json.RawMessage(`{}`), nil)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (c *cli) demo(ctx context.Context) error {
 }
 
 // play makes the script's calls and prints each as a person would watch it.
-func play(ctx context.Context, w io.Writer, conn *wire.Conn) (tally, error) {
+func play(ctx context.Context, w io.Writer, conn *rpc.Conn) (tally, error) {
 	var t tally
 	id := ""
 	for i, st := range script {

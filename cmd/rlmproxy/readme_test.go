@@ -26,7 +26,7 @@ import (
 
 	"rlmproxy/config"
 	"rlmproxy/jsonscan"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -729,7 +729,7 @@ func TestReadmeLimits(t *testing.T) {
 		t.Errorf("tokens of %d bytes are counted exactly", exact+1)
 	}
 	want := [][]string{
-		{"longest message", fmt.Sprintf("%d MiB", wire.DefaultMaxLineBytes>>20)},
+		{"longest message", fmt.Sprintf("%d MiB", rpc.DefaultMaxBytes>>20)},
 		{"deepest nesting of a message", fmt.Sprintf("%d levels", jsonscan.MaxDepth)},
 		{"text whose tokens are counted exactly", fmt.Sprintf("%d KiB", exact>>10)},
 	}

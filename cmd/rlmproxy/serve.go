@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rlmproxy/config"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 )
 
 func (c *cli) serveCommand() *cobra.Command {
@@ -61,7 +61,7 @@ func (c *cli) serveConfig(cmd *cobra.Command, cfg *config.Config, addr string) e
 		return err
 	}
 	defer s.close()
-	wire.Widen(c.stdout)
+	rpc.Widen(c.stdout)
 	err = s.server.Serve(ctx, closer(c.stdin), nopCloser{c.stdout})
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -82,7 +82,7 @@ type nopCloser struct{ io.Writer }
 func (nopCloser) Close() error { return nil }
 
 // Gone reports whether the client reads no more, if that is known.
-func (w nopCloser) Gone() (gone, known bool) { return wire.Gone(w.Writer) }
+func (w nopCloser) Gone() (gone, known bool) { return rpc.Gone(w.Writer) }
 
 func (c *cli) wrapCommand() *cobra.Command {
 	var http string

@@ -18,8 +18,9 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/config"
 	"rlmproxy/middleware"
+	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/pipeline/jq"
 )
 
@@ -150,7 +151,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			case s != nil && who == oneClient:
 				return s.ClientCapabilities(ctx)
 			case who == manyClients:
-				return json.RawMessage(middleware.AnyClient)
+				return json.RawMessage(relay.AnyClient)
 			}
 			return nil
 		}
@@ -189,7 +190,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			logger.Warn(`"isolation": "agent" has no effect: enableAgentIsolation is false, so all clients are one agent`, "server", sc.Name)
 		default:
 			m.MaxAgents = sc.MaxProcesses
-			m.PerAgent = func(a *middleware.Agent) middleware.Own { return upstream.New(ofAgent(common, a)) }
+			m.PerAgent = func(c *relay.Connection) relay.OwnConn { return upstream.New(ofAgent(common, c)) }
 		}
 		opts.Upstreams = append(opts.Upstreams, m)
 	}
@@ -204,10 +205,10 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 }
 
 // ofAgent completes the options of a process, or session, that is one agent's.
-func ofAgent(opts upstream.Options, a *middleware.Agent) upstream.Options {
-	opts.Logger = opts.Logger.With("connection", a.Number)
-	opts.Capabilities, opts.Newest = a.Capabilities, a.Newest
-	opts.Request, opts.Notify, opts.Changed = a.Ask, a.Tell, a.Connected
+func ofAgent(opts upstream.Options, c *relay.Connection) upstream.Options {
+	opts.Logger = opts.Logger.With("connection", c.Number())
+	opts.Capabilities, opts.Newest = c.Capabilities, c.Newest
+	opts.Request, opts.Notify, opts.Changed = c.Ask, c.Tell, c.Connected
 	return opts
 }
 
@@ -303,7 +304,7 @@ func (s *stack) anyReady() error {
 }
 
 // dial connects a client to the proxy inside our own process.
-func (s *stack) dial(ctx context.Context) (conn *wire.Conn, hangUp func(), err error) {
+func (s *stack) dial(ctx context.Context) (conn *rpc.Conn, hangUp func(), err error) {
 	clientR, serverW := io.Pipe()
 	serverR, clientW := io.Pipe()
 	serving, stop := context.WithCancel(ctx)
@@ -312,13 +313,18 @@ func (s *stack) dial(ctx context.Context) (conn *wire.Conn, hangUp func(), err e
 		defer close(ended)
 		s.server.Serve(serving, serverR, serverW)
 	}()
-	conn = wire.NewConn(clientR, clientW, wire.Options{})
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "rlmproxy-cli", Version: version()}, nil).
-		Connect(ctx, conn, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	conn = rpc.NewConn(clientR, clientW, rpc.ConnOptions{Options: rpc.Options{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage("{}"), nil // a ping
+	}}})
+	hello, err := json.Marshal(map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
+		"clientInfo": mcp.Implementation{Name: "rlmproxy-cli", Version: version()}})
+	if err == nil {
+		_, err = conn.Call(ctx, "initialize", hello, nil)
+	}
+	if err == nil {
+		err = conn.Notify(ctx, "notifications/initialized", nil)
+	}
 	hangUp = func() {
-		if session != nil {
-			session.Close()
-		}
 		conn.Close()
 		stop()
 		<-ended

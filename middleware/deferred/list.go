@@ -69,6 +69,13 @@ func (l *List) Has(state string) bool {
 	return l.waiting[state] != nil
 }
 
+// Len is how many requests wait for their clients.
+func (l *List) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting)
+}
+
 // add has d wait for its client, and returns its state.
 func (l *List) add(d *Request) string {
 	state := l.mark + rand.Text()

@@ -110,6 +110,13 @@ func (c *Connection) begin(ctx context.Context, s *session.Session, timer *callT
 	}
 }
 
+// Running is how many requests of clients the server works on.
+func (c *Connection) Running() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.running)
+}
+
 // users are the parties that have used a server since it started.
 type users struct {
 	life    *upstream.Info // what it said of itself when it did

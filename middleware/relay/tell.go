@@ -16,6 +16,7 @@ func (c *Connection) Tell(ctx context.Context, method string, params json.RawMes
 	defer c.survive(nil)
 	switch {
 	case c.agent == "" && c.server.PerAgent(): // no request was made here
+	case method == "notifications/progress": // of a call that has ended
 	case method == "notifications/tools/list_changed", method == "notifications/prompts/list_changed":
 	case method == "notifications/resources/list_changed":
 		c.toClients.Add("resources", 0, func(context.Context) { c.server.relay.opts.ResourcesChanged(c.agent) })

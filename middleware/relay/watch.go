@@ -140,6 +140,13 @@ func (c *Connection) subscribeAgain(ctx context.Context) {
 	}
 }
 
+// Watched is how many resources are subscribed to at servers.
+func (r *Relay) Watched() int {
+	r.watches.mu.Lock()
+	defer r.watches.mu.Unlock()
+	return len(r.watches.open)
+}
+
 // of counts the subscriptions of a client, and reports whether this is one.
 func (w *watches) of(s *session.Session, name named) (n int, known bool) {
 	w.mu.Lock()

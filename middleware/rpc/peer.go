@@ -44,8 +44,8 @@ type Options struct {
 	// side cancels the request, with that of [Peer.Receive] and with the peer; then no
 	// answer is sent.
 	Handle func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
-	// Notified takes a notification of the other side, but those of progress and
-	// cancellation. It is called by whoever calls Receive, and must neither block nor
+	// Notified takes a notification of the other side, but those of cancellation and of
+	// the progress of a call of ours. It is called by whoever calls Receive, and must neither block nor
 	// keep params. Nil drops them.
 	Notified func(ctx context.Context, method string, params json.RawMessage)
 	// Unanswered is called for a request that gets no answer, since it was cancelled.
@@ -223,8 +223,7 @@ func (p *Peer) Receive(ctx context.Context, m Message) error {
 		return err
 	case m.Method == "notifications/cancelled":
 		p.cancel(jsonscan.Member(m.Params, "requestId"), func(method string) bool { return method != "initialize" })
-	case m.Method == "notifications/progress":
-		p.report(m.Params)
+	case m.Method == "notifications/progress" && p.report(m.Params):
 	case p.opts.Notified != nil:
 		defer p.survive(nil)
 		p.opts.Notified(ctx, m.Method, m.Params)
@@ -283,15 +282,18 @@ func (p *Peer) Unreadable(ends Ends, why error, all bool) {
 	}
 }
 
-// report hands the params of notifications/progress to the call that they are about.
-func (p *Peer) report(params json.RawMessage) {
+// report hands the params of notifications/progress to the call that they are about, and
+// reports whether there is one.
+func (p *Peer) report(params json.RawMessage) bool {
 	token := jsonscan.Member(params, "progressToken")
 	p.mu.Lock()
 	c := p.calls[string(token)]
 	p.mu.Unlock()
-	if c != nil && c.progress != nil {
-		c.progress.add(params)
+	if c == nil || c.progress == nil {
+		return false
 	}
+	c.progress.add(params)
+	return true
 }
 
 // serve begins to answer a request of the other side.

@@ -96,7 +96,7 @@ func (s *Session) ListChanged(list List) {
 	}
 	s.mu.Unlock()
 	if shaken && s.gate.isOpen() {
-		s.TryNotify(context.Background(), list.changed(), nil)
+		s.TryNotify(context.Background(), list.changed(), json.RawMessage("{}"))
 	}
 	for _, l := range listeners {
 		l.tell(list.changed(), nil)

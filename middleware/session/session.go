@@ -174,13 +174,13 @@ func (s *Session) answer(ctx context.Context, r *Request) (json.RawMessage, erro
 // notified takes a notification of the client.
 func (s *Session) notified(_ context.Context, method string, params json.RawMessage) {
 	<-s.begun
-	if method == "notifications/initialized" {
-		if s.Handshake() != nil {
-			s.gate.release()
-		}
-		return
+	switch method {
+	case "notifications/initialized":
+		s.gate.release()
+	case "notifications/progress": // of a request that has ended
+	default:
+		s.opts.Notification(s, method, params)
 	}
-	s.opts.Notification(s, method, params)
 }
 
 // state notes what a client says in a request of 2026-07-28 that it can do.

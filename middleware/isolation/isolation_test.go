@@ -1,4 +1,4 @@
-package middleware
+package isolation
 
 import (
 	"context"
@@ -12,13 +12,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"rlmproxy/middleware/upstream"
 )
 
 // A process is a connection of one agent that takes a while to end.
 type process struct {
-	*fake
 	owner string
 	herd  *herd
 }
@@ -46,8 +43,8 @@ func newHerd() *herd { return &herd{live: map[string]int{}} }
 
 // start returns what begins a process for an agent. At most limit may live, and
 // one of each agent.
-func (h *herd) start(agent string, limit int) func(int) Own {
-	return func(int) Own {
+func (h *herd) start(agent string, limit int) func(int) *process {
+	return func(int) *process {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.started = append(h.started, agent)
@@ -59,27 +56,47 @@ func (h *herd) start(agent string, limit int) func(int) Own {
 		if h.live[agent] > 1 || n > limit {
 			h.faults = append(h.faults, fmt.Sprintf("%s: %d of its own, %d of all", agent, h.live[agent], n))
 		}
-		return &process{fake: offering(nil), owner: agent, herd: h}
+		return &process{owner: agent, herd: h}
 	}
 }
 
-// of is the process that o is.
-func of(o *own) *process { return o.conn.(*process) }
+// A client is one of an agent's, and an Upstream a server with room for some.
+type client struct {
+	agent string
+	ends  bool
+}
 
-func newTestIsolation() *isolation { return newIsolation(ownIdle, slog.New(slog.DiscardHandler)) }
+type Upstream struct {
+	Name      string
+	MaxAgents int
+}
+
+// isolation is a pool as clients use it.
+type isolation struct{ *Pool[*process] }
+
+func (i isolation) arrive(c *client) { i.Arrive(c.agent) }
+func (i isolation) leave(c *client)  { i.Leave(c.agent, c.ends) }
+
+func (i isolation) take(ctx context.Context, up *Upstream, c *client, start func(int) *process) (*Lease[*process], error) {
+	return i.Take(ctx, up.Name, c.agent, up.MaxAgents, start)
+}
+
+func newTestIsolation() isolation { return isolation{New[*process](0, slog.New(slog.DiscardHandler))} }
+
+const ownIdle = idleTime
 
 // mustTake takes and gives back.
-func mustTake(t *testing.T, i *isolation, h *herd, up *Upstream, c *client) *process {
+func mustTake(t *testing.T, i isolation, h *herd, up *Upstream, c *client) *process {
 	t.Helper()
 	o, err := i.take(t.Context(), up, c, h.start(c.agent, max(up.MaxAgents, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if of(o).owner != c.agent {
-		t.Fatalf("%s got the process of %s", c.agent, of(o).owner)
+	if o.Conn.owner != c.agent {
+		t.Fatalf("%s got the process of %s", c.agent, o.Conn.owner)
 	}
-	i.done(o)
-	return of(o)
+	i.Done(o)
+	return o.Conn
 }
 
 func TestOwnEndsWithItsAgent(t *testing.T) {
@@ -156,20 +173,20 @@ func TestOwnOfOneWhoMayComeBack(t *testing.T) {
 		if ended() != 0 {
 			t.Error("ended under a request")
 		}
-		i.done(o)
+		i.Done(o)
 		time.Sleep(ownIdle - time.Second)
 		if ended() != 0 {
 			t.Error("ended early after a request")
 		}
 		time.Sleep(time.Second)
-		if ended() != 1 || len(i.own) != 0 {
-			t.Errorf("idle: %d ended, %d there", ended(), len(i.own))
+		if ended() != 1 || len(i.conns) != 0 {
+			t.Errorf("idle: %d ended, %d there", ended(), len(i.conns))
 		}
 		i.arrive(one)
 		if mustTake(t, i, h, up, one) == p {
 			t.Error("the process that has ended")
 		}
-		i.close()
+		i.Close()
 	})
 }
 
@@ -195,7 +212,7 @@ func TestOwnWaitsForItsPredecessor(t *testing.T) {
 		if waited := time.Since(begun); waited != 3*time.Second || len(h.faults) > 0 {
 			t.Errorf("waited %v, %v", waited, h.faults)
 		}
-		i.close()
+		i.Close()
 	})
 }
 
@@ -219,22 +236,21 @@ func TestOwnLimit(t *testing.T) {
 
 		d := arrive("d")
 		_, err := i.take(t.Context(), up, d, h.start("d", 3))
-		var down *upstream.UnavailableError
-		if !errors.As(err, &down) || !errors.Is(err, errCrowded) || !strings.Contains(err.Error(), "it runs for 3 agents") {
+		if !errors.Is(err, ErrCrowded) || !strings.Contains(err.Error(), "it runs for 3 agents") {
 			t.Errorf("all were in use a moment ago: %v", err)
 		}
 		busy, err := i.take(t.Context(), up, clients["a"], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(ownRest)
+		time.Sleep(restTime)
 		begun := time.Now()
 		mustTake(t, i, h, up, d) // b has rested longest; a is busy
 		if !slices.Equal(h.ended, []string{"b"}) || time.Since(begun) != h.grace {
 			t.Errorf("ended %v after %v", h.ended, time.Since(begun))
 		}
-		time.Sleep(ownRest)
-		i.done(busy)
+		time.Sleep(restTime)
+		i.Done(busy)
 		// One that ends anyway makes room, and nobody else loses his place.
 		i.leave(clients["c"])
 		mustTake(t, i, h, up, arrive("e"))
@@ -247,15 +263,15 @@ func TestOwnLimit(t *testing.T) {
 		i.arrive(f)
 		mustTake(t, i, h, up, f)
 		i.leave(f)
-		time.Sleep(ownRest)
+		time.Sleep(restTime)
 		mustTake(t, i, h, up, clients["e"])
 		mustTake(t, i, h, up, arrive("g"))
 		if !slices.Equal(h.ended, []string{"b", "c", "a", "f"}) || len(h.faults) > 0 {
 			t.Errorf("ended %v, %v", h.ended, h.faults)
 		}
-		i.close()
-		if len(i.own) != 0 {
-			t.Errorf("%d left", len(i.own))
+		i.Close()
+		if len(i.conns) != 0 {
+			t.Errorf("%d left", len(i.conns))
 		}
 	})
 }
@@ -283,11 +299,11 @@ func TestOwnRaces(t *testing.T) {
 							if err != nil {
 								return
 							}
-							if of(o).owner != agent {
-								t.Errorf("%s got the process of %s", agent, of(o).owner)
+							if o.Conn.owner != agent {
+								t.Errorf("%s got the process of %s", agent, o.Conn.owner)
 							}
 							time.Sleep(work)
-							i.done(o)
+							i.Done(o)
 						})
 					}
 					time.Sleep(time.Duration(r.IntN(60)) * time.Second)
@@ -300,9 +316,9 @@ func TestOwnRaces(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		i.close()
-		if len(h.faults) > 0 || len(h.started) != len(h.ended) || len(i.own)+len(i.clients) > 0 {
-			t.Errorf("%d started, %d ended, %d and %d left, %v", len(h.started), len(h.ended), len(i.own), len(i.clients), h.faults)
+		i.Close()
+		if len(h.faults) > 0 || len(h.started) != len(h.ended) || len(i.conns)+len(i.clients) > 0 {
+			t.Errorf("%d started, %d ended, %d and %d left, %v", len(h.started), len(h.ended), len(i.conns), len(i.clients), h.faults)
 		}
 		t.Logf("%d processes", len(h.started))
 	})
@@ -320,7 +336,7 @@ func TestOwnTogether(t *testing.T) {
 		c := []*client{one, two}[n%2]
 		wg.Go(func() {
 			o, err := i.take(t.Context(), up, c, h.start(c.agent, 2))
-			if err != nil || of(o).owner != c.agent {
+			if err != nil || o.Conn.owner != c.agent {
 				t.Errorf("%s: %v, %v", c.agent, o, err)
 			}
 		})
@@ -329,7 +345,7 @@ func TestOwnTogether(t *testing.T) {
 	if len(h.started) != 2 || len(h.faults) > 0 {
 		t.Errorf("started %v, %v", h.started, h.faults)
 	}
-	i.close()
+	i.Close()
 	if _, err := i.take(t.Context(), up, one, nil); err == nil || !strings.Contains(err.Error(), "closing") {
 		t.Errorf("after the end: %v", err)
 	}

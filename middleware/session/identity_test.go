@@ -1,4 +1,4 @@
-package middleware
+package session
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ func TestAgentNames(t *testing.T) {
 	const id = "JBSWY3DPEHPK3PXP"
 	seen := map[string]bool{}
 	for _, who := range []Identity{{Subject: id}, {Session: id}, {Name: id}, {Peer: id}, {}, {Name: strings.Repeat(id, 20)}, {Session: strings.Repeat(id, 20)}} {
-		party, _ := partyOf(who, 1)
+		party, _ := who.agent(1)
 		if seen[party] {
 			t.Errorf("%q stands for two", party)
 		}
@@ -40,8 +40,8 @@ func TestWhoCounts(t *testing.T) {
 		{"one address", Identity{Peer: "p"}, Identity{Peer: "p"}, true},
 		{"two connections", Identity{}, Identity{}, false},
 	} {
-		a, aEnds := partyOf(tt.a, 1)
-		b, _ := partyOf(tt.b, 2)
+		a, aEnds := tt.a.agent(1)
+		b, _ := tt.b.agent(2)
 		if (a == b) != tt.same {
 			t.Errorf("%s: %q and %q", tt.name, a, b)
 		}

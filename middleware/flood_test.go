@@ -4,16 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
+	"rlmproxy/middleware/queue"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // slow is a server that takes notifications one at a time, when it is let.
@@ -46,7 +43,7 @@ func TestFloods(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	conn := clientOf(t, s, nil, wire.Options{Notify: func(string, json.RawMessage) bool { return true }})
+	conn := clientOf(t, s, nil, clientOptions{Notify: func(string, json.RawMessage) {}})
 	if got := ask(t, conn, "resources/subscribe", `{"uri":"a:b"}`); got != "{}" {
 		t.Fatal(got)
 	}
@@ -68,14 +65,9 @@ func TestFloods(t *testing.T) {
 		t.Errorf("%d more goroutines", n)
 	}
 	close(f.let)
-	var q *queue
-	s.mu.Lock()
-	for _, c := range s.clients {
-		q = c.queues["s"]
-	}
-	s.mu.Unlock()
+	q := s.clients.Of("")[0].Outbox("s", s.logger)
 	for {
-		if last := q.add("", 0, func(context.Context) {}); last != nil {
+		if last := q.Add("", 0, func(context.Context) {}); last != nil {
 			<-last
 			break
 		}
@@ -83,7 +75,7 @@ func TestFloods(t *testing.T) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.got) > maxQueued+1 {
+	if len(f.got) > queue.MaxWaiting+1 {
 		t.Errorf("%d were kept for a server that did not listen", len(f.got))
 	}
 	roots := 0
@@ -120,7 +112,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 	}
 	defer s.Close()
 	t.Run("client", func(t *testing.T) {
-		conn := clientOf(t, s, nil, wire.Options{})
+		conn := clientOf(t, s, nil, clientOptions{})
 		if got := ask(t, conn, "resources/subscribe", `{"uri":"a:b"}`); got != "{}" {
 			t.Fatal(got)
 		}
@@ -132,59 +124,6 @@ func TestSubscriptionsEnd(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-}
-
-// TestQueueEnds: what waits is done when the queue is closed, and what does not
-// end is cancelled.
-func TestQueueEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(slog.New(slog.DiscardHandler))
-		done := 0
-		for range 3 {
-			q.add("", 1, func(context.Context) { time.Sleep(time.Second); done++ })
-		}
-		q.add("", 1, func(context.Context) { panic("a fault") })
-		q.add("", 1, func(ctx context.Context) { <-ctx.Done(); done++ })
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		begun := time.Now()
-		q.close(ctx)
-		if took := time.Since(begun); done != 4 || took != time.Minute {
-			t.Errorf("%d done, %v", done, took)
-		}
-		if q.add("", 1, func(context.Context) { t.Error("done after the end") }) != nil {
-			t.Error("a closed queue takes more")
-		}
-		q.close(ctx)
-	})
-}
-
-// TestQueueIsBounded: in number and bytes; a long one alone has its turn.
-func TestQueueIsBounded(t *testing.T) {
-	q := newQueue(slog.New(slog.DiscardHandler))
-	hold := make(chan bool)
-	<-func() chan bool {
-		begun := make(chan bool)
-		q.add("", 0, func(context.Context) { close(begun); <-hold })
-		return begun
-	}()
-	if q.add("", 2*maxQueuedBytes, func(context.Context) {}) == nil {
-		t.Error("a long one does not wait alone")
-	}
-	if q.add("", 1, func(context.Context) {}) != nil {
-		t.Error("bytes are not counted")
-	}
-	n := 0
-	for range 2 * maxQueued {
-		if q.add("", 0, func(context.Context) {}) != nil {
-			n++
-		}
-	}
-	if n != 0 {
-		t.Errorf("%d more behind too many bytes", n)
-	}
-	close(hold)
-	q.close(t.Context())
 }
 
 var _ Caller = (*slow)(nil)
