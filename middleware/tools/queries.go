@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline"
@@ -22,7 +21,7 @@ func (e *explore) params() []param {
 
 func (e *explore) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	if e.outline.MaxDepth < 0 {
-		return nil, badArgs(c.tool, c.params, "max_depth must be 1 or more")
+		return nil, misused(c.tool, "max_depth must be 1 or more")
 	}
 	e.outline.Budget = c.opts.Shaper.Budget()
 	return c.run(ctx, &e.source, pipeline.Pipeline{&e.outline}, c.opts.QueryTimeout)
@@ -54,14 +53,14 @@ func (f *filter) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	case "", "include":
 	case "exclude":
 		if len(f.narrow.Exclude) > 0 {
-			return nil, badArgs(c.tool, c.params, `mode "exclude" leaves out what fields names; exclude says it too`)
+			return nil, misused(c.tool, `mode "exclude" leaves out what fields names; exclude says it too`)
 		}
 		f.narrow.Fields, f.narrow.Exclude = nil, f.narrow.Fields
 	default:
-		return nil, badArgs(c.tool, c.params, fmt.Sprintf(`mode must be "include" or "exclude", not %q`, show.ClipBytes(f.mode, 40)))
+		return nil, misused(c.tool, `mode must be "include" or "exclude", not %q`, show.ClipBytes(f.mode, 40))
 	}
 	if f.slice.Offset < 0 || f.slice.Limit < 0 {
-		return nil, badArgs(c.tool, c.params, "offset and limit must not be negative")
+		return nil, misused(c.tool, "offset and limit must not be negative")
 	}
 	stages, err := c.opts.Shaper.Stages(f.narrow, c.tool, c.agent)
 	if err != nil {
@@ -102,7 +101,7 @@ func (s *search) params() []param {
 
 func (s *search) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	if s.find.Pattern == "" {
-		return nil, badArgs(c.tool, c.params, "pattern is missing")
+		return nil, misused(c.tool, "pattern is missing")
 	}
 	stages, err := c.opts.Shaper.Stages(s.narrow, c.tool, c.agent)
 	if err != nil {
