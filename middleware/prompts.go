@@ -9,7 +9,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
 )
 
@@ -112,7 +111,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	return s.shaper.Prompt(r.client.agent, cache.Origin{Tool: "prompts/get " + p.exposed}, raw, p.up.Policy.shaping())
+	return s.shaper.Prompt(r.client.agent, p.exposed, raw, p.up.Policy.shaping())
 }
 
 // complete answers completion/complete by the server of the prompt or resource.

@@ -19,11 +19,11 @@ type message struct {
 	size         int        // of these, as the limit counts
 }
 
-// Prompt returns what agent reads of the result of a prompts/get: within the limit
-// the same bytes. The shortest messages stay while they take no more than half of
+// Prompt returns what agent reads of the result of a prompts/get of name: within
+// the limit the same bytes. The shortest messages stay while they take no more than half of
 // the limit; each of the others is shaped by itself and keeps its place and role.
 // If those are too many, all messages together are shaped as one of the first role.
-func (s *Shaper) Prompt(agent string, origin cache.Origin, raw json.RawMessage, p Policy) (json.RawMessage, error) {
+func (s *Shaper) Prompt(agent, name string, raw json.RawMessage, p Policy) (json.RawMessage, error) {
 	lim := s.limit(p)
 	list := jsonscan.Member(raw, "messages")
 	if s.opts.PassThrough || p.Whole || lim.admits(len(raw)) || !begins(list, '[') {
@@ -41,7 +41,7 @@ func (s *Shaper) Prompt(agent string, origin cache.Origin, raw json.RawMessage, 
 		}
 		long, part = []int{0}, lim
 	}
-	out, facts, err := s.messages(agent, origin, messages, long, p, part)
+	out, facts, err := s.messages(agent, cache.Origin{Tool: "prompts/get " + name}, messages, long, p, part)
 	if err != nil || facts == nil {
 		return raw, err
 	}
