@@ -75,7 +75,11 @@ func (d *Documents) Tokens() int {
 	return n
 }
 
-func (d *Documents) chars() int {
+// size is how much of the limit the answer takes.
+func (d *Documents) size(lim limit) int {
+	if lim.chars == 0 {
+		return d.Tokens()
+	}
 	n := 0
 	for _, doc := range d.Docs {
 		n += utf8.RuneCount(doc.Text)
@@ -111,9 +115,9 @@ func (d *Documents) addContent(block json.RawMessage) error {
 	case kind == "text" && begins(text, '"'):
 		d.addText(text, "")
 	case kind == "resource" && begins(resource, '{'):
-		d.addResource(block, resource)
+		d.addResource(resource)
 	case kind != "image" && kind != "audio":
-		d.addOdd(block)
+		d.addOdd()
 	case begins(data, '"'):
 		d.media = append(d.media, data)
 	}
@@ -123,13 +127,13 @@ func (d *Documents) addContent(block json.RawMessage) error {
 // addContents appends an element of the contents of a resource likewise.
 func (d *Documents) addContents(block json.RawMessage) error {
 	d.blocks = append(d.blocks, block)
-	d.addResource(block, block)
+	d.addResource(block)
 	return nil
 }
 
 // addResource makes a document of the contents of a resource, which are the last
 // block or within it.
-func (d *Documents) addResource(block, contents json.RawMessage) {
+func (d *Documents) addResource(contents json.RawMessage) {
 	m := members(contents, "text", "blob", "mimeType")
 	switch text, blob := m[0], m[1]; {
 	case begins(text, '"'):
@@ -139,7 +143,7 @@ func (d *Documents) addResource(block, contents json.RawMessage) {
 		_ = json.Unmarshal(m[2], &media)
 		d.addText(blob, media)
 	default:
-		d.addOdd(block)
+		d.addOdd()
 	}
 }
 
@@ -149,7 +153,8 @@ const shortRest = 1024
 
 // addOdd makes the last block a document of its own JSON if it is long: the agent
 // might read all of it. A short one goes along as it is.
-func (d *Documents) addOdd(block json.RawMessage) {
+func (d *Documents) addOdd() {
+	block := d.blocks[len(d.blocks)-1]
 	if len(block) > shortRest {
 		d.Docs = append(d.Docs, Document{Block: len(d.blocks) - 1, Text: block})
 	}

@@ -59,9 +59,7 @@ func messagesOf(list json.RawMessage, lim limit) (messages []message, size int, 
 				return err
 			}
 		}
-		for _, d := range m.docs.Docs {
-			m.size += lim.size(d.Text)
-		}
+		m.size = m.docs.size(lim)
 		size += m.size
 		messages = append(messages, m)
 		return nil
@@ -105,20 +103,20 @@ func asOne(messages []message) ([]message, error) {
 // messages returns a list of the messages in which those of long are shaped, the
 // longest last, and the facts of the longest. These are nil if all stay.
 func (s *Shaper) messages(agent string, origin cache.Origin, messages []message, long []int, p Policy, lim limit) (list []byte, facts *Facts, err error) {
-	replies := map[int]reply{}
+	replies := map[int]*reply{}
 	for _, i := range long {
-		r, shaped, err := s.shape(agent, origin, messages[i].docs, p, lim)
+		r, err := s.shape(agent, origin, messages[i].docs, p, lim)
 		if err != nil {
 			return nil, nil, err
 		}
-		if shaped {
+		if r != nil {
 			replies[i], facts = r, &r.facts
 		}
 	}
 	list = []byte{'['}
 	for i, m := range messages {
-		r, shaped := replies[i]
-		if !shaped {
+		r := replies[i]
+		if r == nil {
 			list = jsonscan.AppendElement(list, m.raw)
 			continue
 		}

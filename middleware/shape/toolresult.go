@@ -54,11 +54,11 @@ func (s *Shaper) ToolResult(agent string, origin cache.Origin, raw json.RawMessa
 	if r.IsError {
 		p.Narrow = Narrow{}
 	}
-	reply, shaped, err := s.shape(agent, origin, &r.Documents, p, lim)
-	if err != nil || !shaped {
+	reply, err := s.shape(agent, origin, &r.Documents, p, lim)
+	if err != nil || reply == nil {
 		return raw, err
 	}
-	return reply.toolResult(r.meta, r.IsError)
+	return reply.toolResult(r.meta, r.IsError), nil
 }
 
 // HasData reports whether the result of a tools/call is one that queries run on:
