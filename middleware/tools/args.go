@@ -13,13 +13,23 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
-// A param is one parameter of a proxy_* tool: where it goes, and how a right
-// one looks.
+// A param is one parameter of a proxy_* tool.
 type param struct {
-	name    string
-	into    any // *string, *int, *float64, *bool, *[]string or *json.RawMessage
+	name   string
+	schema string // JSON Schema, without braces
+	// into is where it goes: a *string, *int, *float64, *bool, *[]string or, for an
+	// object, *json.RawMessage.
+	into any
+	// example is what a right call shows that has none; empty if it needs none.
 	example string
 }
+
+// The schemas that several parameters have.
+const (
+	aString    = `"type":"string"`
+	integer    = `"type":"integer"`
+	stringList = `"type":"array","items":{"type":"string"}`
+)
 
 // decodeArgs reads arguments strictly: an agent that mistypes a parameter must
 // hear of it, not get an answer to another question. Null means absent.

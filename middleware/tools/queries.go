@@ -16,7 +16,9 @@ type explore struct {
 }
 
 func (e *explore) params() []param {
-	return append(e.source.params(), param{"path", &e.outline.Path, `"items"`}, param{"max_depth", &e.outline.MaxDepth, "3"})
+	return append(e.source.params(),
+		param{"path", aString, &e.outline.Path, `"items"`},
+		param{"max_depth", `"type":"integer","default":3`, &e.outline.MaxDepth, "3"})
 }
 
 func (e *explore) answer(ctx context.Context, c *call) (json.RawMessage, error) {
@@ -38,14 +40,18 @@ type filter struct {
 
 func (f *filter) params() []param {
 	return append(append(f.source.params(), narrowParams(&f.narrow)...),
-		param{"mode", &f.mode, ""},
-		param{"offset", &f.slice.Offset, "0"},
-		param{"limit", &f.slice.Limit, "20"},
-		param{"format", &f.format.As, ""})
+		param{"mode", `"enum":["include","exclude"]`, &f.mode, ""},
+		param{"offset", integer, &f.slice.Offset, "0"},
+		param{"limit", integer, &f.slice.Limit, "20"},
+		param{"format", `"enum":["json","table","lines","text"]`, &f.format.As, ""})
 }
 
 func narrowParams(n *shape.Narrow) []param {
-	return []param{{"fields", &n.Fields, `["name"]`}, {"exclude", &n.Exclude, ""}, {"jq", &n.JQ, ""}}
+	return []param{
+		{"fields", stringList, &n.Fields, `["name"]`},
+		{"exclude", stringList, &n.Exclude, ""},
+		{"jq", aString, &n.JQ, ""},
+	}
 }
 
 func (f *filter) answer(ctx context.Context, c *call) (json.RawMessage, error) {
@@ -87,14 +93,14 @@ type search struct {
 
 func (s *search) params() []param {
 	own := []param{
-		{"pattern", &s.find.Pattern, `"error"`},
-		{"mode", &s.find.Mode, `"bm25"`},
-		{"max_results", &s.find.MaxResults, ""},
-		{"context_lines", &s.find.ContextLines, ""},
-		{"case_insensitive", &s.find.CaseInsensitive, ""},
-		{"threshold", &s.find.Threshold, ""},
-		{"top_k", &s.find.TopK, ""},
-		{"context_type", &s.find.ContextType, ""},
+		{"pattern", aString, &s.find.Pattern, `"error"`},
+		{"mode", `"enum":["regex","bm25","fuzzy","context"],"default":"regex"`, &s.find.Mode, `"bm25"`},
+		{"max_results", integer, &s.find.MaxResults, ""},
+		{"context_lines", integer, &s.find.ContextLines, ""},
+		{"case_insensitive", `"type":"boolean"`, &s.find.CaseInsensitive, ""},
+		{"threshold", `"type":"number","default":0.7`, &s.find.Threshold, ""},
+		{"top_k", `"type":"integer","default":5`, &s.find.TopK, ""},
+		{"context_type", `"enum":["paragraph","section","sentence","lines","record"]`, &s.find.ContextType, ""},
 	}
 	return append(append(s.source.params(), own...), narrowParams(&s.narrow)...)
 }

@@ -23,10 +23,10 @@ type source struct {
 func (src *source) params() []param {
 	src.block = -1
 	return []param{
-		{"cache_id", &src.cacheID, `"…"`},
-		{"tool", &src.tool, ""},
-		{"arguments", &src.arguments, ""},
-		{"block", &src.block, ""},
+		{"cache_id", aString, &src.cacheID, `"…"`},
+		{"tool", `"type":"string","description":"instead of cache_id: tool to call first"`, &src.tool, ""},
+		{"arguments", `"type":"object"`, &src.arguments, ""},
+		{"block", integer, &src.block, ""},
 	}
 }
 
