@@ -35,6 +35,7 @@ func TestDownIsNamed(t *testing.T) {
 		{[]Upstream{up, down("a", "a")}, "read_file", "unknown_tool: no tool \"read_file\"; server \"a\" is not available: no such program\nhint: the nearest names are up_rows"},
 		{[]Upstream{up, down("a", "a")}, "up_rwos", "unknown_tool: no tool \"up_rwos\"\nhint: the nearest names are up_rows"},
 		{[]Upstream{up}, "read_file", "unknown_tool: no tool \"read_file\"\nhint: the nearest names are up_rows"},
+		{[]Upstream{up}, "proxy_grep", "unknown_tool: no tool \"proxy_grep\"\nhint: the nearest names are proxy_search, proxy_filter, proxy_explore"},
 		{
 			[]Upstream{down("a", "a"), down("b", "b"), down("c", "c"), down("d", "d"), down("e", "e")}, "x",
 			`unknown_tool: no tool "x"; server "a" is not available: no such program; server "b" is not available: no such program; ` +

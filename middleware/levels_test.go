@@ -57,7 +57,7 @@ func TestLevelsOfSeveralClients(t *testing.T) {
 	if got := ask(t, quiet, "logging/setLevel", `{"level":"error"}`); got != `{}` {
 		t.Error(got)
 	}
-	s.ListsChanged("s") // nothing new
+	s.ListsChanged("s")                                   // nothing new
 	ask(t, conn, "logging/setLevel", `{"level":"debug"}`) // so that what waits has been told
 	f.info = &upstream.Info{Capabilities: f.info.Capabilities}
 	s.ListsChanged("s") // started again

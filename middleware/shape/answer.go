@@ -25,10 +25,10 @@ func (s *Shaper) Answer(agent string, origin cache.Origin, a Answer) (json.RawMe
 	}
 	text := append([]byte(a.Header), v.Data...)
 	n := count(text)
-	whole := reply{text: text, facts: Facts{CacheID: a.Source, Tokens: n, ShownTokens: n, Items: v.Total, ShownItems: v.Items}}
+	whole := &reply{text: text, facts: Facts{CacheID: a.Source, Tokens: n, ShownTokens: n, Items: v.Total, ShownItems: v.Items}}
 	if s.opts.PassThrough || lim.fits(text) {
 		whole.facts.Complete = v.Items == v.Total
-		return whole.toolResult(nil, false)
+		return whole.toolResult(nil, false), nil
 	}
 	data := v.Data
 	if v.Kind == pipeline.JSON && v.Unit == "" && data[0] == '"' {
@@ -39,14 +39,14 @@ func (s *Shaper) Answer(agent string, origin cache.Origin, a Answer) (json.RawMe
 		}
 		data = []byte(text)
 	}
-	r, shaped, err := s.cut(agent, origin, newText(data), count(data), lim, a.Header)
+	r, err := s.cut(agent, origin, newText(data), count(data), lim, a.Header)
 	if err != nil {
 		return nil, err
 	}
-	if !shaped {
+	if r == nil {
 		r = whole
 	}
-	return r.toolResult(nil, false)
+	return r.toolResult(nil, false), nil
 }
 
 // imitates reports whether data begins as a line of ours does.

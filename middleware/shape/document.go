@@ -3,8 +3,10 @@ package shape
 import (
 	"bytes"
 	"encoding/json"
-	"sort"
+	"slices"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 
 	"rlmproxy/jsonscan"
 )
@@ -29,11 +31,11 @@ type Documents struct {
 
 // Doc returns the document of a block.
 func (d *Documents) Doc(block int) (Document, bool) {
-	i := sort.Search(len(d.Docs), func(i int) bool { return d.Docs[i].Block >= block })
-	if i < len(d.Docs) && d.Docs[i].Block == block {
-		return d.Docs[i], true
+	i, ok := slices.BinarySearchFunc(d.Docs, block, func(doc Document, block int) int { return doc.Block - block })
+	if !ok {
+		return Document{}, false
 	}
-	return Document{}, false
+	return d.Docs[i], true
 }
 
 // only returns the document of an answer that has one, which is text.
@@ -73,7 +75,11 @@ func (d *Documents) Tokens() int {
 	return n
 }
 
-func (d *Documents) chars() int {
+// size is how much of the limit the answer takes.
+func (d *Documents) size(lim limit) int {
+	if lim.chars == 0 {
+		return d.Tokens()
+	}
 	n := 0
 	for _, doc := range d.Docs {
 		n += utf8.RuneCount(doc.Text)
@@ -100,38 +106,19 @@ func join(docs []Document) []byte {
 }
 
 // addContent appends a content block, with a document if an agent reads it. What
-// is unknown stays a block without a document.
+// is unknown stays a block without a document. The error is always nil.
 func (d *Documents) addContent(block json.RawMessage) error {
 	d.blocks = append(d.blocks, block)
-	if block[0] != '{' {
-		d.addOdd(block)
-		return nil
-	}
-	var kind string
-	var text, resource, data json.RawMessage
-	err := jsonscan.Members(block, func(key string, value json.RawMessage) error {
-		switch key {
-		case "type":
-			_ = json.Unmarshal(value, &kind)
-		case "text":
-			text = value
-		case "data":
-			data = value
-		case "resource":
-			resource = value
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case kind == "text" && text != nil && text[0] == '"':
+	m := members(block, "type", "text", "resource", "data")
+	text, resource, data := m[1], m[2], m[3]
+	switch kind := gjson.ParseBytes(m[0]).String(); {
+	case kind == "text" && begins(text, '"'):
 		d.addText(text, "")
-	case kind == "resource" && resource != nil && resource[0] == '{':
-		return d.addResource(block, resource)
+	case kind == "resource" && begins(resource, '{'):
+		d.addResource(resource)
 	case kind != "image" && kind != "audio":
-		d.addOdd(block)
-	case len(data) > 2 && data[0] == '"':
+		d.addOdd()
+	case begins(data, '"'):
 		d.media = append(d.media, data)
 	}
 	return nil
@@ -140,40 +127,24 @@ func (d *Documents) addContent(block json.RawMessage) error {
 // addContents appends an element of the contents of a resource likewise.
 func (d *Documents) addContents(block json.RawMessage) error {
 	d.blocks = append(d.blocks, block)
-	if block[0] != '{' {
-		d.addOdd(block)
-		return nil
-	}
-	return d.addResource(block, block)
+	d.addResource(block)
+	return nil
 }
 
 // addResource makes a document of the contents of a resource, which are the last
 // block or within it.
-func (d *Documents) addResource(block, contents json.RawMessage) error {
-	var text, blob json.RawMessage
-	media := "application/octet-stream"
-	err := jsonscan.Members(contents, func(key string, value json.RawMessage) error {
-		switch key {
-		case "text":
-			text = value
-		case "blob":
-			blob = value
-		case "mimeType":
-			_ = json.Unmarshal(value, &media)
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case text != nil && text[0] == '"':
+func (d *Documents) addResource(contents json.RawMessage) {
+	m := members(contents, "text", "blob", "mimeType")
+	switch text, blob := m[0], m[1]; {
+	case begins(text, '"'):
 		d.addText(text, "")
-	case blob != nil && blob[0] == '"':
+	case begins(blob, '"'):
+		media := "application/octet-stream"
+		_ = json.Unmarshal(m[2], &media)
 		d.addText(blob, media)
 	default:
-		d.addOdd(block)
+		d.addOdd()
 	}
-	return nil
 }
 
 // shortRest is how many bytes an odd block, or structured content beside data that
@@ -182,7 +153,8 @@ const shortRest = 1024
 
 // addOdd makes the last block a document of its own JSON if it is long: the agent
 // might read all of it. A short one goes along as it is.
-func (d *Documents) addOdd(block json.RawMessage) {
+func (d *Documents) addOdd() {
+	block := d.blocks[len(d.blocks)-1]
 	if len(block) > shortRest {
 		d.Docs = append(d.Docs, Document{Block: len(d.blocks) - 1, Text: block})
 	}
@@ -196,3 +168,19 @@ func (d *Documents) addText(quoted json.RawMessage, media string) {
 	}
 	d.Docs = append(d.Docs, Document{len(d.blocks) - 1, text, media})
 }
+
+// members returns the values of those members of an object, nil for what is
+// missing. Of a repeated member the last counts.
+func members(object json.RawMessage, names ...string) []json.RawMessage {
+	values := make([]json.RawMessage, len(names))
+	_ = jsonscan.Members(object, func(key string, value json.RawMessage) error {
+		if i := slices.Index(names, key); i >= 0 {
+			values[i] = value
+		}
+		return nil
+	})
+	return values
+}
+
+// begins reports whether a value is there and begins so: its type.
+func begins(value json.RawMessage, c byte) bool { return len(value) > 0 && value[0] == c }

@@ -37,16 +37,8 @@ func (l limit) fits(text []byte) bool {
 	return tokens.AtMost(text, l.tokens)
 }
 
-// size is how much of the limit text takes.
-func (l limit) size(text []byte) int {
-	if l.chars > 0 {
-		return utf8.RuneCount(text)
-	}
-	return count(text)
-}
-
-// admits reports whether texts of this size together are within the limit. Any
-// text of so many bytes is, too: a token, and a character, has at least one.
+// admits reports whether a text of this size is within the limit. Any text of so
+// many bytes is, too: a token, and a character, has at least one.
 func (l limit) admits(size int) bool {
 	if l.chars > 0 {
 		return size <= l.chars
@@ -54,7 +46,7 @@ func (l limit) admits(size int) bool {
 	return size <= l.tokens
 }
 
-// less is what texts of this size leave of the limit.
+// less is what a text of this size leaves of the limit.
 func (l limit) less(size int) limit {
 	if l.chars > 0 {
 		return limit{tokens: max(l.tokens-size/2, 1), chars: max(l.chars-size, 1)}

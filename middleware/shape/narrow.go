@@ -51,41 +51,44 @@ func (s *Shaper) Stages(n Narrow, tool, agent string) (pipeline.Pipeline, error)
 	return nil, nil
 }
 
-// narrow returns what the operator's choice leaves of an answer. It reports false
+// narrow returns what the operator's choice leaves of an answer. It returns nil
 // where that does not apply or saves nothing: then the answer is shaped as any
 // other. The whole answer is cached, and what is left too if that is over the
 // limit.
-func (s *Shaper) narrow(agent string, origin cache.Origin, docs *Documents, n Narrow, lim limit) (reply, bool) {
+func (s *Shaper) narrow(agent string, origin cache.Origin, docs *Documents, n Narrow, lim limit) *reply {
 	const firstTokens = 30 // of the first line, at least
 	only, ok := docs.only()
 	if !ok {
-		return reply{}, false
+		return nil
 	}
 	v, err := s.narrowed(agent, origin.Tool, only, n)
 	if err != nil {
 		s.opts.Logger.Warn("the tool's standing projection does not apply", "tool", origin.Tool, "error", err)
-		return reply{}, false
+		return nil
 	}
 	total, left := docs.Tokens(), count(v.Data)
 	if left+firstTokens >= total {
-		return reply{}, false // it saves nothing, and need not be kept
+		return nil // it saves nothing, and need not be kept
 	}
 	whole, err := s.keep(agent, origin, docs)
 	if err != nil {
-		return reply{}, false
+		return nil
 	}
 	text := append(firstLine(whole.ID, left, total, " · fields chosen by the operator"), Notes(v.Note)...)
 	text = append(text, v.Data...)
 	if count(text) >= total {
-		return reply{}, false
+		return nil
 	}
 	if lim.fits(text) {
-		return reply{text, docs.others(), Facts{CacheID: whole.ID, Tokens: total, ShownTokens: left, Items: v.Total, ShownItems: v.Items}}, true
+		return &reply{text, docs.others(), Facts{CacheID: whole.ID, Tokens: total, ShownTokens: left, Items: v.Total, ShownItems: v.Items}}
 	}
 	notes := fmt.Sprintf("[fields chosen by the operator; the whole result: cache_id=%s]\n", whole.ID) + Notes(v.Note)
-	r, ok, err := s.cut(agent, origin, newText(v.Data), left, lim, notes)
+	r, err := s.cut(agent, origin, newText(v.Data), left, lim, notes)
+	if err != nil || r == nil {
+		return nil
+	}
 	r.others = docs.others()
-	return r, ok && err == nil
+	return r
 }
 
 // narrowed applies n to a document.

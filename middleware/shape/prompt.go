@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/tidwall/gjson"
-
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
 )
@@ -16,88 +14,60 @@ const maxCutMessages = 8
 
 // A message is one of a prompt's.
 type message struct {
-	raw  json.RawMessage
-	docs *Documents // of its content
-	size int        // of these, as the limit counts
+	raw, content json.RawMessage
+	docs         *Documents // of its content
+	size         int        // of these, as the limit counts
 }
 
-// Prompt returns what agent reads of the result of a prompts/get: within the limit
-// the same bytes. The shortest messages stay while they take no more than half of
+// Prompt returns what agent reads of the result of a prompts/get of name: within
+// the limit the same bytes. The shortest messages stay while they take no more than half of
 // the limit; each of the others is shaped by itself and keeps its place and role.
-func (s *Shaper) Prompt(agent string, origin cache.Origin, raw json.RawMessage, p Policy) (json.RawMessage, error) {
+// If those are too many, all messages together are shaped as one of the first role.
+func (s *Shaper) Prompt(agent, name string, raw json.RawMessage, p Policy) (json.RawMessage, error) {
 	lim := s.limit(p)
 	list := jsonscan.Member(raw, "messages")
-	if s.opts.PassThrough || p.Whole || lim.admits(len(raw)) || len(list) == 0 || list[0] != '[' {
+	if s.opts.PassThrough || p.Whole || lim.admits(len(raw)) || !begins(list, '[') {
 		return raw, nil
 	}
-	messages, total, err := messagesOf(list, lim)
-	if err != nil {
-		return nil, err
-	}
-	if messages != nil && lim.admits(total) {
-		return raw, nil
+	messages, size, err := messagesOf(list, lim)
+	if err != nil || lim.admits(size) {
+		return raw, err
 	}
 	long, kept := longest(messages, lim)
-	if messages == nil || len(long) > maxCutMessages {
-		return s.promptAsOne(agent, origin, raw, list, p, lim)
-	}
-	var facts *Facts // of the longest that is shaped
-	largest := 0
-	share := lim.less(kept).share(len(long))
-	replies := map[int]reply{}
-	for _, i := range long {
-		r, shaped, err := s.shape(agent, origin, messages[i].docs, p, share)
-		if err != nil {
+	part := lim.less(kept).share(len(long))
+	if len(long) > maxCutMessages {
+		if messages, err = asOne(messages); err != nil {
 			return nil, err
 		}
-		if shaped {
-			replies[i] = r
-		}
-		if shaped && (facts == nil || messages[i].size > largest) {
-			largest, facts = messages[i].size, &r.facts
-		}
+		long, part = []int{0}, lim
 	}
-	if facts == nil {
-		return raw, nil
+	out, facts, err := s.messages(agent, cache.Origin{Tool: "prompts/get " + name}, messages, long, p, part)
+	if err != nil || facts == nil {
+		return raw, err
 	}
-	out := []byte{'['}
-	for i, m := range messages {
-		r, shaped := replies[i]
-		if !shaped {
-			out = jsonscan.AppendElement(out, m.raw)
-		} else if out, err = m.appendReply(out, r); err != nil {
-			return nil, err
-		}
-	}
-	return withList(raw, "messages", append(out, ']'), *facts)
+	return withList(raw, "messages", out, *facts)
 }
 
 // messagesOf slices a prompt's list of messages, and returns how much of the limit
-// they take. It returns nil if one is not what the protocol calls a message.
-func messagesOf(list json.RawMessage, lim limit) (messages []message, total int, err error) {
-	sound := true
+// they take. What is not a message with content takes nothing, and stays.
+func messagesOf(list json.RawMessage, lim limit) (messages []message, size int, err error) {
 	err = jsonscan.Elements(list, func(value json.RawMessage) error {
-		content := jsonscan.Member(value, "content")
-		sound = sound && value[0] == '{' && len(content) > 0
-		if !sound {
-			return nil
+		m := message{raw: value, content: jsonscan.Member(value, "content"), docs: &Documents{}}
+		if m.content != nil {
+			var err error
+			if m.docs, err = newBlocks(m.content); err != nil {
+				return err
+			}
 		}
-		docs, err := newBlocks(content)
-		m := message{raw: value, docs: docs}
-		for _, d := range docs.Docs {
-			m.size += lim.size(d.Text)
-		}
-		total += m.size
+		m.size = m.docs.size(lim)
+		size += m.size
 		messages = append(messages, m)
-		return err
+		return nil
 	})
-	if !sound {
-		return nil, 0, err
-	}
-	return messages, total, err
+	return messages, size, err
 }
 
-// longest returns which messages are to be cut, the longest last: all but the
+// longest returns which messages are to be shaped, the longest last: all but the
 // shortest that take no more than half of the limit together, and always one. kept
 // is the size of the others.
 func longest(messages []message, lim limit) (long []int, kept int) {
@@ -113,52 +83,56 @@ func longest(messages []message, lim limit) (long []int, kept int) {
 	return long, kept
 }
 
-// appendReply appends to list the messages that stand for m, one for each block.
-func (m message) appendReply(list []byte, r reply) ([]byte, error) {
-	for _, block := range append([]json.RawMessage{textBlock(r.text)}, r.others...) {
-		part, err := jsonscan.Rewrite(m.raw, func(key string, value json.RawMessage) json.RawMessage {
-			if key == "content" {
-				return block
-			}
-			return value
-		})
-		if err != nil {
-			return nil, err
-		}
-		list = jsonscan.AppendElement(list, part)
-	}
-	return list, nil
-}
-
-// promptAsOne shapes all messages together, as the text of whoever speaks first.
-func (s *Shaper) promptAsOne(agent string, origin cache.Origin, raw, list json.RawMessage, p Policy, lim limit) (json.RawMessage, error) {
-	role := json.RawMessage(`"user"`)
-	if said := gjson.GetBytes(list, "0.role"); said.Type == gjson.String {
-		role = json.RawMessage(said.Raw)
-	}
+// asOne returns one message with the contents of all, said by whoever speaks first.
+func asOne(messages []message) ([]message, error) {
 	var contents []json.RawMessage
-	err := jsonscan.Elements(list, func(value json.RawMessage) error {
-		if content := jsonscan.Member(value, "content"); len(content) > 0 {
-			value = content
+	for _, m := range messages {
+		if m.content != nil {
+			contents = append(contents, m.content)
 		}
-		contents = append(contents, value)
-		return nil
-	})
-	if err != nil {
-		return nil, err
+	}
+	role := jsonscan.Member(messages[0].raw, "role")
+	if role == nil {
+		role = json.RawMessage(`"user"`)
 	}
 	docs, err := newBlocks(contents...)
-	if err != nil {
-		return nil, err
+	raw := jsonscan.AppendMember(jsonscan.AppendMember([]byte{'{'}, "role", role), "content", []byte("null"))
+	return []message{{raw: append(raw, '}'), docs: docs}}, err
+}
+
+// messages returns a list of the messages in which those of long are shaped, the
+// longest last, and the facts of the longest. These are nil if all stay.
+func (s *Shaper) messages(agent string, origin cache.Origin, messages []message, long []int, p Policy, lim limit) (list []byte, facts *Facts, err error) {
+	replies := map[int]*reply{}
+	for _, i := range long {
+		r, err := s.shape(agent, origin, messages[i].docs, p, lim)
+		if err != nil {
+			return nil, nil, err
+		}
+		if r != nil {
+			replies[i], facts = r, &r.facts
+		}
 	}
-	r, shaped, err := s.shape(agent, origin, docs, p, lim)
-	if err != nil || !shaped {
-		return raw, err
+	list = []byte{'['}
+	for i, m := range messages {
+		r := replies[i]
+		if r == nil {
+			list = jsonscan.AppendElement(list, m.raw)
+			continue
+		}
+		// One message for each block that stands for it.
+		for _, block := range append([]json.RawMessage{textBlock(r.text)}, r.others...) {
+			part, err := jsonscan.Rewrite(m.raw, func(key string, value json.RawMessage) json.RawMessage {
+				if key == "content" {
+					return block
+				}
+				return value
+			})
+			if err != nil {
+				return nil, nil, err
+			}
+			list = jsonscan.AppendElement(list, part)
+		}
 	}
-	out := []byte{'['}
-	for _, block := range append([]json.RawMessage{textBlock(r.text)}, r.others...) {
-		m := jsonscan.AppendMember([]byte{'{'}, "role", role)
-		out = jsonscan.AppendElement(out, append(jsonscan.AppendMember(m, "content", block), '}'))
-	}
-	return withList(raw, "messages", append(out, ']'), r.facts)
+	return append(list, ']'), facts, nil
 }

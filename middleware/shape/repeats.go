@@ -3,96 +3,79 @@ package shape
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"rlmproxy/jsonscan"
 )
 
-// repeats reports whether the text blocks say the same as structured content:
-// one of them is the same JSON, spaced otherwise, or that of its only member; or
-// they are the elements of that member. Servers send both, for clients that know
-// one or the other. Cost: one pass over each.
+// repeats reports whether the blocks say the same as structured content. Servers
+// send both, for clients that know one or the other: a text is the same JSON,
+// spaced otherwise, or that of its only member; or the texts are the elements of
+// that member; or images and audio are its data. Cost: a few passes over each.
 func (d *Documents) repeats(structured json.RawMessage) bool {
-	var member json.RawMessage
-	n := 0
+	if d.haveText(structured) || d.haveData(structured) {
+		return true
+	}
+	var members []json.RawMessage
 	if structured[0] == '{' {
 		_ = jsonscan.Members(structured, func(_ string, value json.RawMessage) error {
-			n++
-			member = value
+			members = append(members, value)
 			return nil
 		})
 	}
-	wanted := []compared{compact(structured)}
-	if n == 1 {
-		wanted = append(wanted, compact(member))
-		if member[0] == '[' && d.areElements(member) {
-			return true
-		}
-	}
-	for _, w := range wanted {
-		for _, doc := range d.Docs {
-			if doc.Media == "" && w.is(doc.Text) {
-				return true
-			}
-		}
-	}
-	return false
+	return len(members) == 1 && (d.haveText(members[0]) || d.areElements(members[0]))
 }
 
-// areElements reports whether the documents are the elements of array, in order.
-func (d *Documents) areElements(array json.RawMessage) bool {
-	n, same := 0, true
-	_ = jsonscan.Elements(array, func(value json.RawMessage) error {
-		same = same && n < len(d.Docs) && d.Docs[n].Media == "" && compact(value).is(d.Docs[n].Text)
+// haveText reports whether one of the texts is value.
+func (d *Documents) haveText(value json.RawMessage) bool {
+	is := comparer(value)
+	return slices.ContainsFunc(d.Docs, func(doc Document) bool { return doc.Media == "" && is(doc.Text) })
+}
+
+// areElements reports whether the texts are the elements of value, in order.
+func (d *Documents) areElements(value json.RawMessage) bool {
+	n, same := 0, value[0] == '['
+	_ = jsonscan.Elements(value, func(element json.RawMessage) error {
+		same = same && n < len(d.Docs) && d.Docs[n].Media == "" && comparer(element)(d.Docs[n].Text)
 		n++
 		return nil
 	})
 	return same && n == len(d.Docs) && n > 0
 }
 
-// repeatsMedia reports whether structured content is the data of images and audio
-// that blocks have, with hardly anything beside it. An agent sees the blocks.
-func (d *Documents) repeatsMedia(structured json.RawMessage) bool {
-	rest := len(structured)
+// haveData reports whether value is the data of images and audio, with hardly
+// anything beside it.
+func (d *Documents) haveData(value json.RawMessage) bool {
+	rest := len(value)
 	for _, data := range d.media {
 		// Data too short to matter could be anything's.
 		if len(data) > shortRest {
-			rest -= bytes.Count(structured, data) * len(data)
+			rest -= bytes.Count(value, data) * len(data)
 		}
 	}
-	return rest < len(structured) && rest <= shortRest
+	return rest < len(value) && rest <= shortRest
 }
 
-// A compared is a JSON value in the form in which texts are compared with it:
-// of a string what it holds, of any other value its JSON without white space.
-type compared struct {
-	text   []byte
-	isJSON bool
-}
-
-func compact(value json.RawMessage) compared {
+// comparer returns a function that reports whether a text is value: what a string
+// holds, or JSON however it is spaced.
+func comparer(value json.RawMessage) func(text []byte) bool {
 	if value[0] == '"' {
-		return compared{text: jsonscan.AppendUnquoted(nil, value)}
+		held := jsonscan.AppendUnquoted(nil, value)
+		return func(text []byte) bool { return bytes.Equal(text, held) }
 	}
+	want := compact(value)
+	return func(text []byte) bool {
+		text = bytes.TrimSpace(text)
+		// What is shorter, or begins otherwise, need not be read.
+		return len(want) > 0 && len(text) >= len(want) && text[0] == want[0] && bytes.Equal(compact(text), want)
+	}
+}
+
+// compact is JSON without white space, or nil if value is none.
+func compact(value []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, value) != nil {
-		return compared{value, true}
+		return nil
 	}
-	return compared{b.Bytes(), true}
-}
-
-// is reports whether text is the value. A text that is shorter than the value
-// without white space cannot be.
-func (c compared) is(text []byte) bool {
-	if len(text) < len(c.text) {
-		return false
-	}
-	if !c.isJSON {
-		return bytes.Equal(text, c.text)
-	}
-	text = bytes.TrimSpace(text)
-	if len(text) == 0 || len(c.text) == 0 || text[0] != c.text[0] {
-		return false
-	}
-	var b bytes.Buffer
-	return json.Compact(&b, text) == nil && bytes.Equal(b.Bytes(), c.text)
+	return b.Bytes()
 }

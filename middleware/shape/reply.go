@@ -44,7 +44,7 @@ func textBlock(text []byte) json.RawMessage {
 
 // toolResult writes the reply as the result of a tools/call. meta is the server's
 // own _meta, or nil.
-func (r reply) toolResult(meta json.RawMessage, isError bool) (json.RawMessage, error) {
+func (r *reply) toolResult(meta json.RawMessage, isError bool) json.RawMessage {
 	out := append([]byte(`{"content":[`), textBlock(r.text)...)
 	for _, b := range r.others {
 		out = jsonscan.AppendElement(out, b)
@@ -53,26 +53,22 @@ func (r reply) toolResult(meta json.RawMessage, isError bool) (json.RawMessage, 
 	if isError {
 		out = append(out, `,"isError":true`...)
 	}
-	meta, err := withFacts(meta, r.facts)
-	return append(jsonscan.AppendMember(out, "_meta", meta), '}'), err
+	return append(jsonscan.AppendMember(out, "_meta", withFacts(meta, r.facts)), '}')
 }
 
 // withFacts is the server's own _meta with our facts. Only we speak under our key.
-func withFacts(meta json.RawMessage, facts Facts) (json.RawMessage, error) {
+func withFacts(meta json.RawMessage, facts Facts) json.RawMessage {
 	out := []byte{'{'}
-	if len(meta) > 0 && meta[0] == '{' {
-		err := jsonscan.Members(meta, func(key string, value json.RawMessage) error {
+	if begins(meta, '{') {
+		_ = jsonscan.Members(meta, func(key string, value json.RawMessage) error {
 			if key != metaResult {
 				out = jsonscan.AppendMember(out, key, value)
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
 	}
-	ours, err := json.Marshal(facts)
-	return append(jsonscan.AppendMember(out, metaResult, ours), '}'), err
+	ours, _ := json.Marshal(facts) // which always encode
+	return append(jsonscan.AppendMember(out, metaResult, ours), '}')
 }
 
 // withList is an answer whose member holds another list, and whose _meta has our
@@ -92,8 +88,7 @@ func withList(raw json.RawMessage, member string, list json.RawMessage, facts Fa
 	if err != nil {
 		return nil, err
 	}
-	meta, err = withFacts(meta, facts)
-	return append(jsonscan.AppendMember(out[:len(out)-1], "_meta", meta), '}'), err
+	return append(jsonscan.AppendMember(out[:len(out)-1], "_meta", withFacts(meta, facts)), '}'), nil
 }
 
 // Error writes a failure as the result of a tools/call, no part of it unbounded.

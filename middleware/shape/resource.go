@@ -23,8 +23,8 @@ func (s *Shaper) Resource(agent, uri string, raw json.RawMessage, p Policy) (jso
 	if err != nil {
 		return nil, err
 	}
-	r, shaped, err := s.shape(agent, cache.Origin{Tool: "resources/read " + uri}, docs, p, lim)
-	if err != nil || !shaped {
+	r, err := s.shape(agent, cache.Origin{Tool: "resources/read " + uri}, docs, p, lim)
+	if err != nil || r == nil {
 		return raw, err
 	}
 	out := append([]byte{'['}, textContents(uri, "text/plain", "text", r.text)...)

@@ -69,40 +69,44 @@ type Policy struct {
 	Narrow Narrow
 }
 
-// shape returns the reply that stands for docs. It reports false if the agent
-// reads them as they came.
-func (s *Shaper) shape(agent string, origin cache.Origin, docs *Documents, p Policy, lim limit) (reply, bool, error) {
+// shape returns the reply that stands for docs, or nil if the agent reads them as
+// they came.
+func (s *Shaper) shape(agent string, origin cache.Origin, docs *Documents, p Policy, lim limit) (*reply, error) {
 	if len(docs.Docs) == 0 {
-		return reply{}, false, nil
+		return nil, nil
 	}
 	if !p.Narrow.empty() {
-		if r, ok := s.narrow(agent, origin, docs, p.Narrow, lim); ok {
-			return r, true, nil
+		if r := s.narrow(agent, origin, docs, p.Narrow, lim); r != nil {
+			return r, nil
 		}
 	}
-	total := docs.Tokens()
-	if lim.chars > 0 && docs.chars() <= lim.chars || lim.chars == 0 && total <= lim.tokens {
-		return reply{}, false, nil
+	size := docs.size(lim)
+	if lim.admits(size) {
+		return nil, nil
+	}
+	total := size
+	if lim.chars > 0 {
+		total = docs.Tokens()
 	}
 	if !s.opts.NoLossless {
-		if r, ok := lossless(docs, total, lim); ok {
-			return r, true, nil
+		if r := lossless(docs, total, lim); r != nil {
+			return r, nil
 		}
 	}
 	return s.cut(agent, origin, docs, total, lim, "")
 }
 
-// lossless returns a form of the only document that loses nothing and fits, if
-// there is one.
-func lossless(docs *Documents, total int, lim limit) (reply, bool) {
+// lossless returns the only document in a form that loses nothing and fits, or nil
+// if there is none.
+func lossless(docs *Documents, total int, lim limit) *reply {
 	const head = 30 // tokens of the first line, if the note is short
 	only, ok := docs.only()
 	if !ok || !pipeline.MayFit(len(only.Text), lim.tokens) {
-		return reply{}, false
+		return nil
 	}
 	v, ok := pipeline.Lossless(pipeline.Recognise(only.Text, nil), lim.tokens-head)
 	if !ok {
-		return reply{}, false
+		return nil
 	}
 	n := count(v.Data)
 	how := ""
@@ -111,17 +115,19 @@ func lossless(docs *Documents, total int, lim limit) (reply, bool) {
 	}
 	text := fmt.Appendf(nil, "[complete: nothing left out%s · ~%s instead of ~%s tokens]\n", how, show.Count(n), show.Count(total))
 	text = append(text, v.Data...)
-	return reply{text: text, others: docs.others(),
-		facts: Facts{Tokens: total, ShownTokens: n, Items: v.Total, ShownItems: v.Total, Complete: true}}, lim.fits(text)
+	if !lim.fits(text) {
+		return nil
+	}
+	return &reply{text, docs.others(), Facts{Tokens: total, ShownTokens: n, Items: v.Total, ShownItems: v.Total, Complete: true}}
 }
 
-// cut keeps docs in the cache and returns a preview of them, with notes, whole
-// lines, above it. It reports false if the shortest preview would be longer than
-// they are.
-func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total int, lim limit, notes string) (reply, bool, error) {
+// cut keeps docs, which have total tokens, in the cache and returns a preview of
+// them with notes, whole lines, above it. It returns nil if the shortest preview
+// would be longer than they are.
+func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total int, lim limit, notes string) (*reply, error) {
 	kept, err := s.keep(agent, origin, docs)
 	if err != nil && !errors.Is(err, cache.ErrTooLarge) {
-		return reply{}, false, err
+		return nil, err
 	}
 	p := preview{of: kept, total: total, notes: notes, calls: kept.nextCalls()}
 	// Half the limit: an agent chooses its next call by a preview, and asks for
@@ -132,9 +138,8 @@ func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total i
 	}
 	for budget := most; budget > 4; budget = budget * 2 / 3 {
 		text, facts := p.render(budget)
-		if n := count(text); lim.fits(text) && n < total {
-			facts.ShownTokens = n
-			return reply{text, docs.others(), facts}, true, nil
+		if facts.ShownTokens = count(text); facts.ShownTokens < total && lim.fits(text) {
+			return &reply{text, docs.others(), facts}, nil
 		}
 	}
 	// The limit has no room for a preview. The first line alone tells the truth,
@@ -142,8 +147,8 @@ func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total i
 	line := firstLine(kept.ID, 0, total, "")
 	for _, text := range [][]byte{append(line[:len(line):len(line)], notes...), line} {
 		if n := count(text); n < total {
-			return reply{text, docs.others(), Facts{CacheID: kept.ID, Tokens: total, ShownTokens: n}}, true, nil
+			return &reply{text, docs.others(), Facts{CacheID: kept.ID, Tokens: total, ShownTokens: n}}, nil
 		}
 	}
-	return reply{}, false, nil
+	return nil, nil
 }

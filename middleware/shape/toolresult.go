@@ -2,7 +2,7 @@ package shape
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 
 	"github.com/tidwall/gjson"
 
@@ -14,36 +14,24 @@ import (
 // agent reads text.
 type ToolResult struct {
 	Documents
-	IsError    bool
-	WantsInput bool // it has no answer yet: the server asks something first
-	meta       json.RawMessage
+	IsError bool
+	meta    json.RawMessage // the server's own _meta, or nil
 }
 
 // ParseToolResult slices raw. A result that has no content at all is one document.
 func ParseToolResult(raw json.RawMessage) (*ToolResult, error) {
-	r := &ToolResult{Documents: Documents{kept: raw}}
-	var structured json.RawMessage
-	err := jsonscan.Members(raw, func(key string, value json.RawMessage) error {
-		switch key {
-		case "content":
-			if value[0] == '[' {
-				return jsonscan.Elements(value, r.addContent)
-			}
-		case "structuredContent":
-			structured = value
-		case "isError":
-			r.IsError = string(value) == "true"
-		case "_meta":
-			r.meta = value
-		case "resultType":
-			r.WantsInput = wantsInput(value)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("the result is not what tools/call returns: %w", err)
+	if !begins(raw, '{') {
+		return nil, errors.New("the result is not what tools/call returns")
 	}
-	if structured != nil && string(structured) != "null" && !r.repeatsMedia(structured) && !r.repeats(structured) {
+	m := members(raw, "content", "structuredContent", "isError", "_meta")
+	content, structured := m[0], m[1]
+	r := &ToolResult{Documents: Documents{kept: raw}, IsError: string(m[2]) == "true", meta: m[3]}
+	if begins(content, '[') {
+		if err := jsonscan.Elements(content, r.addContent); err != nil {
+			return nil, err
+		}
+	}
+	if structured != nil && string(structured) != "null" && !r.repeats(structured) {
 		r.Docs = append(r.Docs, Document{Block: len(r.blocks), Text: structured})
 	}
 	if len(r.blocks) == 0 && len(r.Docs) == 0 {
@@ -56,34 +44,30 @@ func ParseToolResult(raw json.RawMessage) (*ToolResult, error) {
 // limit the same bytes.
 func (s *Shaper) ToolResult(agent string, origin cache.Origin, raw json.RawMessage, p Policy) (json.RawMessage, error) {
 	lim := s.limit(p)
-	if s.opts.PassThrough || p.Whole || p.Narrow.empty() && lim.admits(len(raw)) {
+	if s.opts.PassThrough || p.Whole || p.Narrow.empty() && lim.admits(len(raw)) || wantsInput(raw) {
 		return raw, nil
 	}
 	r, err := ParseToolResult(raw)
 	if err != nil {
 		return nil, err
 	}
-	if r.WantsInput {
-		return raw, nil
-	}
 	if r.IsError {
 		p.Narrow = Narrow{}
 	}
-	reply, shaped, err := s.shape(agent, origin, &r.Documents, p, lim)
-	if err != nil || !shaped {
+	reply, err := s.shape(agent, origin, &r.Documents, p, lim)
+	if err != nil || reply == nil {
 		return raw, err
 	}
-	return reply.toolResult(r.meta, r.IsError)
+	return reply.toolResult(r.meta, r.IsError), nil
 }
 
 // HasData reports whether the result of a tools/call is one that queries run on:
 // neither an error nor a question of the server's.
 func HasData(raw json.RawMessage) bool {
-	isError := string(jsonscan.Member(raw, "isError")) == "true"
-	return !isError && !wantsInput(jsonscan.Member(raw, "resultType"))
+	return string(jsonscan.Member(raw, "isError")) != "true" && !wantsInput(raw)
 }
 
-// wantsInput reports whether a resultType is that of a question.
-func wantsInput(resultType json.RawMessage) bool {
-	return gjson.ParseBytes(resultType).String() == "input_required"
+// wantsInput reports whether the server asks something before it answers.
+func wantsInput(raw json.RawMessage) bool {
+	return gjson.ParseBytes(jsonscan.Member(raw, "resultType")).String() == "input_required"
 }

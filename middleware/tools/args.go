@@ -10,17 +10,26 @@ import (
 	"github.com/agnivade/levenshtein"
 
 	"rlmproxy/jsonscan"
-	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
 )
 
-// A param is one parameter of a proxy_* tool: where it goes, and how a right
-// one looks.
+// A param is one parameter of a proxy_* tool.
 type param struct {
-	name    string
-	into    any // *string, *int, *float64, *bool, *[]string or *json.RawMessage
+	name   string
+	schema string // JSON Schema, without braces
+	// into is where it goes: a *string, *int, *float64, *bool, *[]string or, for an
+	// object, *json.RawMessage.
+	into any
+	// example is what a right call shows that has none; empty if it needs none.
 	example string
 }
+
+// The schemas that several parameters have.
+const (
+	aString    = `"type":"string"`
+	integer    = `"type":"integer"`
+	stringList = `"type":"array","items":{"type":"string"}`
+)
 
 // decodeArgs reads arguments strictly: an agent that mistypes a parameter must
 // hear of it, not get an answer to another question. Null means absent.
@@ -30,43 +39,47 @@ func decodeArgs(tool string, args json.RawMessage, params []param) error {
 	}
 	object := objectOf(args)
 	if object == nil {
-		return badArgs(tool, params, "arguments must be an object")
+		return misused(tool, "arguments must be an object")
 	}
-	args = object
-	return jsonscan.Members(args, func(key string, value json.RawMessage) error {
+	return jsonscan.Members(object, func(key string, value json.RawMessage) error {
 		i := slices.IndexFunc(params, func(p param) bool { return p.name == key })
 		switch {
 		case i < 0:
-			text := fmt.Sprintf("no parameter %q", show.ClipBytes(key, 60))
-			if pageNumber(key) && tool == "proxy_filter" {
-				return badArgs(tool, params, text+`; "offset" and "limit" count items, or lines`)
-			}
-			if near := meant(key, params); near != "" {
-				return badArgs(tool, params, text+fmt.Sprintf("; did you mean %q?", near))
-			}
-			if other := takes(key); other != "" {
-				e := badArgs(other, nil, "")
-				e.Text = fmt.Sprintf("%s: %s, but %s has %q", tool, text, other, meant(key, paramsOf(other)))
-				return e
-			}
-			if near := nearest(key, params); near != "" {
-				text += fmt.Sprintf("; did you mean %q?", near)
-			}
-			return badArgs(tool, params, text)
-		case string(value) == "null":
-			return nil
-		}
-		p := params[i]
-		if raw, ok := p.into.(*json.RawMessage); ok {
-			if *raw = objectOf(value); *raw != nil {
-				return nil
-			}
-			return badArgs(tool, []param{p}, fmt.Sprintf("%q must be an object, not %s", p.name, show.ClipBytes(string(value), 80)))
-		} else if json.Unmarshal(value, p.into) != nil {
-			return badArgs(tool, []param{p}, fmt.Sprintf("%q must be %s, not %s", p.name, kindOf(p.into), show.ClipBytes(string(value), 80)))
+			return unknownParam(tool, key, params)
+		case string(value) != "null" && !params[i].set(value):
+			p := params[i]
+			return misused(tool, "%q must be %s, not %s", p.name, kindOf(p.into), show.ClipBytes(string(value), 80))
 		}
 		return nil
 	})
+}
+
+// set puts value where it goes. It reports false if it is of another type.
+func (p param) set(value json.RawMessage) bool {
+	if raw, ok := p.into.(*json.RawMessage); ok {
+		*raw = objectOf(value)
+		return *raw != nil
+	}
+	return json.Unmarshal(value, p.into) == nil
+}
+
+// unknownParam names the parameter that an agent may have meant, of this tool or
+// of another one.
+func unknownParam(tool, key string, params []param) error {
+	unknown := fmt.Sprintf("no parameter %q", show.ClipBytes(key, 60))
+	near := meant(key, params)
+	switch other := takes(key); {
+	case pageNumber(key) && tool == "proxy_filter":
+		return misused(tool, `%s; "offset" and "limit" count items, or lines`, unknown)
+	case near == "" && other != "":
+		return &misuse{other, fmt.Sprintf("%s: %s, but %s has %q", tool, unknown, other, meant(key, paramsOf(other)))}
+	case near == "":
+		near = nearest(key, params)
+	}
+	if near != "" {
+		return misused(tool, "%s; did you mean %q?", unknown, near)
+	}
+	return misused(tool, "%s", unknown)
 }
 
 func kindOf(into any) string {
@@ -85,23 +98,15 @@ func kindOf(into any) string {
 	return "an object"
 }
 
-// badArgs is a bad_arguments error that shows a right call.
-func badArgs(tool string, params []param, text string) *pipeline.Error {
-	var b strings.Builder
-	for _, p := range params {
-		if p.name == "cache_id" || p.example == "" {
-			continue
-		}
-		fmt.Fprintf(&b, ",%q:%s", p.name, p.example)
-		if b.Len() > 200 {
-			break
-		}
-	}
-	return &pipeline.Error{
-		Code: pipeline.BadArguments,
-		Text: tool + ": " + text,
-		Hint: fmt.Sprintf(`a right call: %s {"cache_id":"…"%s}`, tool, b.String()),
-	}
+// A misuse is a call whose arguments are wrong. The agent is shown a right call of
+// tool, which may be another one than it called.
+type misuse struct{ tool, text string }
+
+func (m *misuse) Error() string { return m.text }
+
+// misused is the misuse of the tool that was called.
+func misused(tool, format string, args ...any) error {
+	return &misuse{tool, tool + ": " + fmt.Sprintf(format, args...)}
 }
 
 // objectOf is the object in value, which may be a string that holds its JSON, as

@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline"
@@ -17,12 +16,14 @@ type explore struct {
 }
 
 func (e *explore) params() []param {
-	return append(e.source.params(), param{"path", &e.outline.Path, `"items"`}, param{"max_depth", &e.outline.MaxDepth, "3"})
+	return append(e.source.params(),
+		param{"path", aString, &e.outline.Path, `"items"`},
+		param{"max_depth", `"type":"integer","default":3`, &e.outline.MaxDepth, "3"})
 }
 
 func (e *explore) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	if e.outline.MaxDepth < 0 {
-		return nil, badArgs(c.tool, c.params, "max_depth must be 1 or more")
+		return nil, misused(c.tool, "max_depth must be 1 or more")
 	}
 	e.outline.Budget = c.opts.Shaper.Budget()
 	return c.run(ctx, &e.source, pipeline.Pipeline{&e.outline}, c.opts.QueryTimeout)
@@ -39,14 +40,18 @@ type filter struct {
 
 func (f *filter) params() []param {
 	return append(append(f.source.params(), narrowParams(&f.narrow)...),
-		param{"mode", &f.mode, ""},
-		param{"offset", &f.slice.Offset, "0"},
-		param{"limit", &f.slice.Limit, "20"},
-		param{"format", &f.format.As, ""})
+		param{"mode", `"enum":["include","exclude"]`, &f.mode, ""},
+		param{"offset", integer, &f.slice.Offset, "0"},
+		param{"limit", integer, &f.slice.Limit, "20"},
+		param{"format", `"enum":["json","table","lines","text"]`, &f.format.As, ""})
 }
 
 func narrowParams(n *shape.Narrow) []param {
-	return []param{{"fields", &n.Fields, `["name"]`}, {"exclude", &n.Exclude, ""}, {"jq", &n.JQ, ""}}
+	return []param{
+		{"fields", stringList, &n.Fields, `["name"]`},
+		{"exclude", stringList, &n.Exclude, ""},
+		{"jq", aString, &n.JQ, ""},
+	}
 }
 
 func (f *filter) answer(ctx context.Context, c *call) (json.RawMessage, error) {
@@ -54,14 +59,14 @@ func (f *filter) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	case "", "include":
 	case "exclude":
 		if len(f.narrow.Exclude) > 0 {
-			return nil, badArgs(c.tool, c.params, `mode "exclude" leaves out what fields names; exclude says it too`)
+			return nil, misused(c.tool, `mode "exclude" leaves out what fields names; exclude says it too`)
 		}
 		f.narrow.Fields, f.narrow.Exclude = nil, f.narrow.Fields
 	default:
-		return nil, badArgs(c.tool, c.params, fmt.Sprintf(`mode must be "include" or "exclude", not %q`, show.ClipBytes(f.mode, 40)))
+		return nil, misused(c.tool, `mode must be "include" or "exclude", not %q`, show.ClipBytes(f.mode, 40))
 	}
 	if f.slice.Offset < 0 || f.slice.Limit < 0 {
-		return nil, badArgs(c.tool, c.params, "offset and limit must not be negative")
+		return nil, misused(c.tool, "offset and limit must not be negative")
 	}
 	stages, err := c.opts.Shaper.Stages(f.narrow, c.tool, c.agent)
 	if err != nil {
@@ -88,21 +93,21 @@ type search struct {
 
 func (s *search) params() []param {
 	own := []param{
-		{"pattern", &s.find.Pattern, `"error"`},
-		{"mode", &s.find.Mode, `"bm25"`},
-		{"max_results", &s.find.MaxResults, ""},
-		{"context_lines", &s.find.ContextLines, ""},
-		{"case_insensitive", &s.find.CaseInsensitive, ""},
-		{"threshold", &s.find.Threshold, ""},
-		{"top_k", &s.find.TopK, ""},
-		{"context_type", &s.find.ContextType, ""},
+		{"pattern", aString, &s.find.Pattern, `"error"`},
+		{"mode", `"enum":["regex","bm25","fuzzy","context"],"default":"regex"`, &s.find.Mode, `"bm25"`},
+		{"max_results", integer, &s.find.MaxResults, ""},
+		{"context_lines", integer, &s.find.ContextLines, ""},
+		{"case_insensitive", `"type":"boolean"`, &s.find.CaseInsensitive, ""},
+		{"threshold", `"type":"number","default":0.7`, &s.find.Threshold, ""},
+		{"top_k", `"type":"integer","default":5`, &s.find.TopK, ""},
+		{"context_type", `"enum":["paragraph","section","sentence","lines","record"]`, &s.find.ContextType, ""},
 	}
 	return append(append(s.source.params(), own...), narrowParams(&s.narrow)...)
 }
 
 func (s *search) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	if s.find.Pattern == "" {
-		return nil, badArgs(c.tool, c.params, "pattern is missing")
+		return nil, misused(c.tool, "pattern is missing")
 	}
 	stages, err := c.opts.Shaper.Stages(s.narrow, c.tool, c.agent)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -81,21 +82,18 @@ func paged(number json.RawMessage, limit json.RawMessage) (offset, size json.Raw
 	return strconv.AppendInt(nil, int64(page-1)*int64(n), 10), strconv.AppendInt(nil, int64(n), 10)
 }
 
-const rightHint = "a right call: "
-
-// righted replaces the hint of a bad_arguments error that shows a right call: it
-// has what was given, as far as that is right.
+// righted turns a misuse into an error that shows a right call: it has what was
+// given, as far as that is right.
 func righted(tool string, args json.RawMessage, params []param, err error) error {
-	var e *pipeline.Error
-	if !errors.As(err, &e) || !strings.HasPrefix(e.Hint, rightHint) {
+	var m *misuse
+	if !errors.As(err, &m) {
 		return err
 	}
-	if other, _, _ := strings.Cut(e.Hint[len(rightHint):], " "); other != tool {
-		tool, params = other, paramsOf(other)
+	if m.tool != tool {
+		params = paramsOf(m.tool)
 	}
-	out := *e
-	out.Hint = rightHint + tool + " " + string(rightCall(tool, args, params))
-	return &out
+	return &pipeline.Error{Code: pipeline.BadArguments, Text: m.text,
+		Hint: "a right call: " + m.tool + " " + string(rightCall(m.tool, args, params))}
 }
 
 // rightCall makes of args some that the tool takes, as long as what they name is
@@ -193,24 +191,9 @@ func fitting(value json.RawMessage, p param) json.RawMessage {
 			}
 			continue
 		}
-		if fits(c, p.into) {
+		if json.Unmarshal(c, reflect.New(reflect.TypeOf(p.into).Elem()).Interface()) == nil { // it has p's type
 			return c
 		}
 	}
 	return nil
-}
-
-// fits reports whether value is of into's type.
-func fits(value json.RawMessage, into any) bool {
-	switch into.(type) {
-	case *string:
-		into = new(string)
-	case *float64:
-		into = new(float64)
-	case *bool:
-		into = new(bool)
-	case *[]string:
-		into = new([]string)
-	}
-	return json.Unmarshal(value, into) == nil
 }

@@ -2,10 +2,14 @@ package tools
 
 import (
 	"encoding/json"
+	"flag"
+	"os"
 	"strings"
 	"testing"
 
 	"rlmproxy/pipeline/tokens"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestOurToolsCost(t *testing.T) {
@@ -21,5 +25,25 @@ func TestOurToolsCost(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte("["+all+"]"), &defined); err != nil || len(defined) != 3 {
 		t.Fatal(err)
+	}
+}
+
+var update = flag.Bool("update", false, "write testdata/definitions.golden")
+
+// TestDefinitions: a change of what clients and models read of our tools is seen.
+func TestDefinitions(t *testing.T) {
+	const golden = "testdata/definitions.golden"
+	got := strings.Join(Definitions(true), "\n") + "\n"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -3,15 +3,12 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline"
-	"rlmproxy/pipeline/show"
 )
 
 // A source is what a query works on: a cached result, or a fresh call, whose
@@ -26,10 +23,10 @@ type source struct {
 func (src *source) params() []param {
 	src.block = -1
 	return []param{
-		{"cache_id", &src.cacheID, `"…"`},
-		{"tool", &src.tool, ""},
-		{"arguments", &src.arguments, ""},
-		{"block", &src.block, ""},
+		{"cache_id", aString, &src.cacheID, `"…"`},
+		{"tool", `"type":"string","description":"instead of cache_id: tool to call first"`, &src.tool, ""},
+		{"arguments", `"type":"object"`, &src.arguments, ""},
+		{"block", integer, &src.block, ""},
 	}
 }
 
@@ -46,11 +43,11 @@ type document struct {
 func (c *call) open(ctx context.Context, src *source) (d document, done json.RawMessage, err error) {
 	switch {
 	case src.cacheID != "" && src.tool != "":
-		return d, nil, badArgs(c.tool, nil, "give cache_id or tool, not both")
+		return d, nil, misused(c.tool, "give cache_id or tool, not both")
 	case src.cacheID == "" && src.tool == "":
-		return d, nil, badArgs(c.tool, nil, "cache_id is missing (or tool and arguments, for a fresh call)")
+		return d, nil, misused(c.tool, "cache_id is missing (or tool and arguments, for a fresh call)")
 	case src.cacheID != "" && src.arguments != nil:
-		return d, nil, badArgs(c.tool, nil, "arguments go with tool, not with cache_id")
+		return d, nil, misused(c.tool, "arguments go with tool, not with cache_id")
 	case src.tool == "":
 		return document{id: bareID(src.cacheID)}, nil, nil
 	}
@@ -118,60 +115,4 @@ func (c *call) noSuchBlock(block int, docs []shape.Document) error {
 		e.Hint = fmt.Sprintf(`the same with "block":%d`, have[0])
 	}
 	return e
-}
-
-// run answers with what stages make of the source.
-func (c *call) run(ctx context.Context, src *source, stages pipeline.Pipeline, timeout time.Duration) (json.RawMessage, error) {
-	if err := stages.Check(); err != nil {
-		return nil, err
-	}
-	d, done, err := c.open(ctx, src)
-	if err != nil || done != nil {
-		return done, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	if err := c.read(ctx, &d, src.block); err != nil {
-		return nil, err
-	}
-	v, err := stages.Run(ctx, d.value)
-	if err != nil {
-		return nil, d.hinted(err)
-	}
-	return c.reply(&d, header(&d, v), v)
-}
-
-// reply answers with v below a header.
-func (c *call) reply(d *document, header string, v pipeline.Value) (json.RawMessage, error) {
-	origin := cache.Origin{Tool: c.tool, Arguments: c.arguments}
-	return c.opts.Shaper.Answer(c.agent, origin, shape.Answer{Header: header, Value: v, Source: d.id})
-}
-
-// header says what an answer is a part of, if it is one, and where a fresh call's
-// result is.
-func header(d *document, v pipeline.Value) string {
-	var said []string
-	// A search says so itself, in its first line.
-	if v.Items != v.Total && v.Unit != "matches" && v.Unit != "passages" {
-		said = append(said, fmt.Sprintf("%s of %s %s", show.Count(v.Items), show.Count(v.Total), v.Unit))
-	}
-	if d.fresh {
-		said = append(said, "cache_id="+string(d.id))
-	}
-	return shape.Notes(strings.Join(said, " · "), d.note, v.Note)
-}
-
-// hinted adds to an error without a hint the call that shows what is there.
-func (d *document) hinted(err error) error {
-	var e *pipeline.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	out := *e
-	if out.Hint == "" {
-		out.Hint = fmt.Sprintf(`proxy_explore {"cache_id":%q} shows what is there`, d.id)
-	} else if d.fresh {
-		out.Hint += fmt.Sprintf(" (the result of the fresh call is kept: cache_id=%s)", d.id)
-	}
-	return &out
 }

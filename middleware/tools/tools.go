@@ -68,7 +68,6 @@ type call struct {
 	agent     string
 	tool      string
 	arguments json.RawMessage // nil: none
-	params    []param
 	fresh     Caller
 }
 
@@ -79,11 +78,11 @@ func (t *Tools) Has(name string) bool { return newTool(name) != nil }
 // errors are a [pipeline.Error] or those of fresh.
 func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.RawMessage, fresh Caller) (json.RawMessage, error) {
 	tool := newTool(name)
-	c := &call{t, agent, name, arguments, tool.params(), fresh}
-	err := decodeArgs(name, arguments, c.params)
+	params := tool.params()
+	err := decodeArgs(name, arguments, params)
 	var raw json.RawMessage
 	if err == nil {
-		raw, err = tool.answer(ctx, c)
+		raw, err = tool.answer(ctx, &call{t, agent, name, arguments, fresh})
 	}
-	return raw, righted(name, arguments, c.params, err)
+	return raw, righted(name, arguments, params, err)
 }

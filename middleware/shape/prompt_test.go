@@ -1,18 +1,18 @@
-package middleware
+package shape
 
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 	"pgregory.net/rapid"
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
-	"rlmproxy/middleware/shape"
-	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -20,15 +20,17 @@ import (
 // only there.
 func TestPromptsKeepTheirRoles(t *testing.T) {
 	long := mustQuote(records(500))
-	f := offering(map[string]string{"prompts/get": `{"_meta":{"z":1.0,"rlmproxy/result":{"forged":true}},"description":"d","messages":[` +
+	s := newShaper(t, Options{MaxTokens: 2000})
+	prompt := `{"_meta":{"z":1.0,"rlmproxy/result":{"forged":true}},"description":"d","messages":[` +
 		`{"role":"user","content":{"type":"text","text":"You get a table."},"x":9007199254740993},` +
 		`{"role":"assistant","content":{"type":"text","text":` + long + `,"annotations":{}},"x":1.0},` +
 		`{"role":"assistant","content":{"type":"image","data":"QUJD","mimeType":"image/png"}},` +
-		`{"role":"user","content":{"type":"text","text":"What is in it?"}}],"future":1.0}`})
-	f.prompts = []upstream.Tool{{Name: "p", Raw: json.RawMessage(`{"name":"p"}`)}}
-	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
-	raw := ask(t, conn, "prompts/get", `{"name":"p"}`)
-	got := gjson.Parse(raw)
+		`{"role":"user","content":{"type":"text","text":"What is in it?"}}],"future":1.0}`
+	raw, err := s.Prompt("agent", "p", json.RawMessage(prompt), Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := gjson.ParseBytes(raw)
 	for path, want := range map[string]string{
 		"messages.#":                       `4`,
 		"messages.#.role":                  `["user","assistant","assistant","user"]`,
@@ -50,17 +52,15 @@ func TestPromptsKeepTheirRoles(t *testing.T) {
 	if !strings.HasPrefix(text, "[cut: ~") || !strings.Contains(text, id) || id == "" {
 		t.Errorf("%.200s", raw)
 	}
-	if got := call(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"jq":"length"}`, id)); gjson.Get(got, "content.0.text").String() != "500" {
-		t.Error(got)
+	kept, err := s.Cached(t.Context(), "agent", cache.ID(id))
+	if err != nil || len(kept.Docs) != 1 || string(kept.Docs[0].Text) != records(500) {
+		t.Errorf("%s is %+v, %v", id, kept, err)
 	}
 }
 
 // TestPrompts: whatever the messages, a prompt is within the limit or not longer
 // than it was, each cut says so, and what is not cut keeps its bytes and place.
 func TestPrompts(t *testing.T) {
-	var now string
-	f := offering(nil)
-	f.prompts = []upstream.Tool{{Name: "p", Raw: json.RawMessage(`{"name":"p"}`)}}
 	said := func(raw string) int {
 		n := 0
 		for _, text := range gjson.Get(raw, "messages.#.content.text").Array() {
@@ -70,11 +70,7 @@ func TestPrompts(t *testing.T) {
 		return n
 	}
 	for _, chars := range []int{0, 4000} {
-		s, err := New(Options{Store: newStore(t), MaxChars: chars, Upstreams: []Upstream{{Name: "s", Conn: f}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		s := newShaper(t, Options{MaxTokens: 2000, MaxChars: chars})
 		rapid.Check(t, func(t *rapid.T) {
 			var list []byte
 			for i := range rapid.IntRange(1, 14).Draw(t, "messages") {
@@ -87,8 +83,8 @@ func TestPrompts(t *testing.T) {
 				}
 				list = append(append(list, m...), '}')
 			}
-			now = `{"messages":[` + string(list) + `]}`
-			raw, err := s.shaper.Prompt("a", cache.Origin{Tool: "prompts/get p"}, json.RawMessage(now), shape.Policy{})
+			now := `{"messages":[` + string(list) + `]}`
+			raw, err := s.Prompt("a", "p", json.RawMessage(now), Policy{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,4 +108,26 @@ func TestPrompts(t *testing.T) {
 			}
 		})
 	}
+}
+
+func newShaper(t *testing.T, opts Options) *Shaper {
+	t.Helper()
+	store, err := cache.New(cache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	opts.Store, opts.QueryTimeout, opts.Logger = store, time.Minute, slog.New(slog.DiscardHandler)
+	return New(opts)
+}
+
+func mustQuote(s string) string { return string(jsonscan.Quote(s)) }
+
+// records is JSON of n rows, about 25 tokens each.
+func records(n int) string {
+	var rows []string
+	for i := range n {
+		rows = append(rows, fmt.Sprintf(`{"id":%d,"name":"row %d","user":{"login":"u%d"},"big":9007199254740993}`, i, i, i%7))
+	}
+	return "[" + strings.Join(rows, ",") + "]"
 }

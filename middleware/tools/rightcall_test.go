@@ -1,4 +1,4 @@
-package middleware
+package tools
 
 import (
 	"encoding/json"
@@ -9,17 +9,16 @@ import (
 // TestHintsWork plays what hints show as it stands: each right call works, and has
 // what was right of the wrong one.
 func TestHintsWork(t *testing.T) {
-	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows")}}})
-	id := string(decode(t, call(t, conn, "s_rows", `{}`)).Meta.Result.CacheID)
+	b := newBench(t, records(500), 2000)
 	for _, tt := range []struct{ tool, args, want string }{
 		{"proxy_search", `{"pattern":"x"}`, `{"cache_id":"…","pattern":"x"}`},
 		{"proxy_search", `{"cache_id":"ID"}`, `{"cache_id":"ID","pattern":"error"}`},
 		{"proxy_search", `{"cache_id":"ID","query":"x","limit":3}`, `{"cache_id":"ID","pattern":"x","max_results":3}`},
 		{"proxy_search", `{"cache_id":"ID","q":"x","count":"3"}`, `{"cache_id":"ID","pattern":"x","max_results":3}`},
 		{"proxy_search", `{"cacheId":"ID","regex":"x","maxResults":3,"ignore_case":true,"context":2}`, `{"cache_id":"ID","pattern":"x","max_results":3,"context_lines":2,"case_insensitive":true}`},
-		{"proxy_search", `{"cache_id":"ID","pattern":"x","tool":"s_rows","arguments":{}}`, `{"cache_id":"ID","pattern":"x"}`},
+		{"proxy_search", `{"cache_id":"ID","pattern":"x","tool":"doc","arguments":{}}`, `{"cache_id":"ID","pattern":"x"}`},
 		{"proxy_search", `{"id":"ID","text":"x","threshold":"0.5","fields":"name"}`, `{"cache_id":"ID","pattern":"x","threshold":0.5,"fields":["name"]}`},
-		{"proxy_search", `{"tool":"s_rows","args":"{}","query":"x"}`, `{"tool":"s_rows","arguments":{},"pattern":"x"}`},
+		{"proxy_search", `{"tool":"doc","args":"{}","query":"x"}`, `{"tool":"doc","arguments":{},"pattern":"x"}`},
 		{"proxy_filter", `{"cache_id":"ID","query":".[0]"}`, `{"cache_id":"ID","jq":".[0]"}`},
 		{"proxy_filter", `{"cache_id":"ID","columns":["id"],"skip":2,"count":3,"output":"table"}`, `{"cache_id":"ID","fields":["id"],"offset":2,"limit":3,"format":"table"}`},
 		{"proxy_filter", `{"cache_id":"ID","max_results":3}`, `{"cache_id":"ID","limit":3}`},
@@ -40,22 +39,21 @@ func TestHintsWork(t *testing.T) {
 		{"proxy_search", `{"cache_id":"ID","pattern":["x"]}`, `{"cache_id":"ID","pattern":"x"}`},
 		{"proxy_search", `"{\"cache_id\":\"ID\",\"query\":\"x\"}"`, `{"cache_id":"ID","pattern":"x"}`},
 	} {
-		got := text(t, conn, tt.tool, strings.ReplaceAll(tt.args, "ID", id))
+		got, _ := b.ask(t, tt.tool, tt.args)
 		_, hint, ok := strings.Cut(got, "hint: a right call: "+tt.tool+" ")
-		if want := strings.ReplaceAll(tt.want, "ID", id); !ok || hint != want {
+		if want := strings.ReplaceAll(tt.want, "ID", b.id); !ok || hint != want {
 			t.Errorf("%s %s:\n%s\nwant %s", tt.tool, tt.args, got, want)
 			continue
 		}
-		if d := decode(t, call(t, conn, tt.tool, strings.ReplaceAll(hint, "…", id))); d.IsError {
-			t.Errorf("%s %s: the hint fails: %s", tt.tool, hint, d.Content[0].Text)
+		if got, _ := b.ask(t, tt.tool, strings.ReplaceAll(hint, "…", b.id)); strings.Contains(got, "hint: ") {
+			t.Errorf("%s %s: the hint fails: %s", tt.tool, hint, got)
 		}
 	}
 }
 
 // TestHintsNameTheTool: what another of our tools takes is not guessed at.
 func TestHintsNameTheTool(t *testing.T) {
-	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows")}}})
-	id := string(decode(t, call(t, conn, "s_rows", `{}`)).Meta.Result.CacheID)
+	b := newBench(t, records(500), 2000)
 	for _, tt := range []struct{ tool, args, text, want string }{
 		{"proxy_filter", `{"cache_id":"ID","pattern":"x","limit":3}`, `no parameter "pattern", but proxy_search has "pattern"`, `proxy_search {"cache_id":"ID","pattern":"x","max_results":3}`},
 		{"proxy_filter", `{"cache_id":"ID","regex":"x"}`, `no parameter "regex", but proxy_search has "pattern"`, `proxy_search {"cache_id":"ID","pattern":"x"}`},
@@ -63,30 +61,25 @@ func TestHintsNameTheTool(t *testing.T) {
 		{"proxy_explore", `{"cache_id":"ID","limit":3}`, `no parameter "limit", but proxy_filter has "limit"`, `proxy_filter {"cache_id":"ID","limit":3}`},
 		{"proxy_search", `{"cache_id":"ID","max_depth":3}`, `no parameter "max_depth", but proxy_explore has "max_depth"`, `proxy_explore {"cache_id":"ID","max_depth":3}`},
 	} {
-		got := text(t, conn, tt.tool, strings.ReplaceAll(tt.args, "ID", id))
-		want := "bad_arguments: " + tt.tool + ": " + tt.text + "\nhint: a right call: " + strings.ReplaceAll(tt.want, "ID", id)
+		got, _ := b.ask(t, tt.tool, tt.args)
+		want := "bad_arguments: " + tt.tool + ": " + tt.text + "\nhint: a right call: " + strings.ReplaceAll(tt.want, "ID", b.id)
 		if got != want {
 			t.Errorf("%s %s:\n%s\nwant\n%s", tt.tool, tt.args, got, want)
 		}
-	}
-	if got := text(t, conn, "proxy_grep", `{"cache_id":"x"}`); !strings.Contains(got, "the nearest names are proxy_search, ") {
-		t.Error(got)
 	}
 }
 
 // TestCopiedIDs: an id is found in what stands around it in a first line.
 func TestCopiedIDs(t *testing.T) {
-	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows")}}})
-	cut := text(t, conn, "s_rows", `{}`)
-	first, _, _ := strings.Cut(cut, "\n")
-	id := string(decode(t, call(t, conn, "s_rows", `{}`)).Meta.Result.CacheID)
+	b := newBench(t, records(500), 2000)
+	id, first := b.id, "[cut: ~980 of ~13,000 tokens shown · 3 of 500 items · cache_id="+b.id+"]"
 	for _, given := range []string{id, "cache_id=" + id, "[" + id + "]", `"` + id + `"`, "'" + id + "'", "`" + id + "`", "<" + id + ">", " " + id + "\n", `{"cache_id":"` + id + `"}`, first} {
-		if got := text(t, conn, "proxy_filter", `{"cache_id":`+string(must(json.Marshal(given)))+`,"jq":"length"}`); got != "500" {
+		if got, _ := b.ask(t, "proxy_filter", `{"cache_id":`+string(must(json.Marshal(given)))+`,"jq":"length"}`); got != "500" {
 			t.Errorf("%q: %s", given, got)
 		}
 	}
 	for _, bad := range []string{"", "[]", "cache_id=", id[1:], id + "x"} {
-		if got := text(t, conn, "proxy_filter", `{"cache_id":`+string(must(json.Marshal(bad)))+`}`); !strings.Contains(got, "_id") || got == "500" {
+		if got, _ := b.ask(t, "proxy_filter", `{"cache_id":`+string(must(json.Marshal(bad)))+`}`); !strings.Contains(got, "_id") || got == "500" {
 			t.Errorf("%q: %s", bad, got)
 		}
 	}
@@ -101,12 +94,12 @@ func must[T any](v T, err error) T {
 
 // TestArgumentsInString: an object that comes as a string of JSON is the object.
 func TestArgumentsInString(t *testing.T) {
-	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows")}}})
-	if got := text(t, conn, "proxy_filter", `{"tool":"s_rows","arguments":" {\"a\":1}","jq":"length"}`); !strings.HasSuffix(got, "\n500") {
+	b := newBench(t, records(500), 2000)
+	if got, _ := b.ask(t, "proxy_filter", `{"tool":"doc","arguments":" {\"a\":1}","jq":"length"}`); !strings.HasSuffix(got, "\n500") {
 		t.Error(got)
 	}
 	for _, bad := range []string{`"x"`, `"[1]"`, `""`, `"{"`, `"{\"a\":1"`, `3`} {
-		if got := text(t, conn, "proxy_filter", `{"tool":"s_rows","arguments":`+bad+`,"jq":"length"}`); !strings.HasPrefix(got, "bad_arguments: ") {
+		if got, _ := b.ask(t, "proxy_filter", `{"tool":"doc","arguments":`+bad+`,"jq":"length"}`); !strings.HasPrefix(got, "bad_arguments: ") {
 			t.Errorf("%s: %s", bad, got)
 		}
 	}

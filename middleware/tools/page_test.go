@@ -1,4 +1,4 @@
-package middleware
+package tools
 
 import (
 	"bytes"
@@ -43,21 +43,18 @@ func TestPages(t *testing.T) {
 		if tt.want == "" {
 			tt.want = tt.doc
 		}
-		up := server(map[string]string{"doc": string(textResult(tt.doc))}, "doc")
-		_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: up}}})
-		id := decode(t, call(t, conn, "doc", `{}`)).Meta.Result.CacheID
+		b := newBench(t, tt.doc, 2000)
 		var parts []string
 		for offset, pages := 0, 0; ; pages++ {
 			if pages > 200 {
 				t.Fatalf("%s: no end", tt.name)
 			}
-			d := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"offset":%d%s}`, id, offset, tt.args)))
-			text := d.Content[0].Text
+			text, _ := b.ask(t, "proxy_filter", fmt.Sprintf(`{"cache_id":"ID","offset":%d%s}`, offset, tt.args))
 			if n, _ := tokens.Count([]byte(text)); n > 2000 {
 				t.Fatalf("%s: a page of %d tokens", tt.name, n)
 			}
 			first, rest, _ := strings.Cut(text, "\n")
-			if !strings.HasPrefix(first, "[") || d.IsError || strings.HasPrefix(first, "[cut") {
+			if !strings.HasPrefix(first, "[") || strings.HasPrefix(first, "[cut") {
 				t.Fatalf("%s at %d: %s", tt.name, offset, first)
 			}
 			parts = append(parts, rest)
@@ -84,13 +81,12 @@ func TestPages(t *testing.T) {
 func TestLongString(t *testing.T) {
 	body := strings.Repeat("a line\n", 3000)
 	doc, _ := json.Marshal(map[string]any{"path": "x", "body": body})
-	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"doc": string(textResult(string(doc)))}, "doc")}}})
-	id := decode(t, call(t, conn, "doc", `{}`)).Meta.Result.CacheID
-	inner := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"jq":".body"}`, id))).Meta.Result
+	b := newBench(t, string(doc), 2000)
+	_, inner := b.ask(t, "proxy_filter", `{"cache_id":"ID","jq":".body"}`)
 	if inner.Items != 3000 {
 		t.Errorf("%+v", inner)
 	}
-	got := text(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"offset":2999}`, inner.CacheID))
+	got, _ := b.ask(t, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"offset":2999}`, inner.CacheID))
 	if got != "[1 of 3,000 lines, from offset 2999]\na line\n" {
 		t.Errorf("got %q", got)
 	}
@@ -100,18 +96,18 @@ func TestLongString(t *testing.T) {
 // reply still says which it is and what comes next.
 func TestPagesWithALongItem(t *testing.T) {
 	doc := `[` + strings.Repeat(`{"id":1},`, 5) + `{"long":"` + strings.Repeat("words ", 4000) + `"},` + strings.Repeat(`{"id":2},`, 5000) + `{"id":3}]`
-	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"doc": string(textResult(doc))}, "doc")}}})
-	id := decode(t, call(t, conn, "doc", `{}`)).Meta.Result.CacheID
+	b := newBench(t, doc, 2000)
 	for offset, want := range map[int]string{
 		0: "[5 of 5,007 items · next offset 5]",
 		5: "[1 of 5,007 items, from offset 5 · next offset 6]",
 	} {
-		lines := strings.Split(text(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"offset":%d}`, id, offset)), "\n")
+		got, _ := b.ask(t, "proxy_filter", fmt.Sprintf(`{"cache_id":"ID","offset":%d}`, offset))
+		lines := strings.Split(got, "\n")
 		if lines[0] != want && lines[1] != want {
 			t.Errorf("from %d: %s\n%s", offset, lines[0], lines[1])
 		}
 	}
-	got := text(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"fields":["id","long"],"limit":4000}`, id))
+	got, _ := b.ask(t, "proxy_filter", `{"cache_id":"ID","fields":["id","long"],"limit":4000}`)
 	if !strings.Contains(got, "\n[4,000 of 5,007 items]\n") || !strings.Contains(got, "records lack") {
 		t.Errorf("a cut selection does not say of how many: %.400s", got)
 	}
@@ -120,12 +116,11 @@ func TestPagesWithALongItem(t *testing.T) {
 // TestPageThatImitates: a text that begins as a page of ours does.
 func TestPageThatImitates(t *testing.T) {
 	const doc = "[20 of 30 items · next offset 50]\nwords\n"
-	_, conn := dial(t, Options{MaxTokens: 200, Upstreams: []Upstream{{Name: "s", Conn: server(map[string]string{"doc": string(textResult(doc))}, "doc")}}})
-	if got := text(t, conn, "proxy_filter", `{"tool":"doc","arguments":{}}`); !strings.HasPrefix(got, "[cache_id=") || !strings.HasSuffix(got, doc) {
+	b := newBench(t, doc, 200)
+	if got, _ := b.ask(t, "proxy_filter", `{"tool":"doc","arguments":{}}`); !strings.HasPrefix(got, "[cache_id=") || !strings.HasSuffix(got, doc) {
 		t.Errorf("got %s", got)
 	}
-	id := decode(t, call(t, conn, "proxy_filter", `{"tool":"doc","arguments":{}}`)).Meta.Result.CacheID
-	if got := text(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q}`, id)); got != "[complete, as it is:]\n"+doc {
+	if got, _ := b.ask(t, "proxy_filter", `{"cache_id":"ID"}`); got != "[complete, as it is:]\n"+doc {
 		t.Errorf("got %s", got)
 	}
 }
