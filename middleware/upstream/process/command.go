@@ -1,4 +1,4 @@
-package upstream
+package process
 
 import (
 	"errors"
@@ -13,14 +13,14 @@ import (
 	"syscall"
 )
 
-// A startError says why a command cannot be started. The next try will not do
+// A StartError says why a command cannot be started. The next try will not do
 // better, unless somebody has done what it says.
-type startError struct {
+type StartError struct {
 	text     string
 	searched bool // in PATH
 }
 
-func (e *startError) Error() string { return e.text }
+func (e *StartError) Error() string { return e.text }
 
 // windowsPath is how paths begin that only Windows has.
 var windowsPath = regexp.MustCompile(`^([A-Za-z]:[\\/]|\\\\|\.{1,2}\\|%\w+%)`)
@@ -43,9 +43,9 @@ func lookPath(name string) (string, error) {
 	}
 	if program, ok := withArguments(name); ok {
 		// What follows may hold a secret.
-		return "", &startError{text: fmt.Sprintf(`command %.200q is followed by its arguments; they go to "args", each a string of its own`, program)}
+		return "", &StartError{text: fmt.Sprintf(`command %.200q is followed by its arguments; they go to "args", each a string of its own`, program)}
 	}
-	bad := &startError{}
+	bad := &StartError{}
 	switch {
 	case runtime.GOOS != "windows" && windowsPath.MatchString(name):
 		bad.text = fmt.Sprintf("command %.200q is a path of Windows, and this is %s", name, runtime.GOOS)
@@ -82,13 +82,13 @@ func (c Command) explain(path string, err error) error {
 	if c.Dir != "" {
 		switch info, bad := os.Stat(c.Dir); {
 		case errors.Is(bad, fs.ErrNotExist):
-			return &startError{text: fmt.Sprintf("cwd %.200q does not exist", c.Dir)}
+			return &StartError{text: fmt.Sprintf("cwd %.200q does not exist", c.Dir)}
 		case bad == nil && !info.IsDir():
-			return &startError{text: fmt.Sprintf("cwd %.200q is no folder", c.Dir)}
+			return &StartError{text: fmt.Sprintf("cwd %.200q is no folder", c.Dir)}
 		}
 	}
 	if _, bad := os.Stat(path); errors.Is(err, fs.ErrNotExist) && bad == nil {
-		return &startError{text: fmt.Sprintf("command %.200q: the interpreter that its first line names does not exist", path)}
+		return &StartError{text: fmt.Sprintf("command %.200q: the interpreter that its first line names does not exist", path)}
 	}
 	return err
 }

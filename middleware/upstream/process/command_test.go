@@ -1,4 +1,4 @@
-package upstream
+package process
 
 import (
 	"bytes"
@@ -46,22 +46,18 @@ func TestStartErrors(t *testing.T) {
 		{Command{Path: script}, `command "` + script + `": the interpreter that its first line names does not exist`, false},
 	} {
 		var log bytes.Buffer
-		p, err := c.command.start(slog.New(slog.NewTextHandler(&log, nil)))
+		p, err := c.command.Start(slog.New(slog.NewTextHandler(&log, nil)))
 		if err == nil {
-			p.close()
+			p.Close()
 			t.Errorf("%+v has started", c.command)
 			continue
 		}
-		var bad *startError
+		var bad *StartError
 		if err.Error() != c.want || !errors.As(err, &bad) {
 			t.Errorf("%+v:\n%v, want\n%s", c.command, err, c.want)
 		}
 		if got := strings.Contains(log.String(), "PATH="); got != c.path {
 			t.Errorf("%+v: PATH is logged: %t, want %t", c.command, got, c.path)
-		}
-		want := "tell the operator: it cannot be started as it is configured"
-		if got := (&UnavailableError{Server: "s", Err: err}).Hint(); got != want {
-			t.Errorf("hint %q, want %q", got, want)
 		}
 	}
 }
@@ -77,5 +73,11 @@ func TestStartWithSpace(t *testing.T) {
 	}
 	if got, err := lookPath(path); got != path || err != nil {
 		t.Errorf("lookPath: %q, %v", got, err)
+	}
+}
+func TestEnvironment(t *testing.T) {
+	got := inherited([]string{"PATH=/bin", "RLMPROXY_TOKEN=secret", "HOME=/"})
+	if strings.Join(got, " ") != "PATH=/bin HOME=/" {
+		t.Errorf("inherited %q", got)
 	}
 }

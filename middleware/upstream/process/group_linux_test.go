@@ -1,8 +1,9 @@
-package upstream
+package process
 
 import (
 	"os/exec"
 	"testing"
+	"time"
 )
 
 // TestZombiesAreGone: who has ended need not be waited for by anybody. They used
@@ -17,12 +18,14 @@ func TestZombiesAreGone(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	p := &process{cmd: cmd}
+	p := &Process{cmd: cmd}
 	if !p.groupAlive() {
 		t.Error("a process that waits counts as gone")
 	}
 	stdin.Close()
-	eventually(t, "the end of a process that is not waited for", func() bool { return !p.groupAlive() })
+	if !p.gone(10 * time.Second) {
+		t.Error("a process that is not waited for counts as alive")
+	}
 	if err := cmd.Wait(); err == nil || p.groupAlive() {
 		t.Errorf("%v", err)
 	}

@@ -1,6 +1,6 @@
 //go:build windows
 
-package upstream
+package process
 
 import (
 	"os/exec"
@@ -14,7 +14,7 @@ func ownGroup(cmd *exec.Cmd) {
 
 // signalGroup ends the process tree; Windows has no gentle way that reaches
 // console programs without a console.
-func (p *process) signalGroup(bool) bool {
+func (p *Process) signalGroup(bool) bool {
 	if !p.groupAlive() {
 		return false
 	}
@@ -23,7 +23,7 @@ func (p *process) signalGroup(bool) bool {
 
 // groupAlive reports whether the server itself runs. The state in p.cmd may be
 // written meanwhile.
-func (p *process) groupAlive() bool {
+func (p *Process) groupAlive() bool {
 	select {
 	case <-p.exited:
 		return false

@@ -1,4 +1,4 @@
-package upstream
+package process
 
 import (
 	"io"
@@ -15,14 +15,14 @@ func TestLateReader(t *testing.T) {
 		"head -c 50000 /dev/zero; setsid sleep 4 >&1 & sleep 0.2; exit 0",
 		"head -c 50000 /dev/zero; setsid sh -c 'while echo x; do :; done' & sleep 0.2; exit 0",
 	} {
-		p, err := Command{Path: "sh", Args: []string{"-c", script}}.start(slog.New(slog.DiscardHandler))
+		p, err := Command{Path: "sh", Args: []string{"-c", script}}.Start(slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
 		<-p.exited
 		time.Sleep(drainTime + 300*time.Millisecond)
 		begun := time.Now()
-		b, err := io.ReadAll(p.stdout)
+		b, err := io.ReadAll(p.Stdout)
 		if err != nil || len(b) < 50000 || len(b) > 50000+drainBytes {
 			t.Errorf("%s: %d bytes, %v", script, len(b), err)
 		}
@@ -30,6 +30,6 @@ func TestLateReader(t *testing.T) {
 			t.Errorf("%s: ended after %v", script, d)
 		}
 		p.stdout.Close()
-		p.close()
+		p.Close()
 	}
 }

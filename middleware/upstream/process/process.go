@@ -1,4 +1,9 @@
-package upstream
+// Package process starts the command of a server, with pipes to it, and ends it with
+// all that it has started.
+//
+// A server runs in a process group of its own. Its stderr goes to a log, and what is
+// still in its stdout when it ends can be read.
+package process
 
 import (
 	"bufio"
@@ -12,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 )
 
 // How long a server may take to end by itself: once its stdin is closed, as the
@@ -32,10 +37,12 @@ type Command struct {
 	Dir  string   // empty: the proxy's
 }
 
-// A process is a running server with everything that it started.
-type process struct {
+// A Process is a running server with everything that it started.
+type Process struct {
+	Stdin  io.WriteCloser
+	Stdout io.ReadCloser
+
 	cmd    *exec.Cmd
-	stdin  *os.File
 	stdout *output
 	stderr *os.File
 	exited chan struct{} // closed when the server's own process has ended
@@ -44,11 +51,11 @@ type process struct {
 	stop   sync.Once
 }
 
-// start runs c in a process group of its own, its stderr logged line by line.
-func (c Command) start(logger *slog.Logger) (*process, error) {
+// Start runs c in a process group of its own, its stderr logged line by line.
+func (c Command) Start(logger *slog.Logger) (*Process, error) {
 	path, err := lookPath(c.Path)
 	if err != nil {
-		var bad *startError
+		var bad *StartError
 		if errors.As(err, &bad) && bad.searched {
 			logger.Error("command not found", "command", c.Path, "PATH", os.Getenv("PATH"))
 		}
@@ -83,9 +90,10 @@ func (c Command) start(logger *slog.Logger) (*process, error) {
 	inR.Close()
 	outW.Close()
 	errW.Close()
-	wire.Widen(outR)
+	rpc.Widen(outR)
 
-	p := &process{cmd: cmd, stdin: inW, stdout: &output{File: outR}, stderr: errR, exited: make(chan struct{})}
+	stdout := &output{File: outR}
+	p := &Process{Stdin: inW, Stdout: stdout, cmd: cmd, stdout: stdout, stderr: errR, exited: make(chan struct{})}
 	p.logs.Go(func() { logLines(errR, logger) })
 	go func() {
 		p.err = cmd.Wait()
@@ -102,7 +110,7 @@ func (c Command) start(logger *slog.Logger) (*process, error) {
 
 // endGroup ends what is left of the group, gently and then for sure. It returns
 // when nothing is left.
-func (p *process) endGroup() {
+func (p *Process) endGroup() {
 	p.stop.Do(func() {
 		if p.signalGroup(false) && !p.gone(termGrace) {
 			p.signalGroup(true)
@@ -112,7 +120,7 @@ func (p *process) endGroup() {
 }
 
 // gone waits at most d for the whole group to end.
-func (p *process) gone(d time.Duration) bool {
+func (p *Process) gone(d time.Duration) bool {
 	deadline := time.Now().Add(d)
 	for pause := 2 * time.Millisecond; p.groupAlive(); pause = min(2*pause, 20*time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -123,12 +131,12 @@ func (p *process) gone(d time.Duration) bool {
 	return true
 }
 
-// close ends the server and all that it started: stdin is closed first, then
+// Close ends the server and all that it started: stdin is closed first, then
 // the group is told to terminate, then killed. A server that has joined another
 // group is told by itself; one that may not be signalled, having become another
 // user's, is left alone.
-func (p *process) close() {
-	p.stdin.Close()
+func (p *Process) Close() {
+	p.Stdin.Close()
 	ended := p.ended(closeGrace)
 	p.endGroup()
 	for _, sig := range []os.Signal{syscall.SIGTERM, os.Kill} {
@@ -145,7 +153,7 @@ func (p *process) close() {
 }
 
 // ended waits at most d for the server's own process.
-func (p *process) ended(d time.Duration) bool {
+func (p *Process) ended(d time.Duration) bool {
 	select {
 	case <-p.exited:
 		return true
@@ -154,8 +162,8 @@ func (p *process) ended(d time.Duration) bool {
 	}
 }
 
-// exit describes how the process ended, or is empty while it runs.
-func (p *process) exit() string {
+// Exit describes how the process ended, or is empty while it runs.
+func (p *Process) Exit() string {
 	if !p.ended(200 * time.Millisecond) {
 		return ""
 	}

@@ -1,27 +1,25 @@
-package upstream
+package transport
 
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"time"
 )
 
 const (
 	// largeBytes is from where on an event is large: what is smaller takes no
-	// turn, as in [wire.Budget].
+	// turn, as in [guard.Budget].
 	largeBytes = 1 << 20
-	// maxBlock is the largest piece in which a long line is read.
-	maxBlock = 4 << 20
 	// maxFieldBytes bounds an id, a name and what is kept of a line that is
 	// passed over.
 	maxFieldBytes = 4 << 10
 	// maxRetry bounds the pause that a server may ask for.
 	maxRetry = time.Minute
+	// byteOrderMark may stand in front of a stream.
+	byteOrderMark = "\xef\xbb\xbf"
 )
 
 // An event is one server-sent event (WHATWG HTML, 9.2).
@@ -46,14 +44,11 @@ type eventReader struct {
 
 	id       string // of the event that is being read
 	size     int64  // bytes of it
+	partial  []byte // of the line that is being read
 	begun    bool   // the first bytes have been read
 	skipLF   bool   // the last line ended with CR
-	midLine  bool   // the last line was left before its end
 	skipping bool   // the event is too long
 }
-
-// byteOrderMark may stand in front of a stream.
-const byteOrderMark = "\xef\xbb\xbf"
 
 func newEventReader(r io.Reader, max int64) *eventReader {
 	return &eventReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
@@ -67,17 +62,19 @@ type tooLongError struct {
 
 func (e *tooLongError) Error() string { return fmt.Sprintf("a message of more than %d bytes", e.max) }
 
+// tooLong begins to skip the event, which begins with data.
+func (e *eventReader) tooLong(data, more []byte) error {
+	e.skipping = true
+	head := bytes.Clone(data[:min(len(data), maxFieldBytes)])
+	return &tooLongError{e.max, append(head, more[:min(len(more), maxFieldBytes)]...)}
+}
+
 // next returns the next event that has data. An event that is cut off is none.
 func (e *eventReader) next() (event, error) {
 	var ev event
-	some := false
+	hasData := false
 	for {
-		line, owned, err := e.line()
-		var long *tooLongError
-		if errors.As(err, &long) {
-			head := append(bytes.Clone(ev.data[:min(len(ev.data), maxFieldBytes)]), bytes.TrimPrefix(long.head, []byte("data:"))...)
-			return event{}, &tooLongError{e.max, head}
-		}
+		line, err := e.line(ev.data)
 		if err != nil {
 			return event{}, err
 		}
@@ -85,9 +82,12 @@ func (e *eventReader) next() (event, error) {
 			skipped := e.skipping
 			e.skipping, e.size, e.lastID = false, 0, e.id
 			if !skipped && len(bytes.TrimSpace(ev.data)) > 0 {
+				if len(ev.data) < cap(ev.data)-cap(ev.data)/8 { // results are kept for long
+					ev.data = bytes.Clone(ev.data)
+				}
 				return ev, nil
 			}
-			ev, some = event{}, false
+			ev, hasData = event{}, false
 			continue
 		}
 		field, value, _ := bytes.Cut(line, []byte{':'})
@@ -99,17 +99,12 @@ func (e *eventReader) next() (event, error) {
 			switch {
 			case e.skipping:
 			case int64(len(ev.data)+len(value)) > e.max:
-				e.skipping = true
-				head := append(bytes.Clone(ev.data[:min(len(ev.data), maxFieldBytes)]), value[:min(len(value), maxFieldBytes)]...)
-				return event{}, &tooLongError{e.max, head}
-			case some:
+				return event{}, e.tooLong(ev.data, value)
+			case hasData:
 				ev.data = append(append(ev.data, '\n'), value...)
-			case owned:
-				ev.data = value
 			default:
-				ev.data = append([]byte(nil), value...)
+				ev.data, hasData = value, true
 			}
-			some = true
 		case "event":
 			ev.name = string(value[:min(len(value), maxFieldBytes)])
 		case "id":
@@ -124,63 +119,48 @@ func (e *eventReader) next() (event, error) {
 	}
 }
 
-// line returns the next line without its end. Unless it is owned it is valid
-// until the next call. A long line is read in pieces and joined, so that what is
-// kept of it has no room behind.
-func (e *eventReader) line() (line []byte, owned bool, err error) {
-	var full [][]byte // pieces that are full
-	var block []byte
-	n := 0 // bytes of all
+// line returns the next line without its end, the caller's to keep; data is what has
+// been read of the event before it. A line that makes the event too long fails, and its
+// rest counts as a comment.
+func (e *eventReader) line(data []byte) ([]byte, error) {
 	for {
-		part, end, err := e.part()
+		part, ends, err := e.part()
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
-		n += len(part)
+		before := e.size
 		e.size += int64(len(part))
 		switch {
 		case e.skipping:
-			part = part[:max(0, min(len(part), len(part)-(n-maxFieldBytes)))]
+			part = part[:min(len(part), max(0, maxFieldBytes-len(e.partial)))]
 		case e.size > e.max+maxFieldBytes:
-			e.skipping, e.midLine = true, !end
-			var head []byte
-			for _, piece := range append(full, block, part) {
-				head = append(head, piece[:min(len(piece), maxFieldBytes-len(head))]...)
+			err := e.tooLong(data, bytes.TrimPrefix(append(e.partial, part...), []byte("data:")))
+			if e.partial = nil; !ends {
+				e.partial = []byte{':'}
 			}
-			return nil, false, &tooLongError{e.max, head}
-		case e.large != nil && e.size > largeBytes && e.size-int64(len(part)) <= largeBytes:
+			return nil, err
+		case e.large != nil && before <= largeBytes && e.size > largeBytes:
 			if err := e.large(); err != nil {
-				return nil, false, err
+				return nil, err
 			}
 		}
-		if end && n == len(part) {
-			return part, false, nil
-		}
-		if len(block)+len(part) > cap(block) {
-			if block != nil {
-				full = append(full, block)
-			}
-			block = make([]byte, 0, max(len(part), min(n, maxBlock)))
-		}
-		block = append(block, part...)
-		switch {
-		case !end:
-		case full == nil:
-			return block, true, nil
-		default:
-			return slices.Concat(append(full, block)...), true, nil
+		e.partial = append(e.partial, part...)
+		if ends {
+			line := e.partial
+			e.partial = nil
+			return line, nil
 		}
 	}
 }
 
 // part returns the next piece of a line, valid until the next call, and whether the
-// line ends with it. It passes over the rest of a line that was left.
-func (e *eventReader) part() ([]byte, bool, error) {
+// line ends with it.
+func (e *eventReader) part() (part []byte, ends bool, err error) {
 	for {
 		if _, err := e.r.Peek(1); err != nil {
 			return nil, false, err
 		}
-		part, _ := e.r.Peek(e.r.Buffered())
+		part, _ = e.r.Peek(e.r.Buffered())
 		if !e.begun {
 			e.begun = true
 			if part[0] == byteOrderMark[0] { // it may come in pieces
@@ -197,18 +177,15 @@ func (e *eventReader) part() ([]byte, bool, error) {
 				continue
 			}
 		}
-		end, size := false, len(part)
+		size := len(part)
 		if lf := bytes.IndexByte(part, '\n'); lf >= 0 {
-			part, end, size = part[:lf], true, lf+1
+			part, ends, size = part[:lf], true, lf+1
 		}
 		if cr := bytes.IndexByte(part, '\r'); cr >= 0 {
-			part, end, size, e.skipLF = part[:cr], true, cr+1, true
+			part, ends, size, e.skipLF = part[:cr], true, cr+1, true
 		}
 		e.r.Discard(size)
-		if !e.midLine {
-			return part, end, nil
-		}
-		e.midLine = !end
+		return part, ends, nil
 	}
 }
 

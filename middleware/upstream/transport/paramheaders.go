@@ -1,4 +1,4 @@
-package upstream
+package transport
 
 import (
 	"bytes"
@@ -13,10 +13,11 @@ import (
 	"rlmproxy/jsonscan"
 )
 
-// Bounds on the x-mcp-header annotations of one tool.
+// Bounds on the x-mcp-header annotations: of one tool, and of how many tools.
 const (
 	maxParamHeaders = 32
 	maxParamDepth   = 16
+	maxHeaderTools  = 10000
 )
 
 // paramHeaders knows which arguments of which tools revision 2026-07-28 wants
@@ -52,7 +53,7 @@ func (p *paramHeaders) learn(result json.RawMessage) {
 	defer p.mu.Unlock()
 	for name, headers := range found {
 		delete(p.tools, name)
-		if len(headers) == 0 || len(p.tools) >= maxTools {
+		if len(headers) == 0 || len(p.tools) >= maxHeaderTools {
 			continue
 		}
 		if p.tools == nil {
