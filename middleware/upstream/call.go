@@ -71,6 +71,10 @@ func (u *Upstream) Call(ctx context.Context, r Request) (json.RawMessage, error)
 		if !again || !notTaken(err) {
 			return nil, u.unavailable(s, err)
 		}
+		select {
+		case <-s.Done(): // in a moment
+		case <-ctx.Done():
+		}
 	}
 }
 

@@ -102,6 +102,15 @@ func (u *Upstream) readOffers(ctx context.Context, s *session) (offers, error) {
 	if all.tools, err = u.list(ctx, s, "tools", checkTool); err != nil {
 		return offers{}, err
 	}
+	if s.http != nil {
+		s.http.LearnTools(func(yield func(string, json.RawMessage) bool) {
+			for _, t := range all.tools {
+				if !yield(t.Name, jsonscan.Member(t.Raw, "inputSchema")) {
+					return
+				}
+			}
+		})
+	}
 	if c := all.info.Capabilities; c != nil && c.Prompts != nil {
 		if all.prompts, err = u.list(ctx, s, "prompts", checkPrompt); err != nil {
 			u.logger.Warn("prompts not read, the last ones stay", "error", err)

@@ -36,7 +36,7 @@ func TestStreamListensAgain(t *testing.T) {
 				}
 				begun = append(begun, time.Since(start).Round(time.Second))
 				if len(begun) == 5 {
-					time.Sleep(2 * steadyTime)
+					time.Sleep(2 * transport.SteadyTime)
 				}
 				fmt.Fprintf(far, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", m.ID)
 			}

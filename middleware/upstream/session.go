@@ -114,7 +114,7 @@ func (s *session) options() transport.Options {
 				Fault:       func(err error) { h.logger.Error("internal error", "error", err) },
 			},
 			Junk: func(data []byte, err error) {
-				h.junk.add("what the server sent is no message", "text", string(data), "error", err)
+				h.junk.add("text", string(data), "error", err)
 			},
 		},
 		Life:   h.life,

@@ -27,11 +27,6 @@ const (
 	// ackWait is how long a subscription may stay unacknowledged: it may work all
 	// the same.
 	ackWait = 5 * time.Second
-	// firstPause is how long we wait before we listen again where the server has ended
-	// that. It doubles up to maxPause, unless listening had lasted for steadyTime.
-	firstPause = time.Second
-	maxPause   = time.Minute
-	steadyTime = 10 * time.Second
 )
 
 // listenToChanges begins to listen to what belongs to no request.
@@ -43,9 +38,8 @@ func (s *session) listenToChanges() {
 	default:
 		if wanted := changesOf(s.info); wanted != nil {
 			s.tasks.Go(func() {
-				if err := s.listen(s.life, wanted); s.life.Err() == nil {
-					s.hooks.logger.Debug("subscriptions/listen", "error", err)
-				}
+				err := s.listen(s.life, wanted)
+				s.hooks.logger.Debug("no more of what belongs to no request", "error", err)
 			})
 		}
 	}
@@ -74,7 +68,8 @@ func changesOf(info *Info) json.RawMessage {
 	return append(out, '}')
 }
 
-// listen hears of what is wanted until ctx ends or the server refuses it. Where the
+// listen hears of what is wanted until ctx ends or the server refuses it: the error says
+// which. Where the
 // server ends the subscription, or the connection breaks, it is begun again after a
 // pause, and what may have changed meanwhile is told.
 func (s *session) listen(ctx context.Context, wanted json.RawMessage) error {
@@ -82,15 +77,15 @@ func (s *session) listen(ctx context.Context, wanted json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+	for useless := 0; ; useless++ {
 		begun := time.Now()
 		if _, err := s.Call(ctx, transport.ListenMethod, params, nil); err != nil && !passing(err) {
 			return err
 		}
-		if time.Since(begun) > steadyTime {
-			pause = firstPause
+		if time.Since(begun) > transport.SteadyTime {
+			useless = 0
 		}
-		if err := transport.Sleep(ctx, pause); err != nil {
+		if err := transport.Sleep(ctx, transport.Pause(useless, 0)); err != nil {
 			return err
 		}
 		if uri := gjson.GetBytes(wanted, "resourceSubscriptions.0"); uri.Exists() {
@@ -116,10 +111,15 @@ type subscriptions struct {
 }
 
 type subscription struct {
-	cancel       context.CancelFunc
-	acknowledged chan struct{} // capacity 1
-	ended        chan struct{} // closed when err is set
-	err          error
+	cancel  context.CancelFunc
+	settled chan error // capacity 1: nil when the server has acknowledged it, or why it ended
+}
+
+func (one *subscription) settle(err error) {
+	select {
+	case one.settled <- err:
+	default: // nobody waits any more
+	}
 }
 
 // begin subscribes to a resource until s ends. It returns when the server has
@@ -129,9 +129,8 @@ func (all *subscriptions) begin(ctx context.Context, s *session, uri string) err
 	if err != nil {
 		return err
 	}
-	one := &subscription{acknowledged: make(chan struct{}, 1), ended: make(chan struct{})}
 	life, cancel := context.WithCancel(s.life)
-	one.cancel = cancel
+	one := &subscription{cancel, make(chan error, 1)}
 	if added, err := all.add(uri, one); !added {
 		cancel()
 		return err
@@ -139,10 +138,7 @@ func (all *subscriptions) begin(ctx context.Context, s *session, uri string) err
 	begun := s.tasks.Go(func() {
 		err := s.listen(life, wanted)
 		all.drop(uri, one)
-		if one.err = err; err == nil {
-			one.err = errors.New("the server has ended the subscription")
-		}
-		close(one.ended)
+		one.settle(err)
 	})
 	if !begun {
 		all.drop(uri, one)
@@ -151,15 +147,14 @@ func (all *subscriptions) begin(ctx context.Context, s *session, uri string) err
 	late := time.NewTimer(ackWait)
 	defer late.Stop()
 	select {
-	case <-one.acknowledged:
+	case err := <-one.settled:
+		return err
 	case <-late.C:
-	case <-one.ended:
-		return one.err
+		return nil
 	case <-ctx.Done():
 		all.end(uri)
 		return context.Cause(ctx)
 	}
-	return nil
 }
 
 // add adds a subscription unless there is one to the resource, or there are too many.
@@ -210,10 +205,7 @@ func (all *subscriptions) acknowledge(params json.RawMessage) {
 	defer all.mu.Unlock()
 	for _, uri := range p.Notifications.ResourceSubscriptions {
 		if one := all.open[uri]; one != nil {
-			select {
-			case one.acknowledged <- struct{}{}:
-			default:
-			}
+			one.settle(nil)
 		}
 	}
 }

@@ -16,8 +16,6 @@ const (
 	// maxFieldBytes bounds an id, a name and what is kept of a line that is
 	// passed over.
 	maxFieldBytes = 4 << 10
-	// maxRetry bounds the pause that a server may ask for.
-	maxRetry = time.Minute
 	// byteOrderMark may stand in front of a stream.
 	byteOrderMark = "\xef\xbb\xbf"
 )
@@ -113,7 +111,7 @@ func (e *eventReader) next() (event, error) {
 			}
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value[:min(len(value), 20)]), 10, 32); err == nil {
-				e.retry = min(time.Duration(ms)*time.Millisecond, maxRetry)
+				e.retry = min(time.Duration(ms)*time.Millisecond, maxPause)
 			}
 		}
 	}

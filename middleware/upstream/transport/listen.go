@@ -7,24 +7,33 @@ import (
 )
 
 const (
-	// firstPause is how long we wait before we go on with a stream that ended,
-	// if the server named no time. It doubles while that fails.
+	// firstPause is how long we wait before we go on with a stream that ended, if the
+	// server asks for no time. It doubles up to maxPause.
 	firstPause = time.Second
-	// minPause is the least that a server may name. For what belongs to no request it
-	// doubles while streams bring nothing, up to maxMinPause.
-	minPause    = 50 * time.Millisecond
-	maxMinPause = 5 * time.Second
-	// steadyTime is how long a stream must last to count as one that works.
-	steadyTime = 10 * time.Second
+	maxPause   = time.Minute
+	// leastAsked is the least that a server may ask for. It doubles up to mostAsked.
+	leastAsked = 50 * time.Millisecond
+	mostAsked  = 5 * time.Second
+	// SteadyTime is how long a stream must last to count as one that works.
+	SteadyTime = 10 * time.Second
 )
+
+// Pause is how long to wait before the next stream when the last n have been of no use,
+// or before n tries; asked is what the server asks for, or 0.
+func Pause(n int, asked time.Duration) time.Duration {
+	if asked > 0 {
+		return max(asked, min(leastAsked<<min(n, 10), mostAsked))
+	}
+	return min(firstPause<<min(n, 10), maxPause)
+}
 
 // Listen reads what belongs to no request until ctx ends, by GET, of which servers need
 // not offer it. Missed is called when it goes on after it could not be read for a time.
 func (h *HTTP) Listen(ctx context.Context, missed func()) {
 	r := &reading{http: h, ctx: ctx, stream: true}
-	pauses := newPauses()
 	lastID := ""
 	opened, failed := false, false
+	useless := 0 // streams in a row
 	for ctx.Err() == nil {
 		begun := time.Now()
 		asked := time.Duration(0)
@@ -54,35 +63,12 @@ func (h *HTTP) Listen(ctx context.Context, missed func()) {
 			h.opts.Logger.Debug("no stream for what belongs to no request", "status", resp.Status)
 			return
 		}
-		if Sleep(ctx, pauses.next(time.Since(begun), r.brought, asked)) != nil {
+		if r.brought || time.Since(begun) > SteadyTime {
+			useless = 0
+		}
+		if Sleep(ctx, Pause(useless, asked)) != nil {
 			return
 		}
+		useless++
 	}
-}
-
-// pauses are how long to wait between streams for what belongs to no request.
-type pauses struct {
-	pause time.Duration // where the server asks for none
-	least time.Duration // where it does
-}
-
-func newPauses() pauses { return pauses{firstPause, minPause} }
-
-// next is the wait behind a stream, or a try at one, that lasted so long, after
-// which the server asks for a pause, or 0. Brought says that something came on it.
-func (p *pauses) next(lasted time.Duration, brought bool, asked time.Duration) time.Duration {
-	if brought || lasted > steadyTime {
-		p.least = minPause
-	}
-	if asked > 0 {
-		wait := max(asked, p.least)
-		p.least = min(2*p.least, maxMinPause)
-		return wait
-	}
-	if lasted > steadyTime {
-		p.pause = firstPause
-	}
-	wait := p.pause
-	p.pause = min(2*p.pause, maxRetry)
-	return wait
 }

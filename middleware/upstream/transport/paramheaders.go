@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"iter"
 	"math"
 	"net/http"
 	"strconv"
@@ -13,11 +14,10 @@ import (
 	"rlmproxy/jsonscan"
 )
 
-// Bounds on the x-mcp-header annotations: of one tool, and of how many tools.
+// Bounds on the x-mcp-header annotations of one tool.
 const (
 	maxParamHeaders = 32
 	maxParamDepth   = 16
-	maxHeaderTools  = 10000
 )
 
 // paramHeaders knows which arguments of which tools revision 2026-07-28 wants
@@ -33,34 +33,20 @@ type paramHeader struct {
 	name string // without Mcp-Param-
 }
 
-// learn reads the annotations in a result of tools/list.
-func (p *paramHeaders) learn(result json.RawMessage) {
-	found := map[string][]paramHeader{}
-	_ = jsonscan.Members(result, func(key string, value json.RawMessage) error {
-		if key != "tools" || value[0] != '[' {
-			return nil
+// LearnTools reads which arguments go into headers, in the schemas of all the server's
+// tools.
+func (h *HTTP) LearnTools(schemas iter.Seq2[string, json.RawMessage]) { h.headers.learn(schemas) }
+
+func (p *paramHeaders) learn(schemas iter.Seq2[string, json.RawMessage]) {
+	tools := map[string][]paramHeader{}
+	for name, schema := range schemas {
+		if bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
+			tools[name] = annotated(schema, nil, nil)
 		}
-		return jsonscan.Elements(value, func(tool json.RawMessage) error {
-			name, _ := text(jsonscan.Member(tool, "name"))
-			found[name] = nil
-			if schema := jsonscan.Member(tool, "inputSchema"); bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
-				found[name] = annotated(schema, nil, nil)
-			}
-			return nil
-		})
-	})
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name, headers := range found {
-		delete(p.tools, name)
-		if len(headers) == 0 || len(p.tools) >= maxHeaderTools {
-			continue
-		}
-		if p.tools == nil {
-			p.tools = map[string][]paramHeader{}
-		}
-		p.tools[name] = headers
-	}
+	p.tools = tools
 }
 
 // annotated appends the annotations of a schema's properties to out.

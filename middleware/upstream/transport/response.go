@@ -120,9 +120,6 @@ func (r *reading) message(data []byte) error {
 			return nil // to another request, or to none
 		}
 		m.ID, r.answered = r.request.ID, true
-		if r.request.Method == "tools/list" {
-			r.http.headers.learn(m.Result)
-		}
 	case m.Method == "ping":
 		ctx = r.http.opts.Life // whether the call goes on or not, we are there
 	}
@@ -146,12 +143,12 @@ const maxResumes = 5
 
 // resume goes on with the stream of a call (SEP-1699). Polling servers end it
 // often, so only failures in a row count.
-func (h *HTTP) resume(ctx context.Context, lastID string, pause time.Duration) (*http.Response, error) {
-	if pause == 0 {
-		pause = firstPause
-	}
-	for try := 1; ; try++ {
-		if err := Sleep(ctx, max(pause, minPause)); err != nil {
+func (h *HTTP) resume(ctx context.Context, lastID string, asked time.Duration) (*http.Response, error) {
+	for try := 0; ; try++ {
+		if try > 0 {
+			asked = 0
+		}
+		if err := Sleep(ctx, Pause(try, asked)); err != nil {
 			return nil, err
 		}
 		resp, err := h.get(ctx, lastID)
@@ -167,9 +164,8 @@ func (h *HTTP) resume(ctx context.Context, lastID string, pause time.Duration) (
 			resp.Body.Close()
 			err = newStatusError(resp)
 		}
-		if try == maxResumes || ctx.Err() != nil {
+		if try+1 == maxResumes || ctx.Err() != nil {
 			return nil, err
 		}
-		pause = min(2*max(pause, firstPause), maxRetry)
 	}
 }
