@@ -67,11 +67,13 @@ func TestStreamListensAgain(t *testing.T) {
 // TestHTTPListensInTime: a server that asks for another stream at once, and says
 // nothing on any, is asked less and less often.
 func TestHTTPListensInTime(t *testing.T) {
-	s := newRawServer(t)
-	s.get = func(w http.ResponseWriter, _ *http.Request) { stream(w)("retry: 1\nid: a\ndata:\n\n") }
-	s.connect(Options{})
-	time.Sleep(2 * time.Second)
-	if n := s.count("GET"); n < 3 || n > 8 {
-		t.Errorf("%d streams in two seconds", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &rawServer{get: func(w http.ResponseWriter, _ *http.Request) { stream(w)("retry: 1\nid: a\ndata:\n\n") }}
+		u := inMemory(t, s, Options{})
+		defer u.Close()
+		time.Sleep(time.Minute)
+		if n := s.count("GET"); n < 15 || n > 20 {
+			t.Errorf("%d streams in a minute", n)
+		}
+	})
 }
