@@ -31,7 +31,6 @@ type Conn struct {
 	opts  ConnOptions
 	lines *lineReader
 	w     *lineWriter
-	r     io.Closer
 	ended chan struct{} // closed when nothing more is read
 }
 
@@ -44,14 +43,22 @@ func NewConn(r io.ReadCloser, w io.WriteCloser, opts ConnOptions) *Conn {
 	c := &Conn{
 		opts:  opts,
 		lines: newLineReader(r, opts.MaxBytes),
-		w:     newLineWriter(w),
-		r:     r,
+		w:     newLineWriter(streams{w, r}),
 		ended: make(chan struct{}),
 	}
 	c.Peer = NewPeer(c.w, opts.Options)
 	go c.read()
 	return c
 }
+
+// streams are those of a connection: one that cannot be written to ends, since its
+// requests would not be answered.
+type streams struct {
+	io.WriteCloser
+	r io.Closer
+}
+
+func (s streams) Close() error { return errors.Join(s.WriteCloser.Close(), s.r.Close()) }
 
 // Done is closed when the other side has ended its stream or Close was called, and
 // nothing more will be read. Calls that waited have failed by then.
@@ -65,8 +72,7 @@ func (c *Conn) Stuck() time.Duration { return c.w.stuck() }
 // answered any more. It may be called more than once, but not by Handle.
 func (c *Conn) Close() {
 	c.Peer.die()
-	c.w.close()
-	_ = c.r.Close() // reading ends by it, whatever it says
+	c.w.close() // by which reading ends
 	<-c.ended
 	c.Peer.Close()
 }

@@ -3,6 +3,7 @@ package rpc
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -12,6 +13,10 @@ var (
 	// ErrClosed reports a call on a connection that has ended, or that ended before
 	// the answer came.
 	ErrClosed = errors.New("connection closed")
+
+	// ErrNotSent reports a call on a connection that had ended before: the other side
+	// has seen nothing of it. It wraps ErrClosed.
+	ErrNotSent = fmt.Errorf("%w before the request was sent", ErrClosed)
 
 	// ErrBadAnswer reports an answer that breaks the protocol: a fault of the other
 	// side.

@@ -133,7 +133,7 @@ func (p *Peer) TryNotify(ctx context.Context, method string, params json.RawMess
 func (p *Peer) Call(ctx context.Context, method string, params json.RawMessage, progress func(params json.RawMessage)) (json.RawMessage, error) {
 	id, c := p.begin(ctx, progress)
 	if c == nil {
-		return nil, ErrClosed
+		return nil, ErrNotSent
 	}
 	defer p.finish(id, c)
 	if progress != nil {

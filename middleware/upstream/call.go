@@ -4,14 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/upstream/transport"
 )
 
 // A Request is what a client asks of the server.
@@ -42,32 +43,37 @@ type Request struct {
 // Errors: *[jsonrpc.Error] as the server sent it, *[UnavailableError], or ctx's
 // cause.
 func (u *Upstream) Call(ctx context.Context, r Request) (json.RawMessage, error) {
-	token := ""
-	if r.Progress != nil {
-		var done func()
-		token, done = u.follow(r.Progress)
-		defer done()
-	}
 	for again := true; ; again = false {
-		l, err := u.ready(ctx, r)
+		s, err := u.ready(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		if l.Meta() != nil && older[r.Method] {
-			return u.instead(ctx, l, r)
+		if s.meta != nil {
+			if result, done, err := s.emulate(ctx, r); done {
+				return result, err
+			}
 		}
-		meta, err := r.meta(l.Meta())
+		meta, err := r.meta(s.meta)
 		if err != nil {
 			return nil, err
 		}
-		params, err := withMeta(r.Params, meta, token)
+		params, err := withMeta(r.Params, meta)
 		if err != nil {
 			return nil, err
 		}
-		result, err := u.call(ctx, l, r.Method, params)
-		var untaken *notTakenError
-		if !again || !errors.As(err, &untaken) {
-			return result, err
+		result, err := s.Call(ctx, r.Method, params, r.Progress)
+		if err == nil && (len(result) == 0 || result[0] != '{') {
+			err = fmt.Errorf("%w: its result is no object", rpc.ErrBadAnswer)
+		}
+		if err == nil {
+			return result, nil
+		}
+		if !again || !notTaken(err) {
+			return nil, u.unavailable(s, err)
+		}
+		select {
+		case <-s.Done(): // in a moment
+		case <-ctx.Done():
 		}
 	}
 }
@@ -75,12 +81,89 @@ func (u *Upstream) Call(ctx context.Context, r Request) (json.RawMessage, error)
 // Notify sends a notification. A server that is not connected now misses it.
 func (u *Upstream) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	u.mu.Lock()
-	l, state := u.live, u.state
+	a, state := u.active, u.state
 	u.mu.Unlock()
-	if state != Ready || l.Meta() != nil && method == "notifications/roots/list_changed" {
+	if state != Ready || a.meta != nil && method == "notifications/roots/list_changed" {
 		return nil
 	}
-	return l.Notify(ctx, method, params)
+	return a.Notify(ctx, method, params)
+}
+
+// ready returns the session for a request, waiting for one that is being made: for a
+// request of NewestVersion the one that speaks it, if there is any.
+func (u *Upstream) ready(ctx context.Context, r Request) (*session, error) {
+	unavailable := func(err error) (*session, error) { return nil, &UnavailableError{Server: u.opts.Name, Err: err} }
+	for {
+		u.mu.Lock()
+		state, err, changed := u.state, u.err, u.changed
+		var probed <-chan struct{}
+		what := "connecting"
+		if state == Ready && u.active.alive() { // or it is about to be replaced
+			var s *session
+			if s, probed = u.choose(u.active, r); s != nil {
+				u.mu.Unlock()
+				return s, nil
+			}
+			what = "asking for its newest revision"
+		}
+		u.mu.Unlock()
+		if state == Failed || state == Closed {
+			return unavailable(err)
+		}
+		select {
+		case <-changed:
+		case <-probed:
+		case <-ctx.Done():
+			return unavailable(fmt.Errorf("still %s: %w", what, context.Cause(ctx)))
+		}
+	}
+}
+
+// notTaken reports whether a call that failed was surely not begun.
+func notTaken(err error) bool {
+	var untaken *transport.NotTakenError
+	return errors.As(err, &untaken) || errors.Is(err, rpc.ErrNotSent)
+}
+
+// unavailable says what the error of a call over s means. What the server itself said,
+// and the end of ctx, stay as they are.
+func (u *Upstream) unavailable(s *session, err error) error {
+	down := &UnavailableError{Server: u.opts.Name, Err: err}
+	switch status := statusOf(err); {
+	case notTaken(err):
+	case status != nil:
+		down.Lost = status.Code/100 == 5
+	case errors.Is(err, rpc.ErrBadAnswer):
+		down.Lost = true
+	case errors.Is(err, rpc.ErrClosed):
+		down.Lost = true
+		if how := s.Exit(); how != "" {
+			down.Err = errors.New(how)
+		}
+	default:
+		return err
+	}
+	return down
+}
+
+// meta is what a session wants in the request, all being what it wants in each.
+func (r Request) meta(all map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	if all == nil || r.Newest || r.Can == nil && r.Level == "" {
+		return all, nil
+	}
+	all = maps.Clone(all)
+	if r.Can != nil {
+		all[mcp.MetaKeyClientCapabilities] = r.Can
+	}
+	if r.Level != "" {
+		level, err := json.Marshal(r.Level)
+		if err != nil {
+			return nil, err
+		}
+		//lint:ignore SA1019 clients of the older revisions still ask for it
+		all[mcp.MetaKeyLogLevel] = level
+	}
+	return all, nil
 }
 
 // perHop are members of _meta that are agreed between neighbours.
@@ -95,95 +178,42 @@ var perHop = map[string]bool{
 
 // withMeta returns params with the members of _meta that this hop needs instead
 // of those of the last one. All else keeps its bytes.
-func withMeta(params json.RawMessage, hop map[string]json.RawMessage, token string) (json.RawMessage, error) {
+func withMeta(params json.RawMessage, hop map[string]json.RawMessage) (json.RawMessage, error) {
 	if len(params) == 0 || params[0] != '{' {
 		params = json.RawMessage("{}")
 	}
-	own := func(meta json.RawMessage) (json.RawMessage, error) {
-		has := map[string]bool{}
-		meta, err := jsonscan.Rewrite(meta, func(key string, value json.RawMessage) json.RawMessage {
-			// What the client said of itself goes on to a server that asks for it.
-			if perHop[key] && (hop == nil || key == "progressToken" || key == mcp.MetaKeyProtocolVersion) {
-				return nil
-			}
-			has[key] = true
-			return value
-		})
-		if err != nil {
-			return nil, err
-		}
-		meta = meta[:len(meta)-1]
-		for _, key := range slices.Sorted(maps.Keys(hop)) {
-			if !has[key] {
-				meta = jsonscan.AppendMember(meta, key, hop[key])
-			}
-		}
-		if token != "" {
-			meta = jsonscan.AppendMember(meta, "progressToken", []byte(strconv.Quote(token)))
-		}
-		return append(meta, '}'), nil
+	old := jsonscan.Member(params, "_meta")
+	if len(old) == 0 || old[0] != '{' {
+		old = json.RawMessage("{}")
 	}
-	merged := false
-	var failed error
-	out, err := jsonscan.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
-		if key != "_meta" || value[0] != '{' {
-			return value
-		}
-		merged = true
-		meta, err := own(value)
-		if failed = errors.Join(failed, err); len(meta) == len("{}") && len(value) > len(meta) {
+	has := map[string]bool{}
+	changed := len(hop) > 0
+	meta, err := jsonscan.Rewrite(old, func(key string, value json.RawMessage) json.RawMessage {
+		// What the client said of itself goes on to a server that asks for it.
+		if perHop[key] && (hop == nil || key == "progressToken" || key == mcp.MetaKeyProtocolVersion) {
+			changed = true
 			return nil
 		}
-		return meta
+		has[key] = true
+		return value
 	})
-	if err = errors.Join(err, failed); err != nil || merged || len(hop) == 0 && token == "" {
+	if err != nil || !changed {
+		return params, err
+	}
+	meta = meta[:len(meta)-1]
+	for _, key := range slices.Sorted(maps.Keys(hop)) {
+		if !has[key] {
+			meta = jsonscan.AppendMember(meta, key, hop[key])
+		}
+	}
+	out, err := jsonscan.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
+		if key == "_meta" {
+			return nil
+		}
+		return value
+	})
+	if err != nil || len(meta) == len("{") {
 		return out, err
 	}
-	meta, err := own(json.RawMessage("{}"))
-	return append(jsonscan.AppendMember(out[:len(out)-1], "_meta", meta), '}'), err
-}
-
-// progressBacklog is how many notifications may wait for a slow client; then the
-// oldest are dropped, since each one replaces the last.
-const progressBacklog = 16
-
-// follow registers a token for a call's progress. done unregisters it and
-// returns when everything received has been passed on.
-func (u *Upstream) follow(f func(json.RawMessage)) (token string, done func()) {
-	ch := make(chan json.RawMessage, progressBacklog)
-	u.mu.Lock()
-	u.seq++
-	token = "rlm-" + strconv.FormatInt(u.seq, 10)
-	u.progress[token] = ch
-	u.mu.Unlock()
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for params := range ch {
-			f(params)
-		}
-	})
-	return token, func() {
-		u.mu.Lock()
-		delete(u.progress, token)
-		close(ch)
-		u.mu.Unlock()
-		wg.Wait()
-	}
-}
-
-// onProgress hands the params of notifications/progress to the call that they are about.
-// It does not block.
-func (u *Upstream) onProgress(params json.RawMessage) {
-	token, _ := text(jsonscan.Member(params, "progressToken"))
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if ch, ok := u.progress[token]; ok {
-		if len(ch) == cap(ch) {
-			select {
-			case <-ch:
-			default: // the client is not that slow
-			}
-		}
-		ch <- params // u.mu lets nobody else send
-	}
+	return append(jsonscan.AppendMember(out[:len(out)-1], "_meta", append(meta, '}')), '}'), nil
 }

@@ -42,11 +42,11 @@ func TestSubscribeWithoutSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.mu.Lock()
-	feeds := &u.live.newer.(*httpLink).feeds
+	subs := &u.active.newer.subscriptions
 	u.mu.Unlock()
-	feeds.mu.Lock()
-	defer feeds.mu.Unlock()
-	if len(feeds.open) > 0 {
-		t.Errorf("%d streams are left", len(feeds.open))
+	subs.mu.Lock()
+	defer subs.mu.Unlock()
+	if len(subs.open) > 0 {
+		t.Errorf("%d streams are left", len(subs.open))
 	}
 }

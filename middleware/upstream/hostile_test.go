@@ -84,7 +84,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(1500 * time.Millisecond)
+		time.Sleep(150 * time.Millisecond)
 		u.Close()
 		cancel()
 		wg.Wait()
@@ -97,7 +97,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 func TestReadsNothing(t *testing.T) {
 	u := run(t, "well", Options{})
 	for _, r := range []Request{toolCall("sleep", "1"), toolCall("echo", `"`+strings.Repeat("x", 8<<20)+`"`), toolCall("echo", "1")} {
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		if _, err := u.Call(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
@@ -132,7 +132,7 @@ func TestForgottenUnderLoad(t *testing.T) {
 	u := s.connect(Options{Request: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage("{}"), nil
 	}})
-	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
 	defer cancel()
 	var wg sync.WaitGroup
 	var good atomic.Int64

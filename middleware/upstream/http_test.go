@@ -171,10 +171,10 @@ func TestHTTPAsksEnd(t *testing.T) {
 			say("data: {\"id\":1,\"method\":\"roots/list\"}\n\n")
 			<-begun
 		case "flood":
-			for i := range maxAsks + 1 {
+			for i := range maxServerRequests + 1 {
 				say("data: {\"id\":%d,\"method\":\"roots/list\"}\n\n", i)
 			}
-			if got := receive(s.t, "a refusal", s.answered); got.Error == nil || string(got.ID) != fmt.Sprint(maxAsks) {
+			if got := receive(s.t, "a refusal", s.answered); got.Error == nil || string(got.ID) != fmt.Sprint(maxServerRequests) {
 				s.t.Errorf("refused %s: %s", got.ID, got.Error)
 			}
 		}

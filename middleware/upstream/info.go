@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 )
 
 // An Info is what a server said of itself.
@@ -52,7 +52,7 @@ func readInfo(method string, raw json.RawMessage) (info *Info, odd []string, err
 		return nil
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: of %s: %w", wire.ErrBadAnswer, method, err)
+		return nil, nil, fmt.Errorf("%w: of %s: %w", rpc.ErrBadAnswer, method, err)
 	}
 	var known struct {
 		Meta map[string]json.RawMessage `json:"_meta"`

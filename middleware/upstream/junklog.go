@@ -6,46 +6,44 @@ import (
 	"time"
 )
 
-// maxJunk is how much of what is no message is logged in junkTime, one by one.
+// maxJunk is how much of what is no message is logged one by one in junkTime.
 const (
 	maxJunk  = 20
 	junkTime = time.Minute
 )
 
 // A junkLog logs what a server sends that is no message: the first of it, and how
-// much more there was.
+// much more there was when more comes later, or the server ends.
 type junkLog struct {
 	logger *slog.Logger
 
-	mu    sync.Mutex  // guards the fields below
-	n     int         // in the time that runs
-	timer *time.Timer // to its end; nil: none runs
+	mu    sync.Mutex // guards the fields below
+	begun time.Time  // of the time that runs
+	n     int        // in that
 }
 
-func (j *junkLog) add(text string, args ...any) {
+func (j *junkLog) add(args ...any) {
 	j.mu.Lock()
-	j.n++
-	few := j.n <= maxJunk
-	if j.timer == nil {
-		j.timer = time.AfterFunc(junkTime, j.end)
+	defer j.mu.Unlock()
+	if now := time.Now(); now.Sub(j.begun) > junkTime {
+		j.tellMore()
+		j.begun = now
 	}
-	j.mu.Unlock()
-	if few {
-		j.logger.Warn(text, args...)
+	if j.n++; j.n <= maxJunk {
+		j.logger.Warn("what the server sent is no message", args...)
 	}
 }
 
-// end ends the time that runs.
+// end tells of what was not logged.
 func (j *junkLog) end() {
 	j.mu.Lock()
-	more := j.n - maxJunk
-	j.n = 0
-	if j.timer != nil {
-		j.timer.Stop()
-		j.timer = nil
-	}
-	j.mu.Unlock()
-	if more > 0 {
+	defer j.mu.Unlock()
+	j.tellMore()
+}
+
+func (j *junkLog) tellMore() {
+	if more := j.n - maxJunk; more > 0 {
 		j.logger.Warn("more of what is no message", "count", more)
 	}
+	j.n = 0
 }

@@ -17,13 +17,14 @@ func TestJunkLog(t *testing.T) {
 		log := &lockedBuffer{}
 		j := &junkLog{logger: slog.New(slog.NewTextHandler(log, nil))}
 		for i := range 1000 {
-			j.add("junk", "i", i)
+			j.add("i", i)
 		}
 		time.Sleep(junkTime + time.Second)
-		if got := log.String(); strings.Count(got, "msg=junk") != maxJunk || strings.Count(got, fmt.Sprintf("count=%d", 1000-maxJunk)) != 1 {
+		j.add("i", "next")
+		if got := log.String(); strings.Count(got, "i=") != maxJunk+1 || strings.Count(got, fmt.Sprintf("count=%d", 1000-maxJunk)) != 1 {
 			t.Errorf("logged %s", got)
 		}
-		j.add("junk", "i", "last")
+		j.add("i", "last")
 		j.end()
 		if got := log.String(); !strings.Contains(got, "i=last") || strings.Count(got, "count=") != 1 {
 			t.Errorf("logged %s", got)

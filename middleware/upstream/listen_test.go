@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -99,7 +100,11 @@ func TestHTTPListensInVain(t *testing.T) {
 // TestHTTPResumes: a stream that breaks before the answer is gone on with, if
 // the server gives its events ids.
 func TestHTTPResumes(t *testing.T) {
-	s := newRawServer(t)
+	synctest.Test(t, testHTTPResumes)
+}
+
+func testHTTPResumes(t *testing.T) {
+	s := &rawServer{}
 	var id atomic.Value // of the call
 	s.tool = func(w http.ResponseWriter, r *http.Request, m rawMessage) {
 		id.Store(string(m.ID))
@@ -137,7 +142,8 @@ func TestHTTPResumes(t *testing.T) {
 		}
 	}
 	told := make(chan string, 10)
-	u := s.connect(Options{Notify: func(_ context.Context, method string, params json.RawMessage) { told <- method + string(params) }})
+	u := inMemory(t, s, Options{Notify: func(_ context.Context, method string, params json.RawMessage) { told <- method + string(params) }})
+	defer u.Close()
 	if got, err := call(t, u, "polled", "{}"); err != nil || got != `{"n":1.0}` {
 		t.Errorf("%s, %v", got, err)
 	}

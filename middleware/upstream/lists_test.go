@@ -14,30 +14,34 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/upstream/transport"
 )
 
-// A fakeLink answers as the test says.
-type fakeLink struct {
+// A fakeConn answers as the test says.
+type fakeConn struct {
 	call func(method string) (string, error)
 	end  sync.Once
 	done chan struct{}
 }
 
-func (l *fakeLink) Newer(context.Context) (link, error)       { return nil, errNotNewer }
-func (l *fakeLink) Beside() bool                              { return false }
-func (l *fakeLink) Watch(context.Context, string, bool) error { return errNotNewer }
-func (l *fakeLink) Call(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
-	s, err := l.call(method)
+func (c *fakeConn) Call(_ context.Context, method string, _ json.RawMessage, _ func(json.RawMessage)) (json.RawMessage, error) {
+	s, err := c.call(method)
 	return json.RawMessage(s), err
 }
-func (l *fakeLink) Notify(context.Context, string, json.RawMessage) error { return nil }
-func (l *fakeLink) Meta() map[string]json.RawMessage                      { return nil }
-func (l *fakeLink) Init() *Info {
-	return &Info{Capabilities: &mcp.ServerCapabilities{Prompts: &mcp.PromptCapabilities{}}}
+func (c *fakeConn) Notify(context.Context, string, json.RawMessage) error { return nil }
+func (c *fakeConn) Done() <-chan struct{}                                 { return c.done }
+func (c *fakeConn) Exit() string                                          { return "" }
+func (c *fakeConn) Close()                                                { c.end.Do(func() { close(c.done) }) }
+
+// fake returns a session whose server answers as call says.
+func fake(call func(method string) (string, error)) *session {
+	s := newSession(hooks{})
+	s.conn = &fakeConn{call: call, done: make(chan struct{})}
+	s.info = &Info{Capabilities: &mcp.ServerCapabilities{Prompts: &mcp.PromptCapabilities{}}}
+	return s
 }
-func (l *fakeLink) Done() <-chan struct{} { return l.done }
-func (l *fakeLink) Exit() string          { return "" }
-func (l *fakeLink) Close()                { l.end.Do(func() { close(l.done) }) }
 
 // TestListsStay: a list that cannot be read again stays as it was.
 func TestListsStay(t *testing.T) {
@@ -47,7 +51,7 @@ func TestListsStay(t *testing.T) {
 		tools.Store(none)
 		prompts.Store(none)
 		var n atomic.Int64
-		l := &fakeLink{done: make(chan struct{}), call: func(method string) (string, error) {
+		l := fake(func(method string) (string, error) {
 			if method == "tools/list" {
 				if err := tools.Load().(error); err != none {
 					return "", err
@@ -58,9 +62,9 @@ func TestListsStay(t *testing.T) {
 				return "", err
 			}
 			return fmt.Sprintf(`{"prompts":[{"name":"p%d"}]}`, n.Load()), nil
-		}}
+		})
 		stale := make(chan func(), 1)
-		u := New(Options{Dial: func(_ context.Context, h hooks) (link, error) { stale <- h.listChanged; return l, nil }})
+		u := New(Options{Dial: func(_ context.Context, h hooks) (*session, error) { stale <- h.listChanged; return l, nil }})
 		defer u.Close()
 		changed := <-stale
 		broken := errors.New("broken")
@@ -91,17 +95,17 @@ func TestListsStay(t *testing.T) {
 func TestListsOnceABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lists atomic.Int64
-		l := &fakeLink{done: make(chan struct{}), call: func(method string) (string, error) {
+		l := fake(func(method string) (string, error) {
 			if method == "tools/list" {
 				lists.Add(1)
 				return fmt.Sprintf(`{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, lists.Load()), nil
 			}
 			return `{"prompts":[]}`, nil
-		}}
+		})
 		stale := make(chan func(), 1)
 		var told atomic.Int64
 		u := New(Options{
-			Dial:    func(_ context.Context, h hooks) (link, error) { stale <- h.listChanged; return l, nil },
+			Dial:    func(_ context.Context, h hooks) (*session, error) { stale <- h.listChanged; return l, nil },
 			Changed: func() { told.Add(1) },
 		})
 		defer u.Close()
@@ -133,22 +137,22 @@ func TestCallsAgainOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls, dials atomic.Int64
 		refuse := int64(1)
-		u := New(Options{MinBackoff: time.Nanosecond, Dial: func(ctx context.Context, _ hooks) (link, error) {
+		u := New(Options{MinBackoff: time.Nanosecond, Dial: func(ctx context.Context, _ hooks) (*session, error) {
 			dials.Add(1)
-			if err := sleep(ctx, time.Second); err != nil {
+			if err := transport.Sleep(ctx, time.Second); err != nil {
 				return nil, err
 			}
-			l := &fakeLink{done: make(chan struct{})}
-			l.call = func(method string) (string, error) {
+			var l *session
+			l = fake(func(method string) (string, error) {
 				if method != "tools/call" {
 					return `{}`, nil
 				}
 				if calls.Add(1) <= refuse {
-					l.Close()
-					return "", &notTakenError{errForgotten}
+					l.conn.Close()
+					return "", rpc.ErrNotSent
 				}
 				return `{"ok":1}`, nil
-			}
+			})
 			return l, nil
 		}})
 		defer u.Close()
@@ -191,13 +195,13 @@ func TestListsAreBounded(t *testing.T) {
 		{"no tools", strings.Repeat("7,", 100_000) + "7", 0},
 	} {
 		var log lockedBuffer
-		l := &fakeLink{done: make(chan struct{}), call: func(method string) (string, error) {
+		l := fake(func(method string) (string, error) {
 			if method == "tools/list" {
 				return `{"tools":[` + tt.tools + `]}`, nil
 			}
 			return `{"prompts":[]}`, nil
-		}}
-		u := New(Options{Dial: func(context.Context, hooks) (link, error) { return l, nil }, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		})
+		u := New(Options{Dial: func(context.Context, hooks) (*session, error) { return l, nil }, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		u.Settled(t.Context())
 		if got := len(u.Tools()); got != tt.want {
 			t.Errorf("%s: %d tools, want %d", tt.what, got, tt.want)
@@ -216,14 +220,14 @@ func TestListsOfManyPages(t *testing.T) {
 		"another":  func(n int64) string { return fmt.Sprint(n) },
 	} {
 		var n atomic.Int64
-		l := &fakeLink{done: make(chan struct{}), call: func(method string) (string, error) {
+		l := fake(func(method string) (string, error) {
 			if method == "tools/list" {
 				i := n.Add(1)
 				return fmt.Sprintf(`{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}],"nextCursor":%q}`, i, next(i)), nil
 			}
 			return `{"prompts":[]}`, nil
-		}}
-		u := New(Options{Dial: func(context.Context, hooks) (link, error) { return l, nil }})
+		})
+		u := New(Options{Dial: func(context.Context, hooks) (*session, error) { return l, nil }})
 		u.Settled(t.Context())
 		if state, err := u.State(); state != Ready || len(u.Tools()) == 0 || n.Load() > maxPages {
 			t.Errorf("%s cursor: %v, %v, %d tools of %d pages", what, state, err, len(u.Tools()), n.Load())

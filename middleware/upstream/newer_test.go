@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,6 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
+
+	"rlmproxy/middleware/upstream/transport"
 )
 
 const sayWhich = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}},"io.modelcontextprotocol/logLevel":"error"},`
@@ -128,16 +128,18 @@ func TestProbe(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var probes atomic.Int64
-				dial := func(context.Context, hooks) (link, error) {
-					return &probed{fakeLink: &fakeLink{done: make(chan struct{}), call: func(method string) (string, error) {
+				dial := func(context.Context, hooks) (*session, error) {
+					s := fake(func(method string) (string, error) {
 						if method == "tools/call" {
 							return `{"old":1}`, nil
 						}
 						return `{"tools":[],"prompts":[]}`, nil
-					}}, newer: func(ctx context.Context) (link, error) {
+					})
+					s.newer = func(ctx context.Context) (*session, error) {
 						probes.Add(1)
 						return nil, newer(ctx)
-					}}, nil
+					}
+					return s, nil
 				}
 				u := New(Options{Dial: dial})
 				defer u.Close()
@@ -162,19 +164,20 @@ func TestProbeDelaysNobody(t *testing.T) {
 	for _, how := range []string{"the older client", "the server", "the caller", "the proxy"} {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				dialled := make(chan *probed, 9)
+				dialled := make(chan *session, 9)
 				dials := 0
-				dial := func(context.Context, hooks) (link, error) {
+				dial := func(context.Context, hooks) (*session, error) {
 					dials++
 					dials := dials
-					l := &probed{fakeLink: &fakeLink{done: make(chan struct{}), call: func(method string) (string, error) {
+					s := fake(func(method string) (string, error) {
 						return fmt.Sprintf(`{"dial":%d,"tools":[],"prompts":[]}`, dials), nil
-					}}, newer: func(ctx context.Context) (link, error) {
+					})
+					s.newer = func(ctx context.Context) (*session, error) {
 						<-ctx.Done()
 						return nil, context.Cause(ctx)
-					}}
-					dialled <- l
-					return l, nil
+					}
+					dialled <- s
+					return s, nil
 				}
 				u := New(Options{Dial: dial, MinBackoff: time.Millisecond})
 				ctx, cancel := context.WithCancel(t.Context())
@@ -193,7 +196,7 @@ func TestProbeDelaysNobody(t *testing.T) {
 					}
 					want = "1 <nil>"
 				case "the server":
-					(<-dialled).Close()
+					(<-dialled).conn.Close()
 					want = "2 <nil>"
 				case "the caller":
 					cancel()
@@ -211,14 +214,6 @@ func TestProbeDelaysNobody(t *testing.T) {
 		})
 	}
 }
-
-// A probed is a link with a test's own Newer.
-type probed struct {
-	*fakeLink
-	newer func(ctx context.Context) (link, error)
-}
-
-func (l *probed) Newer(ctx context.Context) (link, error) { return l.newer(ctx) }
 
 // TestWatch: subscriptions in the newest revision, which are requests that last.
 func TestWatch(t *testing.T) {
@@ -280,14 +275,10 @@ func TestWatch(t *testing.T) {
 func TestOneProcess(t *testing.T) {
 	server := eras("2025-11-25")
 	started := 0
-	u := New(Options{Name: "s", Newest: func() bool { return true }, Dial: func(ctx context.Context, h hooks) (link, error) {
-		return dialStream(ctx, h, func() (io.ReadCloser, io.WriteCloser, *process, func(), error) {
-			started++
-			near, far := net.Pipe()
-			ss, err := server.Connect(context.Background(), &mcp.IOTransport{Reader: far, Writer: far}, nil)
-			return near, near, nil, func() { near.Close(); ss.Close() }, err
-		})
-	}})
+	u := New(Options{Name: "s", Newest: func() bool { return true }, Dial: dialer(func(_ context.Context, opts transport.Options) (conn, error) {
+		started++
+		return transport.InProcess(server, opts)
+	})})
 	defer u.Close()
 	if got := which(t, u, true); got != "2025-11-25" {
 		t.Errorf("called in %s", got)
@@ -302,14 +293,10 @@ func TestOneProcess(t *testing.T) {
 func TestUsedIsKept(t *testing.T) {
 	server := eras()
 	started := 0
-	u := New(Options{Name: "s", Dial: func(ctx context.Context, h hooks) (link, error) {
-		return dialStream(ctx, h, func() (io.ReadCloser, io.WriteCloser, *process, func(), error) {
-			started++
-			near, far := net.Pipe()
-			ss, err := server.Connect(context.Background(), &mcp.IOTransport{Reader: far, Writer: far}, nil)
-			return near, near, nil, func() { near.Close(); ss.Close() }, err
-		})
-	}})
+	u := New(Options{Name: "s", Dial: dialer(func(_ context.Context, opts transport.Options) (conn, error) {
+		started++
+		return transport.InProcess(server, opts)
+	})})
 	got := which(t, u, false) + " " + which(t, u, true) + " " + which(t, u, true)
 	u.Close()
 	if want := "2025-11-25 2025-11-25 2025-11-25"; got != want || started != 1 {

@@ -1,17 +1,13 @@
 package upstream
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 )
 
 // TestStreamsWithWords: events of an answer's stream that are no messages once
@@ -37,7 +33,7 @@ func TestStreamsWithWords(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	for _, name := range []string{"broken", "nobody's"} {
-		if got, err := call(t, u, name, "{}"); !errors.Is(err, wire.ErrBadAnswer) {
+		if got, err := call(t, u, name, "{}"); !errors.Is(err, rpc.ErrBadAnswer) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
@@ -54,26 +50,4 @@ func TestAnswerWithMark(t *testing.T) {
 	if got, err := call(t, s.connect(Options{}), "x", "{}"); err != nil || got != `{"content":[]}` {
 		t.Errorf("%s, %v", got, err)
 	}
-}
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// TestNoEndpoint: a server of streamable HTTP answers GET by a stream that says
-// nothing. Where its URL was tried as SSE, since its handshake had failed, that took
-// until the whole attempt was given up.
-func TestNoEndpoint(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		quiet, w := io.Pipe()
-		defer w.Close()
-		client := &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusOK, Body: quiet}, nil
-		})}
-		begun := time.Now()
-		_, err := dialSSE(context.Background(), hooks{}, "http://127.0.0.1/mcp", client)
-		if took := time.Since(begun); err == nil || !strings.Contains(err.Error(), "names no endpoint within 5s") || took != endpointWait {
-			t.Errorf("%v after %v", err, took)
-		}
-	})
 }

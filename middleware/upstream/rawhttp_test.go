@@ -1,11 +1,13 @@
 package upstream
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"runtime"
 	"sync"
 	"testing"
@@ -71,6 +73,63 @@ func (s *rawServer) dial(opts Options) *Upstream {
 		s.t.Fatalf("state %v, %v", state, err)
 	}
 	return u
+}
+
+// inMemory connects an upstream with s without a network, so that its time can run in
+// synctest.
+func inMemory(t *testing.T, s *rawServer, opts Options) *Upstream {
+	s.t, s.session, s.answered = t, "s1", make(chan rawMessage, 100)
+	opts.Name, opts.MinBackoff = "raw", time.Nanosecond
+	opts.Dial = func(ctx context.Context, h hooks) (*session, error) {
+		return dialRemote(ctx, h, "http://raw/mcp", "http", &http.Client{Transport: memory{s}})
+	}
+	u := New(opts)
+	u.Settled(t.Context())
+	return u
+}
+
+// A memory hands requests to a handler and its responses back.
+type memory struct{ http.Handler }
+
+func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
+		trace.GotConn(httptrace.GotConnInfo{})
+	}
+	body, w := io.Pipe()
+	out := &memoryWriter{PipeWriter: w, resp: &http.Response{Header: http.Header{}, Body: body}, begun: make(chan struct{})}
+	context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
+	go func() {
+		m.ServeHTTP(out, r)
+		out.WriteHeader(http.StatusOK)
+		w.Close()
+	}()
+	select {
+	case <-out.begun:
+		return out.resp, nil
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+type memoryWriter struct {
+	*io.PipeWriter
+	resp  *http.Response
+	begun chan struct{} // closed when resp has its status
+}
+
+func (w *memoryWriter) Header() http.Header { return w.resp.Header }
+func (w *memoryWriter) Flush()              {}
+
+func (w *memoryWriter) WriteHeader(status int) {
+	if w.resp.StatusCode == 0 {
+		w.resp.StatusCode = status
+		close(w.begun)
+	}
+}
+
+func (w *memoryWriter) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.PipeWriter.Write(b)
 }
 
 func (s *rawServer) setSession(id string) {

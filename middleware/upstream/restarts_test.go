@@ -43,15 +43,15 @@ func TestForgottenSoon(t *testing.T) {
 	}
 }
 
-func TestAllowance(t *testing.T) {
-	var a allowance
+func TestRestarts(t *testing.T) {
+	var a restarts
 	now := time.Unix(1000, 0)
 	for range maxRestarts {
-		if !a.spend(now) {
+		if !a.allow(now) {
 			t.Fatal("spent too soon")
 		}
 	}
-	if a.spend(now.Add(time.Minute)) || !a.spend(now.Add(61*time.Second)) {
+	if a.allow(now.Add(time.Minute)) || !a.allow(now.Add(61*time.Second)) {
 		t.Error("a minute is not a minute")
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 )
 
 // TestSSEBadEvents: what is no message, or too long, costs the call that it was to
@@ -73,7 +73,7 @@ func TestSSEBadEvents(t *testing.T) {
 // checkFailure wants the error object to be passed on as it is.
 func checkFailure(t *testing.T, err error, want string) {
 	t.Helper()
-	var f *wire.Failure
+	var f *rpc.Failure
 	var rpc *jsonrpc.Error
 	if !errors.As(err, &f) || string(f.Raw) != want || !errors.As(err, &rpc) || rpc.Code != -32001 {
 		t.Errorf("%v, want %s", err, want)

@@ -101,33 +101,3 @@ func TestStateless(t *testing.T) {
 		}
 	}
 }
-
-func TestHeaderValue(t *testing.T) {
-	for in, want := range map[string]string{
-		"": "", "a b": "a b", "é": "=?base64?w6k=?=", " a": "=?base64?IGE=?=", "a\n": "=?base64?YQo=?=",
-		"=?base64?x?=": "=?base64?PT9iYXNlNjQ/eD89?=", "=?base64?x": "=?base64?x",
-	} {
-		if got := headerValue(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}
-
-// TestParamHeadersAreBounded: a schema may be as wide and deep as it likes.
-func TestParamHeadersAreBounded(t *testing.T) {
-	var wide []string
-	for i := range 1000 {
-		wide = append(wide, `"p`+strings.Repeat("x", i)+`":{"x-mcp-header":"H"}`)
-	}
-	deep := strings.Repeat(`{"properties":{"a":`, 400) + `{"x-mcp-header":"H"}` + strings.Repeat(`}}`, 400)
-	odd := `{"properties":{"a":{"x-mcp-header":"a b"},"b":{"x-mcp-header":7},"c":[],"d":{"x-mcp-header":""}}}`
-	p := new(paramHeaders)
-	p.learn(json.RawMessage(`{"tools":[{"name":"wide","inputSchema":{"properties":{` + strings.Join(wide, ",") + `}}},{"name":"deep","inputSchema":` + deep + `},{"name":"odd","inputSchema":` + odd + `},null,{"name":"none"}]}`))
-	if len(p.tools) != 1 || len(p.tools["wide"]) != maxParamHeaders {
-		t.Errorf("%d tools, %d headers", len(p.tools), len(p.tools["wide"]))
-	}
-	p.learn(json.RawMessage(`{"tools":[{"name":"wide"}]}`))
-	if len(p.tools) != 0 {
-		t.Errorf("still %v", p.tools)
-	}
-}

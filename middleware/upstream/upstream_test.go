@@ -335,30 +335,6 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestProgressOfSlowClients: a client that is slow misses some, but not the last.
-func TestProgressOfSlowClients(t *testing.T) {
-	u := New(Options{Dial: func(ctx context.Context, _ hooks) (link, error) { <-ctx.Done(); return nil, ctx.Err() }})
-	defer u.Close()
-	begun, leave := make(chan bool, 100), make(chan bool)
-	var last string
-	token, done := u.follow(func(params json.RawMessage) {
-		begun <- true
-		<-leave
-		last = string(params)
-	})
-	for i := range 50 {
-		u.onProgress(json.RawMessage(fmt.Sprintf(`{"progressToken":%q,"progress":%d}`, token, i)))
-		if i == 0 {
-			<-begun
-		}
-	}
-	close(leave)
-	done()
-	if want := fmt.Sprintf(`{"progressToken":%q,"progress":49}`, token); last != want {
-		t.Errorf("the last is %s, want %s", last, want)
-	}
-}
-
 func TestListChanged(t *testing.T) {
 	changed := make(chan struct{}, 10)
 	u := run(t, "well", Options{Changed: func() { changed <- struct{}{} }})
@@ -427,13 +403,6 @@ func TestGoroutinesEnd(t *testing.T) {
 			buf := make([]byte, 64<<10)
 			t.Fatalf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
 		}
-	}
-}
-
-func TestEnvironment(t *testing.T) {
-	got := inherited([]string{"PATH=/bin", "RLMPROXY_TOKEN=secret", "HOME=/"})
-	if strings.Join(got, " ") != "PATH=/bin HOME=/" {
-		t.Errorf("inherited %q", got)
 	}
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/rpc"
 )
 
 // MaxHandshakeBytes caps the params of initialize that are kept.
@@ -37,11 +38,11 @@ const MaxHandshakeBytes = 64 << 10
 const DefaultMaxLineBytes = 64 << 20
 
 // ErrBadAnswer reports an answer that is none: a fault of the peer.
-var ErrBadAnswer = errors.New("malformed answer")
+var ErrBadAnswer = rpc.ErrBadAnswer
 
 // ErrClosed reports a call on a connection that has ended, or that ended before
 // its answer came.
-var ErrClosed = errors.New("connection closed")
+var ErrClosed = rpc.ErrClosed
 
 // Options configures a [Conn]. The zero value is ready to use.
 type Options struct {

@@ -174,8 +174,7 @@ func (c *Conn) reply(ctx context.Context, id string, result json.RawMessage, err
 // ErrorObject is what an answer says of err: a [Failure] as it came, and whatever is
 // no *[jsonrpc.Error] as an internal error.
 func ErrorObject(err error) json.RawMessage {
-	var f *Failure
-	if errors.As(err, &f) {
+	if f := failureOf(err); f != nil {
 		return f.Raw
 	}
 	var e *jsonrpc.Error

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/middleware/rpc"
 )
 
 // shielded stands for [jsonrpc.CodeMethodNotFound] on the way through the SDK,
@@ -18,6 +20,17 @@ const shielded = -3_260_132_601
 type Failure struct {
 	Raw json.RawMessage
 	err *jsonrpc.Error
+}
+
+// failureOf is the failure in err, of this package's or of [rpc], or nil.
+func failureOf(err error) *Failure {
+	var f *Failure
+	var other *rpc.Failure
+	var said *jsonrpc.Error
+	if !errors.As(err, &f) && errors.As(err, &other) && errors.As(err, &said) {
+		f = &Failure{other.Raw, said}
+	}
+	return f
 }
 
 // maxErrorBytes is how much of an error's text stands in logs and answers.
@@ -44,8 +57,7 @@ func (f *Failure) Unwrap() error { return f.err }
 // Shield prepares an error for the way through the SDK, until [Splices.Encode]. The
 // bytes of a [Failure] wait in s meanwhile, if that is not nil.
 func Shield(err error, s *Splices) error {
-	var f *Failure
-	if s != nil && errors.As(err, &f) {
+	if f := failureOf(err); s != nil && f != nil {
 		err = &jsonrpc.Error{Code: f.err.Code, Message: f.err.Message, Data: s.ticket(f.Raw)}
 	}
 	return recoded(err, jsonrpc.CodeMethodNotFound, shielded)

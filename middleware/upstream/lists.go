@@ -1,0 +1,258 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/tidwall/gjson"
+
+	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/upstream/transport"
+)
+
+// Bounds on what one server may offer: a hostile list must not grow for ever.
+const (
+	maxTools     = 10000
+	maxPages     = 1000
+	maxListBytes = 16 << 20 // of definitions
+	// maxLeftOut is how many of those left out are logged one by one, maxNameLogged
+	// how many bytes of a name.
+	maxLeftOut    = 16
+	maxNameLogged = 200
+)
+
+// A server that registers its tools one by one tells of each: its lists are read
+// again a moment after the first, and no more than listReads times in listPause.
+const (
+	settleTime = 50 * time.Millisecond
+	listReads  = 5
+	listPause  = 5 * time.Second
+)
+
+// offers are what a server offers.
+type offers struct {
+	info           *Info // what it says of itself
+	tools, prompts []Tool
+}
+
+func (u *Upstream) markStale() {
+	select {
+	case u.stale <- struct{}{}:
+	default:
+	}
+}
+
+// keepOffers reads the lists again when the server has said that they have changed,
+// while a is in service.
+func (u *Upstream) keepOffers(a *active) {
+	var ends [listReads]time.Time // of the last times, the oldest first
+	for {
+		select {
+		case <-u.stale:
+		case <-a.ctx.Done():
+			return
+		}
+		if transport.Sleep(a.ctx, max(settleTime, listPause-time.Since(ends[0]))) != nil {
+			return
+		}
+		select {
+		case <-u.stale: // said meanwhile
+		default:
+		}
+		u.refresh(a)
+		copy(ends[:], ends[1:])
+		ends[listReads-1] = time.Now()
+	}
+}
+
+// refresh reads the lists again and tells of it: clients may have seen what has come
+// and gone meanwhile.
+func (u *Upstream) refresh(a *active) {
+	ctx, cancel := context.WithTimeout(a.ctx, u.opts.ConnectTimeout)
+	defer cancel()
+	all, err := u.readOffers(ctx, a.session)
+	if err != nil {
+		if a.ctx.Err() == nil {
+			u.logger.Warn("lists not read", "error", err)
+		}
+		return
+	}
+	u.mu.Lock()
+	current := u.active == a
+	if current {
+		u.offers = all
+	}
+	u.mu.Unlock()
+	if current {
+		u.opts.Changed()
+	}
+}
+
+// readOffers asks the server what it offers, but not for lists that it does not
+// declare; only tools some forget to declare.
+func (u *Upstream) readOffers(ctx context.Context, s *session) (offers, error) {
+	all := offers{info: s.info}
+	var err error
+	if all.tools, err = u.list(ctx, s, "tools", checkTool); err != nil {
+		return offers{}, err
+	}
+	if s.http != nil {
+		s.http.LearnTools(func(yield func(string, json.RawMessage) bool) {
+			for _, t := range all.tools {
+				if !yield(t.Name, jsonscan.Member(t.Raw, "inputSchema")) {
+					return
+				}
+			}
+		})
+	}
+	if c := all.info.Capabilities; c != nil && c.Prompts != nil {
+		if all.prompts, err = u.list(ctx, s, "prompts", checkPrompt); err != nil {
+			u.logger.Warn("prompts not read, the last ones stay", "error", err)
+			all.prompts = u.Prompts()
+		}
+	}
+	return all, nil
+}
+
+// A listing is a list of things with names, read page by page.
+type listing struct {
+	logger *slog.Logger
+	what   string // the things: the member of a page that holds them
+	method string // that asks for a page
+	// check returns a thing's name, and an error for what is to be left out.
+	check func(thing json.RawMessage) (name string, err error)
+
+	things []Tool
+	names  map[string]bool
+	bytes  int // of things
+	left   int // how many were left out
+}
+
+// list reads a list of things with names, page by page: what is "tools" under
+// tools/list. What check refuses is logged and left out, as is what goes beyond
+// the bounds, and a server that does not know the method has none.
+func (u *Upstream) list(ctx context.Context, s *session, what string, check func(json.RawMessage) (string, error)) ([]Tool, error) {
+	list := &listing{logger: u.logger, what: what, method: what + "/list", check: check, names: map[string]bool{}}
+	defer func() {
+		if list.left > maxLeftOut {
+			u.logger.Warn(list.method+": left out", "all", list.left)
+		}
+	}()
+	cursor := ""
+	for range maxPages {
+		next, err := list.page(ctx, s, cursor)
+		switch {
+		case methodNotFound(err):
+			return nil, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", list.method, err)
+		case next == "":
+			return list.things, nil
+		case next == cursor:
+			u.logger.Warn(list.method + ": nextCursor is that of the page before")
+			return list.things, nil
+		}
+		cursor = next
+	}
+	u.logger.Warn(fmt.Sprintf("%s: more than %d pages", list.method, maxPages))
+	return list.things, nil
+}
+
+// page reads the page at cursor, the first one at "", and returns the cursor of the
+// next, "" behind the last.
+func (list *listing) page(ctx context.Context, s *session, cursor string) (next string, err error) {
+	params := json.RawMessage("{}")
+	if cursor != "" {
+		quoted, err := json.Marshal(cursor)
+		if err != nil {
+			return "", err
+		}
+		params = jsonscan.Object("cursor", quoted)
+	}
+	if params, err = withMeta(params, s.meta); err != nil {
+		return "", err
+	}
+	result, err := s.Call(ctx, list.method, params, nil)
+	if err != nil {
+		return "", err
+	}
+	err = jsonscan.Members(result, func(key string, value json.RawMessage) error {
+		switch {
+		case key == "nextCursor":
+			if json.Unmarshal(value, &next) != nil {
+				list.logger.Warn(list.method + ": nextCursor is no string")
+			}
+		case key == list.what && value[0] == '[':
+			return jsonscan.Elements(value, list.add)
+		case key == list.what:
+			list.logger.Warn(list.method + ": " + list.what + " is no array")
+		}
+		return nil
+	})
+	return next, err
+}
+
+// add adds a thing, or leaves it out. It returns no error, which would end the page.
+func (list *listing) add(thing json.RawMessage) error {
+	name, err := list.check(thing)
+	switch {
+	case err != nil:
+	case list.names[name]:
+		err = errors.New("a second one of this name")
+	case len(list.things) == maxTools:
+		err = fmt.Errorf("more than %d", maxTools)
+	case list.bytes+len(thing) > maxListBytes:
+		err = fmt.Errorf("more than %d bytes", maxListBytes)
+	}
+	if err != nil {
+		if list.left++; list.left <= maxLeftOut {
+			list.logger.Warn(list.method+": left out", "name", name[:min(len(name), maxNameLogged)], "error", err)
+		}
+		return nil
+	}
+	list.names[name] = true
+	list.bytes += len(thing)
+	list.things = append(list.things, Tool{name, slices.Clone(thing)}) // the rest of the page is not kept
+	return nil
+}
+
+// checkPrompt returns a prompt's name.
+func checkPrompt(raw json.RawMessage) (name string, err error) {
+	t := gjson.GetBytes(raw, "name")
+	if t.Type != gjson.String || t.Str == "" {
+		err = errors.New("no name")
+	}
+	return t.String(), err
+}
+
+// checkTool returns a definition's name, and an error for what the schema of the
+// MCP specification does not allow and strict clients refuse. raw is valid JSON
+// no deeper than [jsonscan.MaxDepth].
+func checkTool(raw json.RawMessage) (name string, err error) {
+	t := gjson.GetManyBytes(raw, "name", "inputSchema.type", "title", "description", "annotations")
+	name = t[0].String()
+	switch {
+	case t[0].Type != gjson.String || name == "":
+		err = errors.New("no name")
+	case t[1].String() != "object":
+		err = errors.New(`inputSchema is not of "type":"object"`)
+	case t[2].Exists() && t[2].Type != gjson.String, t[3].Exists() && t[3].Type != gjson.String:
+		err = errors.New("title or description is no string")
+	case t[4].Exists() && !t[4].IsObject():
+		err = errors.New("annotations are no object")
+	}
+	return name, err
+}
+
+// methodNotFound reports whether the server does not have the method: one without
+// tools need not know tools/list.
+func methodNotFound(err error) bool {
+	var e *jsonrpc.Error
+	return errors.As(err, &e) && e.Code == jsonrpc.CodeMethodNotFound
+}

@@ -1,0 +1,149 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tidwall/gjson"
+
+	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/upstream/transport"
+)
+
+// A server is asked for the revision that its client speaks, since what one
+// revision has the other may lack: clients of NewestVersion are answered with
+// what they are to be asked, those before are asked. Over HTTP both can be used
+// side by side. On a stream the first message decides (as the SDKs for Python
+// and TypeScript do it, too), so another process takes the place of the first, if
+// no client has used that one yet.
+
+// An active session serves requests, and with it, over HTTP, one in NewestVersion.
+type active struct {
+	*session
+	ctx         context.Context // ends with its service
+	end         context.CancelFunc
+	tasks       transport.Tasks
+	replacement chan *session // capacity 1: what takes its place
+
+	// Guarded by Upstream.mu.
+	used   bool          // a client of an older revision has sent a request
+	probed chan struct{} // closed when NewestVersion has been tried; nil: not asked for yet
+	newer  *session      // the one beside it; nil: none
+}
+
+func newActive(ctx context.Context, s *session) *active {
+	a := &active{session: s, replacement: make(chan *session, 1)}
+	a.ctx, a.end = context.WithCancel(ctx)
+	return a
+}
+
+// close ends the sessions when no request gets them any more.
+func (a *active) close() {
+	a.end()
+	a.tasks.Wait()
+	select {
+	case s := <-a.replacement: // too late
+		s.Close()
+	default:
+	}
+	a.session.Close()
+	if a.newer != nil {
+		a.newer.Close()
+	}
+}
+
+// subscribing are the requests for news of a resource.
+var subscribing = map[string]bool{"resources/subscribe": true, "resources/unsubscribe": true}
+
+// repeated reports whether a new process is sent the requests of this method once more.
+func repeated(method string) bool { return subscribing[method] || method == "logging/setLevel" }
+
+// choose returns the session for a request, or what to wait for before it can. u.mu
+// must be held.
+func (u *Upstream) choose(a *active, r Request) (*session, <-chan struct{}) {
+	if a.newer != nil && !a.newer.alive() { // a server that was away may have come back as another
+		a.tasks.Go(a.newer.Close)
+		a.newer, a.probed = nil, nil
+	}
+	older := !r.Newest
+	if subscribing[r.Method] && a.http != nil {
+		// Of two sessions, all subscriptions are on the one that can bring news.
+		older = a.http.HasSession()
+	}
+	switch {
+	case a.meta != nil:
+		return a.session, nil
+	case older:
+		a.used = a.used || !repeated(r.Method)
+		return a.session, nil
+	case a.newer != nil:
+		return a.newer, nil
+	case a.probed != nil:
+		select {
+		case <-a.probed: // in vain
+			return a.session, nil
+		default:
+			return nil, a.probed
+		}
+	case u.lacksNewest, a.http == nil && a.used:
+		return a.session, nil
+	}
+	a.probed = make(chan struct{})
+	a.tasks.Go(func() { u.probe(a) })
+	return nil, a.probed
+}
+
+// probe tries to open a session in NewestVersion with the server of a, to be used
+// beside it or in its place.
+func (u *Upstream) probe(a *active) {
+	ctx, cancel := context.WithTimeoutCause(a.ctx, probeWait, fmt.Errorf("no answer within %v", probeWait))
+	defer cancel()
+	beside := a.http != nil
+	var all offers
+	s, err := a.newerSession(ctx)
+	if err == nil && !beside {
+		all, err = u.readOffers(ctx, s)
+	}
+	unused := s
+	u.mu.Lock()
+	ended := u.active != a || a.ctx.Err() != nil // whoever waits is told that
+	switch {
+	case ended:
+	case err != nil:
+		u.logger.Debug("not in the newest revision", "error", err)
+		// A server that was not reached may know it all the same.
+		u.lacksNewest = !beside || refusedHandshake(err)
+	case beside:
+		a.newer, unused = s, nil
+	case !a.used: // else what the first process knows counts
+		u.state, u.active, u.speaksNewest, u.offers = Connecting, nil, true, all
+		a.replacement <- s
+		unused = nil
+	}
+	if !ended {
+		close(a.probed)
+	}
+	u.mu.Unlock()
+	if unused != nil {
+		unused.Close()
+	}
+}
+
+// emulate does what a request that NewestVersion has no more wants from a server that
+// speaks it, and reports whether the request is one of those.
+func (s *session) emulate(ctx context.Context, r Request) (json.RawMessage, bool, error) {
+	var err error
+	switch r.Method {
+	case "resources/subscribe":
+		err = s.subscriptions.begin(ctx, s, uriOf(r))
+	case "resources/unsubscribe":
+		s.subscriptions.end(uriOf(r))
+	case "logging/setLevel", "ping": // levels go with each request
+	default:
+		return nil, false, nil
+	}
+	return json.RawMessage("{}"), true, err
+}
+
+func uriOf(r Request) string { return gjson.ParseBytes(jsonscan.Member(r.Params, "uri")).String() }

@@ -1,0 +1,219 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/upstream/transport"
+)
+
+// A conn is a connection with a server.
+type conn interface {
+	Call(ctx context.Context, method string, params json.RawMessage, progress func(params json.RawMessage)) (json.RawMessage, error)
+	Notify(ctx context.Context, method string, params json.RawMessage) error
+	// Done is closed when the connection has ended, of which Exit says how, if that is
+	// known.
+	Done() <-chan struct{}
+	Exit() string
+	Close()
+}
+
+// hooks are what a session calls back, and what it says. None may block.
+type hooks struct {
+	life         context.Context // of the upstream: it outlasts the session
+	logger       *slog.Logger
+	junk         *junkLog // of what is no message
+	impl         *mcp.Implementation
+	client       json.RawMessage // who the client says it is, or nil
+	maxBytes     int64           // of one message, not zero
+	newest       bool            // NewestVersion is tried first
+	capabilities json.RawMessage // what is declared to the server, an object
+	listChanged  func()          // the server's tools or prompts changed
+	notify       func(ctx context.Context, method string, params json.RawMessage)
+	request      func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+}
+
+// A session is a connection with a server that has said what it is.
+type session struct {
+	conn
+	hooks hooks
+	http  *transport.HTTP            // the same as conn, or nil: over something else
+	info  *Info                      // what the server said of itself
+	meta  map[string]json.RawMessage // what every request's _meta must have; nil before NewestVersion
+	// newer opens another session with the same server, in NewestVersion. Nil: there is
+	// none.
+	newer         func(ctx context.Context) (*session, error)
+	subscriptions subscriptions
+
+	life  context.Context // ends with the session
+	end   context.CancelFunc
+	tasks transport.Tasks
+}
+
+// maxServerRequests bounds what one server may ask of its client at one time.
+const maxServerRequests = 64
+
+// An opener opens a connection on which nothing has been said yet.
+type opener func(ctx context.Context, opts transport.Options) (conn, error)
+
+func newSession(h hooks) *session {
+	s := &session{hooks: h}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// openSession connects and shakes hands. With orOlder, a server that refuses the newest
+// revision is spoken to in an older one.
+func openSession(ctx context.Context, h hooks, open opener, newest, orOlder bool) (*session, error) {
+	s := newSession(h)
+	c, err := open(ctx, s.options())
+	if err != nil {
+		return nil, err
+	}
+	s.conn = c
+	s.http, _ = c.(*transport.HTTP)
+	if newest {
+		err = s.discover(ctx)
+		var refused *jsonrpc.Error
+		newest = !orOlder || !errors.As(err, &refused)
+	}
+	if !newest {
+		err = s.initialize(ctx)
+	}
+	if err == nil {
+		return s, nil
+	}
+	// How it ended says more than which of its pipes was found closed first.
+	if ctx.Err() == nil && errors.Is(err, rpc.ErrClosed) {
+		if how := c.Exit(); how != "" {
+			err = errors.New(how)
+		}
+		err = fmt.Errorf("the server ended during the handshake (%w)", err)
+	}
+	s.Close()
+	return nil, err
+}
+
+func (s *session) options() transport.Options {
+	h := s.hooks
+	return transport.Options{
+		ConnOptions: rpc.ConnOptions{
+			Options: rpc.Options{
+				Handle:      s.handle,
+				Notified:    s.notified,
+				MaxRequests: maxServerRequests,
+				MaxBytes:    h.maxBytes,
+				Fault:       func(err error) { h.logger.Error("internal error", "error", err) },
+			},
+			Junk: func(data []byte, err error) {
+				h.junk.add("text", string(data), "error", err)
+			},
+		},
+		Life:   h.life,
+		Logger: h.logger,
+	}
+}
+
+// handle answers a request of the server.
+func (s *session) handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	if method == "ping" {
+		return json.RawMessage("{}"), nil
+	}
+	return s.hooks.request(ctx, method, params)
+}
+
+// notified takes a notification of the server.
+func (s *session) notified(ctx context.Context, method string, params json.RawMessage) {
+	switch method {
+	case acknowledged:
+		s.subscriptions.acknowledge(params)
+		return
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed":
+		s.hooks.listChanged()
+	}
+	s.hooks.notify(ctx, method, params)
+}
+
+func (s *session) alive() bool {
+	select {
+	case <-s.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// Close ends the session.
+func (s *session) Close() {
+	s.end()
+	s.conn.Close()
+	s.tasks.Wait()
+}
+
+// probeWait is how long a server may take to answer the first message of the
+// newest revision, the start of its process counted. Some older servers never
+// answer what they do not know, and some end.
+const probeWait = 10 * time.Second
+
+// negotiate opens a session in the revision that h asks for, or else in the other
+// one. Each try is a connection of its own, since servers decide by the first message
+// which revision a connection is of.
+func negotiate(ctx context.Context, h hooks, open opener) (*session, error) {
+	try := func(ctx context.Context, newest bool) (*session, error) {
+		s, err := openSession(ctx, h, open, newest, h.newest)
+		if err == nil {
+			s.listenToChanges()
+			s.newer = func(ctx context.Context) (*session, error) { return s.openNewer(ctx, open) }
+		}
+		return s, err
+	}
+	if h.newest {
+		probe, cancel := context.WithTimeoutCause(ctx, probeWait, fmt.Errorf("no answer within %v", probeWait))
+		s, err := try(probe, true)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return s, err
+		}
+		h.logger.Debug("not in the newest revision", "error", err)
+		return try(ctx, false)
+	}
+	s, err := try(ctx, false)
+	if refusedHandshake(err) {
+		newer, failed := try(ctx, true)
+		if failed == nil {
+			return newer, nil
+		}
+		h.logger.Debug("server/discover", "error", failed)
+	}
+	return s, err
+}
+
+// openNewer opens another session with the same server, in NewestVersion.
+func (s *session) openNewer(ctx context.Context, open opener) (*session, error) {
+	if s.http != nil {
+		open = func(_ context.Context, opts transport.Options) (conn, error) { return s.http.Another(opts), nil }
+	}
+	newer, err := openSession(ctx, s.hooks, open, true, false)
+	if err == nil && (s.http == nil || !s.http.HasSession()) { // else the older one hears of changes
+		newer.listenToChanges()
+	}
+	return newer, err
+}
+
+// errNoNewer reports a connection that is older than any newer revision.
+var errNoNewer = errors.New("there is no newer revision of this connection")
+
+func (s *session) newerSession(ctx context.Context) (*session, error) {
+	if s.newer == nil {
+		return nil, errNoNewer
+	}
+	return s.newer(ctx)
+}

@@ -1,0 +1,71 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// NewClient returns a client for one connection with the server at address, a URL. Its
+// headers go to the server's own host, and no further. Calls may take long, so only
+// reaching the server is bounded here; connections are kept for as many calls as
+// agents may have running.
+func NewClient(address string, headers map[string]string) (*http.Client, error) {
+	origin, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the URL cannot be parsed") // the error would repeat it, and it may hold a secret
+	}
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	base.TLSHandshakeTimeout = 10 * time.Second
+	base.ResponseHeaderTimeout = 0
+	base.MaxIdleConns = 0 // no bound but that for the host
+	base.MaxIdleConnsPerHost = 256
+	base.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
+	return &http.Client{Transport: &headerTripper{origin, headers, base}, CheckRedirect: sameHost}, nil
+}
+
+// sameHost stops a redirect from carrying the operator's headers elsewhere, and one
+// that would ask for another thing: behind 301 to 303, net/http does not post again.
+func sameHost(req *http.Request, via []*http.Request) error {
+	if req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
+		return fmt.Errorf("redirect to another host, %s", req.URL.Host)
+	}
+	if req.Method != via[0].Method {
+		return errors.New("a redirect that drops the message; its URL is to be configured instead")
+	}
+	if len(via) > 5 {
+		return errors.New("more than 5 redirects")
+	}
+	return nil
+}
+
+// A headerTripper adds the operator's headers to requests to the server's own
+// origin, and sends none elsewhere: an older server names the URL for messages
+// itself.
+type headerTripper struct {
+	origin  *url.URL
+	headers map[string]string
+	base    *http.Transport
+}
+
+func (t *headerTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !strings.EqualFold(req.URL.Host, t.origin.Host) || req.URL.Scheme != t.origin.Scheme {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, fmt.Errorf("a request to another host, %s", req.URL.Host)
+	}
+	req = req.Clone(req.Context())
+	for k, v := range t.headers {
+		req.Header.Set(k, v)
+	}
+	return t.base.RoundTrip(req)
+}
+
+// CloseIdleConnections is what [http.Client.CloseIdleConnections] calls.
+func (t *headerTripper) CloseIdleConnections() { t.base.CloseIdleConnections() }

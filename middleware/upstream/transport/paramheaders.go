@@ -1,0 +1,175 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"iter"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"rlmproxy/jsonscan"
+)
+
+// Bounds on the x-mcp-header annotations of one tool.
+const (
+	maxParamHeaders = 32
+	maxParamDepth   = 16
+)
+
+// paramHeaders knows which arguments of which tools revision 2026-07-28 wants
+// to see in headers: those that a tool's schema marks with x-mcp-header.
+type paramHeaders struct {
+	mu    sync.Mutex // guards the field below
+	tools map[string][]paramHeader
+}
+
+// A paramHeader is one argument, by its path, that goes into a header.
+type paramHeader struct {
+	path []string
+	name string // without Mcp-Param-
+}
+
+// LearnTools reads which arguments go into headers, in the schemas of all the server's
+// tools.
+func (h *HTTP) LearnTools(schemas iter.Seq2[string, json.RawMessage]) { h.headers.learn(schemas) }
+
+func (p *paramHeaders) learn(schemas iter.Seq2[string, json.RawMessage]) {
+	tools := map[string][]paramHeader{}
+	for name, schema := range schemas {
+		if bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
+			tools[name] = annotated(schema, nil, nil)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tools = tools
+}
+
+// annotated appends the annotations of a schema's properties to out.
+func annotated(schema json.RawMessage, path []string, out []paramHeader) []paramHeader {
+	if len(path) >= maxParamDepth {
+		return out
+	}
+	_ = jsonscan.Members(jsonscan.Member(schema, "properties"), func(prop string, schema json.RawMessage) error {
+		here := append(path[:len(path):len(path)], prop)
+		name, ok := text(jsonscan.Member(schema, "x-mcp-header"))
+		if ok && isToken(name) && len(out) < maxParamHeaders {
+			out = append(out, paramHeader{here, name})
+		}
+		out = annotated(schema, here, out)
+		return nil
+	})
+	return out
+}
+
+// set sets the headers of a request of revision 2026-07-28 (SEP-2243).
+func (p *paramHeaders) set(h http.Header, method string, params json.RawMessage) {
+	h.Set("Mcp-Method", headerValue(method))
+	member := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[method]
+	if member == "" {
+		return
+	}
+	var args json.RawMessage
+	name := ""
+	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
+		switch key {
+		case member:
+			name, _ = text(value)
+		case "arguments":
+			args = value
+		}
+		return nil
+	})
+	h.Set("Mcp-Name", headerValue(name))
+	if method != "tools/call" {
+		return
+	}
+	p.mu.Lock()
+	headers := p.tools[name]
+	p.mu.Unlock()
+	for _, header := range headers {
+		if value, ok := primitive(at(args, header.path)); ok {
+			h.Set("Mcp-Param-"+header.name, headerValue(value))
+		}
+	}
+}
+
+// at returns the value at a path of member names, or nil. Of a repeated key the
+// last one counts.
+func at(b json.RawMessage, path []string) json.RawMessage {
+	for _, name := range path {
+		b = jsonscan.Member(b, name)
+	}
+	return b
+}
+
+// maxSafe is the largest integer that JavaScript holds exactly.
+const maxSafe = 1<<53 - 1
+
+// primitive writes a string, an integer or a boolean as a header has it.
+func primitive(b json.RawMessage) (string, bool) {
+	if len(b) == 0 {
+		return "", false
+	}
+	switch b[0] {
+	case '"':
+		return text(b)
+	case 't', 'f':
+		return string(b), true
+	case 'n', '{', '[':
+		return "", false
+	}
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxSafe {
+		return "", false
+	}
+	return strconv.FormatInt(int64(f), 10), true
+}
+
+// text returns what a string holds; ok is false for what is none, or absent.
+func text(b json.RawMessage) (s string, ok bool) {
+	if len(b) == 0 || b[0] != '"' || json.Unmarshal(b, &s) != nil {
+		return "", false
+	}
+	return s, true
+}
+
+// isToken reports whether s can be part of a header's name (RFC 9110, 5.6.2).
+func isToken(s string) bool {
+	for _, c := range []byte(s) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// canBeSent reports whether a header can hold s as it is.
+func canBeSent(s string) bool {
+	for _, c := range []byte(s) {
+		if c < 0x20 && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// headerValue returns s, in Base64 with marks around it if a header cannot hold
+// it as it is or if it looks as if it had them.
+func headerValue(s string) string {
+	plain := strings.Trim(s, " \t") == s && !(strings.HasPrefix(s, "=?base64?") && strings.HasSuffix(s, "?="))
+	for _, c := range []byte(s) {
+		plain = plain && 0x20 <= c && c <= 0x7e
+	}
+	if plain {
+		return s
+	}
+	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
+}
