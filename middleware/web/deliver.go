@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -17,7 +18,7 @@ const (
 	// resumes. It is as long as the SDKs' clients wait unasked.
 	retryTime = time.Second
 
-	// beginTime is how long a client waits for the headers of a reply.
+	// beginTime is how long a client waits for the headers of a response.
 	beginTime = 10 * time.Second
 
 	// beatTime is after how long without an event a comment is sent, so that
@@ -25,32 +26,36 @@ const (
 	beatTime = 25 * time.Second
 )
 
-// deliver sends what the stream has to a client, until it is over or the client
-// goes. Resumable says that a client which was cut off will try.
-func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bool) {
+// Why what runs was ended.
+var (
+	errShutdown = errors.New("shutting down")
+	errEnded    = errors.New("the session has ended")
+)
+
+// deliver sends a stream's events to a client, until none will come or the client goes.
+// Resumes says that a client which is cut off will come back for the rest.
+func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes bool) {
 	r := s.attach()
-	over := false
-	defer func() {
-		if over {
-			h.ended(p, s)
-		}
-		s.detach(r, over)
-	}()
-	wait := beginTime
-	if resumable {
-		wait = primeTime
+	defer s.detach(r, h.opts.ResumeTime)
+	life, wait := h.life, beginTime
+	if s.session != nil {
+		life = s.session.life
 	}
 	prime := func() error {
-		s.number()
-		return p.prime(s.id, min(retryTime, s.link.resumeTime/4))
+		s.session.streams.identify(s)
+		return out.prime(s.id, min(retryTime, h.opts.ResumeTime/4))
 	}
-	if resumable && p.streams && prime() != nil {
-		return
+	if resumes {
+		wait = primeTime
+		if out.prefersEvents && prime() != nil {
+			return
+		}
 	}
-	begin := time.NewTimer(wait)
-	defer begin.Stop()
-	beat := time.NewTicker(beatTime)
-	defer beat.Stop()
+	if out.begun {
+		wait = beatTime
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
 	var drain <-chan struct{}
 	if s.listens {
 		drain = h.drain
@@ -63,40 +68,39 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 		}
 	}
 	for {
-		var e *event
-		var n int
-		if e, n, over = s.take(r); over || n < 0 {
-			return
-		}
+		e, n, more := s.take(r)
 		if e != nil {
-			if !h.send(p, s, e, n) {
+			if h.send(out, s, e, n) != nil {
 				return
 			}
+			timer.Reset(beatTime)
 			continue
+		}
+		if !more && life.Err() == nil {
+			h.finished(out, s)
+			return
 		}
 		var err error
 		select {
 		case <-r.wake:
-		case <-begin.C:
-			if p.begun {
-				break
-			}
-			if err = p.begin(); err == nil && resumable {
+		case <-timer.C:
+			if resumes && !out.begun {
 				err = prime()
+			} else {
+				err = out.comment()
 			}
-		case <-beat.C:
-			if p.begun {
-				err = p.comment()
+			timer.Reset(beatTime)
+		case <-life.Done():
+			if status := http.StatusNotFound; !out.begun {
+				if context.Cause(life) == errShutdown {
+					status = http.StatusServiceUnavailable
+				}
+				fail(out.w, status, nil, codeNoSession, context.Cause(life).Error())
 			}
-		case <-r.out:
+			return
+		case <-r.replaced:
 			return
 		case <-drain:
-			return
-		case <-h.life.Done():
-			p.lost(http.StatusServiceUnavailable, "shutting down")
-			return
-		case <-s.link.done:
-			p.lost(http.StatusNotFound, "the session has ended")
 			return
 		case <-ctx.Done():
 			return
@@ -107,45 +111,37 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 	}
 }
 
-// ended ends a reply that has nothing in it, since all of its requests were
-// cancelled, as a stream without events. If the client knows the stream's id, it is
-// kept like others, so that the client hears that it is over.
-func (h *Handler) ended(p *reply, s *stream) {
-	s.mu.Lock()
-	empty, numbered := s.next == 0, s.numbered
-	s.mu.Unlock()
-	switch {
-	case !empty:
-	case numbered:
-		h.replay.keep(s, 0, 0)
-	default:
-		_ = p.begin() // the client may be gone
+// send sends one event: as the whole response, if it is, and the client would not
+// rather have events, in which HTTP has no status for an error.
+func (h *Handler) send(out *response, s *stream, e *event, n int) error {
+	inEvents := out.prefersEvents && (s.session != nil || e.status == http.StatusOK)
+	if whole := !out.begun && !inEvents && !s.batch && e.kind == answer; whole {
+		s.forget(n)
+		if s.session != nil {
+			e.status = http.StatusOK
+		}
+		return out.whole(e, e.status)
 	}
+	if s.session == nil {
+		s.forget(n)
+		return out.event("", e)
+	}
+	s.session.streams.identify(s)
+	if err := out.event(eventID(s.id, n), e); err != nil {
+		return err // what was sent of it counts for nothing: the client names the last whole one
+	}
+	h.replay.keep(s, n, e.size())
+	return nil
 }
 
-// send sends one event: as the whole reply, if it is, and the client would not
-// rather have events, in which HTTP has no status for an error.
-func (h *Handler) send(p *reply, s *stream, e *event, n int) bool {
-	events := p.streams && (s.link.session != "" || e.status == http.StatusOK)
-	if !p.begun && !events && e.answer && n == 1 && len(s.owed) == 1 && !s.batch {
-		err := p.whole(e, s.link.session == "")
-		s.forget(n)
-		return err == nil
+// finished ends a response to which nothing will be added. If its requests were all
+// cancelled, it is a stream without events. If the client knows the stream's id, it is
+// kept for as long as an event, so that the client hears that it has ended.
+func (h *Handler) finished(out *response, s *stream) {
+	if !out.begun {
+		_ = out.comment() // the client may be gone
 	}
-	var err error
-	if s.link.session == "" {
-		err = p.event("", 0, e)
-	} else {
-		s.number()
-		err = p.event(s.id, n, e)
+	if s.id != "" && s.forget(0) {
+		h.replay.keep(s, 0, 0)
 	}
-	if err != nil {
-		return false // what was sent of it counts for nothing: the client names the last whole one
-	}
-	if s.link.session == "" {
-		s.forget(n)
-	} else {
-		h.replay.keep(s, n, e.size())
-	}
-	return true
 }

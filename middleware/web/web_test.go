@@ -3,10 +3,8 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -21,8 +19,8 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // A fake is a server whose calls are functions of the raw request.
@@ -77,6 +75,13 @@ func serve(t testing.TB, f *fake, opts Options, who auth.Options) *site {
 	return serveShaped(t, f, nil, opts, who)
 }
 
+// attach begins sessions of server.
+func attach(server *middleware.Server) func(rpc.Transport, middleware.Identity, rpc.Options) Session {
+	return func(t rpc.Transport, who middleware.Identity, opts rpc.Options) Session {
+		return server.AttachPeer(t, who, opts)
+	}
+}
+
 // serveShaped says whether results are cut.
 func serveShaped(t testing.TB, f *fake, shape *bool, opts Options, who auth.Options) *site {
 	t.Helper()
@@ -98,7 +103,8 @@ func serveShaped(t testing.TB, f *fake, shape *bool, opts Options, who auth.Opti
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Server, opts.Guard = server, guard
+	opts.Guard = guard
+	opts.Attach, opts.InputSchema = attach(server), server.InputSchema
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -387,7 +393,7 @@ func TestHeaders(t *testing.T) {
 		{"batch", "[" + alone(callT(1, "{}"), "") + "]", n, 400, "batches"},
 		{"not JSON", "{", nil, 400, "-32700"},
 		{"no message", "{}", nil, 400, "-32700"},
-		{"fractional id", strings.Replace(begin, `"id":0`, `"id":0.5`, 1), nil, 400, "-32600"},
+		{"no id", strings.Replace(begin, `"id":0`, `"id":[]`, 1), nil, 400, "-32600"},
 		{"content type", begin, []string{"Content-Type", "text/plain"}, 415, ""},
 		{"accept", begin, []string{"Accept", "application/json"}, 406, ""},
 		{"host", begin, []string{"Origin", "http://evil.example"}, 403, ""},
@@ -530,13 +536,13 @@ func TestCancelledStream(t *testing.T) {
 	<-begun
 	select {
 	case answer := <-got:
-		if strings.Contains(answer, "{") || !strings.Contains(answer, "id: 2_0") {
+		if strings.Contains(answer, "{") || !strings.Contains(answer, "id: 1_0") {
 			t.Errorf("%s", answer)
 		}
 	case <-time.After(5 * time.Second):
 		t.Fatal("the call goes on")
 	}
-	if resp := s.do("GET", "", append(header, "Last-Event-ID", "2_0")...); resp.StatusCode != http.StatusNoContent {
+	if resp := s.do("GET", "", append(header, "Last-Event-ID", "1_0")...); resp.StatusCode != http.StatusNoContent {
 		t.Errorf("the stream that ended is answered with %s", resp.Status)
 	}
 	if got := body(t, s.do("POST", callT(1, `{"a":"quick"}`), header...)); !strings.Contains(got, "quick") {
@@ -661,7 +667,7 @@ func TestIdle(t *testing.T) {
 		t.Errorf("DELETE: %s", resp.Status)
 	}
 	_, _ = io.Copy(io.Discard, stream.Body) // ends
-	if n := len(s.h.sessions); n != 0 {
+	if n := len(s.h.places.all()); n != 0 {
 		t.Errorf("%d sessions left", n)
 	}
 }
@@ -673,9 +679,9 @@ func TestTooManySessions(t *testing.T) {
 	if resp := s.do("POST", begin); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("a third session: %s", resp.Status)
 	}
-	s.h.mu.Lock()
-	s.h.sessions[one].since = time.Now().Add(-2 * restTime)
-	s.h.mu.Unlock()
+	s.h.places.mu.Lock()
+	s.h.places.sessions[one].since = time.Now().Add(-2 * restTime)
+	s.h.places.mu.Unlock()
 	s.session()
 	if resp := s.do("POST", callT(1, "{}"), "Mcp-Session-Id", one); resp.StatusCode != 404 {
 		t.Errorf("the one that rested: %s", resp.Status)
@@ -732,17 +738,5 @@ func TestAddress(t *testing.T) {
 		if got, err := Address(tt.text); got != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("%q: %q, %v", tt.text, got, err)
 		}
-	}
-}
-
-// TestWrite: what the SDK cannot encode does not end a session.
-func TestWrite(t *testing.T) {
-	l := (&Handler{log: slog.New(slog.DiscardHandler), replay: newReplay(1000)}).newLink("s")
-	if err := l.Write(t.Context(), &jsonrpc.Response{}); err != nil {
-		t.Error(err)
-	}
-	l.Close()
-	if err := l.admit(newStream(l)); !errors.Is(err, wire.ErrClosed) {
-		t.Error(err)
 	}
 }
