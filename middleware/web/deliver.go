@@ -2,11 +2,16 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"rlmproxy/middleware/auth"
+	"rlmproxy/middleware/rpc"
 )
 
 const (
@@ -68,9 +73,9 @@ func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes
 		}
 	}
 	for {
-		e, n, more := s.take(r)
-		if e != nil {
-			if h.send(out, s, e, n) != nil {
+		m, n, more := s.take(r)
+		if m != nil {
+			if h.send(out, s, m, n) != nil {
 				return
 			}
 			timer.Reset(beatTime)
@@ -111,27 +116,45 @@ func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes
 	}
 }
 
-// send sends one event: as the whole response, if it is, and the client would not
-// rather have events, in which HTTP has no status for an error.
-func (h *Handler) send(out *response, s *stream, e *event, n int) error {
-	inEvents := out.prefersEvents && (s.session != nil || e.status == http.StatusOK)
-	if whole := !out.begun && !inEvents && !s.batch && e.kind == answer; whole {
-		s.forget(n)
-		if s.session != nil {
-			e.status = http.StatusOK
-		}
-		return out.whole(e, e.status)
-	}
+// send sends an event, the nth. An answer is the whole response, if it can be, unless the
+// client would rather have events, in which HTTP has no status for an error.
+func (h *Handler) send(out *response, s *stream, m *rpc.Message, n int) error {
+	status := http.StatusOK
 	if s.session == nil {
-		s.forget(n)
-		return out.event("", e)
+		status = statusOf(m.Error)
+	}
+	whole := !out.begun && !s.batch && m.Method == "" && (!out.prefersEvents || status != http.StatusOK)
+	if whole || s.session == nil {
+		defer s.forget(n) // nobody comes back for it
+	}
+	switch {
+	case whole:
+		return out.whole(m, status)
+	case s.session == nil:
+		return out.event("", m)
 	}
 	s.session.streams.identify(s)
-	if err := out.event(eventID(s.id, n), e); err != nil {
+	if err := out.event(eventID(s.id, n), m); err != nil {
 		return err // what was sent of it counts for nothing: the client names the last whole one
 	}
-	h.replay.keep(s, n, e.size())
+	h.replay.keep(s, n, size(m))
 	return nil
+}
+
+// statusOf is how HTTP says in revision 2026-07-28 what an error object, or nil, says.
+func statusOf(object json.RawMessage) int {
+	if object == nil {
+		return http.StatusOK
+	}
+	var e jsonrpc.Error
+	_ = json.Unmarshal(object, &e) // the server's own may be of any form
+	switch e.Code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case jsonrpc.CodeInvalidParams, mcp.CodeUnsupportedProtocolVersion, mcp.CodeMissingRequiredClientCapabilities:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
 }
 
 // finished ends a response to which nothing will be added. If its requests were all

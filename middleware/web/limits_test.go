@@ -29,7 +29,7 @@ func TestLongNotifications(t *testing.T) {
 	}
 	held := 0
 	for _, e := range s.listening.events {
-		held += e.size()
+		held += size(e)
 	}
 	if held < len(params) || held > maxQueuedBytes+2*len(params) {
 		t.Errorf("%d bytes wait", held)

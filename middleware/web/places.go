@@ -11,10 +11,9 @@ import (
 // sessions of one subject do not keep others out: a subject that has fewer takes places of
 // the one that has most, until both have as many.
 //
-//	rested for a minute   gives way to anybody who then has no more than its subject
-//	nothing is open       gives way to a subject that then has fewer
-//	only listens          likewise
-//	a call runs           stays
+//	nothing open for a minute   gives way to anybody who then has no more than its subject
+//	no call runs                gives way to a subject that then has fewer
+//	a call runs                 stays
 type places struct {
 	max     int
 	idle    time.Duration    // after which a session that is not in use ends
@@ -119,10 +118,9 @@ const restTime = time.Minute
 
 // How readily a session gives way to others.
 const (
-	rested = iota
-	unused
-	listens
-	works
+	resting = iota
+	quiet
+	working
 )
 
 // readiest is the session that gives way to another of subject, or nil: of the subject
@@ -138,7 +136,7 @@ func (p *places) readiest(subject string) *session {
 	for _, s := range p.sessions {
 		n, readiness := count[s.subject], p.readiness(s)
 		switch {
-		case readiness == works, n < count[subject], n == count[subject] && readiness != rested:
+		case readiness == working, n < count[subject], n == count[subject] && readiness != resting:
 			continue
 		case best == nil || n > bestCount:
 		case n < bestCount || readiness > bestReadiness:
@@ -155,11 +153,9 @@ func (p *places) readiest(subject string) *session {
 func (p *places) readiness(s *session) int {
 	switch {
 	case s.active == 0 && time.Since(s.since) >= restTime:
-		return rested
-	case s.active == 0:
-		return unused
-	case s.client.Initialized() && s.client.Serving() == 0:
-		return listens
+		return resting
+	case s.active == 0, s.client.Initialized() && s.client.Serving() == 0:
+		return quiet
 	}
-	return works
+	return working
 }

@@ -68,13 +68,13 @@ func TestReplayCost(t *testing.T) {
 		return int(m.HeapAlloc)
 	}
 	for _, apart := range []bool{true, false} {
-		for _, size := range []int{20, 100, 1000} {
+		for _, length := range []int{20, 100, 1000} {
 			replay := newReplay(4 << 20)
 			session := newTestSession()
 			before := heap()
 			s := session.streams.listening
 			r := s.attach()
-			body := bytes.Repeat([]byte("1"), size)
+			body := bytes.Repeat([]byte("1"), length)
 			for i := range 30000 {
 				m := note(body)
 				if apart {
@@ -89,13 +89,13 @@ func TestReplayCost(t *testing.T) {
 				if e == nil {
 					t.Fatal("no event")
 				}
-				replay.keep(s, n, e.size())
+				replay.keep(s, n, size(e))
 				if apart {
 					s.detach(r, 0)
 				}
 			}
 			if took, reckoned := heap()-before, replay.bytes; took > reckoned+reckoned/5 {
-				t.Errorf("%d bytes each, apart %v: %d bytes in memory, %d reckoned", size, apart, took, reckoned)
+				t.Errorf("%d bytes each, apart %v: %d bytes in memory, %d reckoned", length, apart, took, reckoned)
 			}
 			runtime.KeepAlive(replay)
 			runtime.KeepAlive(session)

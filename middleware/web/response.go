@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -56,23 +55,25 @@ func (out *response) prime(stream string, retry time.Duration) error {
 }
 
 // event sends one event. Without an id there is none.
-func (out *response) event(id string, e *event) error {
+func (out *response) event(id string, m *rpc.Message) error {
+	first, body, tail := m.Parts()
 	head := out.begin()
 	if id != "" {
 		head = append(append(append(head, "id: "...), id...), '\n')
 	}
-	head = append(append(head, "data: "...), e.head...)
-	return out.write(head, rpc.OneLine(e.body), slices.Concat(e.tail, []byte("\n\n")))
+	head = append(append(head, "data: "...), first...)
+	return out.write(head, rpc.OneLine(body), append(tail, "\n\n"...))
 }
 
 // whole sends an answer as all that there is.
-func (out *response) whole(e *event, status int) error {
+func (out *response) whole(m *rpc.Message, status int) error {
+	head, body, tail := m.Parts()
 	out.begun = true
 	h := out.w.Header()
 	h.Set("Content-Type", typeJSON)
-	h.Set("Content-Length", strconv.Itoa(e.size()))
+	h.Set("Content-Length", strconv.Itoa(len(head)+len(body)+len(tail)))
 	out.w.WriteHeader(status)
-	return out.write(e.head, e.body, e.tail)
+	return out.write(head, body, tail)
 }
 
 const (

@@ -3,89 +3,36 @@ package web
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"rlmproxy/middleware/rpc"
 )
-
-// An event is a message to the client, in three parts that are written one behind the
-// other.
-type event struct {
-	head, body, tail []byte
-	kind             kind
-	status           int // of HTTP, where it is all of a response of revision 2026-07-28
-}
-
-type kind byte
-
-const (
-	notification kind = iota // may be lost
-	request
-	answer
-)
-
-// newEvent keeps m, but of a request or a notification a copy: their sender may use the
-// memory again.
-func newEvent(m rpc.Message) *event {
-	e := &event{status: http.StatusOK}
-	e.head, e.body, e.tail = m.Parts()
-	switch {
-	case m.Method == "":
-		e.kind, e.status = answer, statusOf(m.Error)
-	case m.ID != nil:
-		e.kind, e.body = request, bytes.Clone(e.body)
-	default:
-		e.body = bytes.Clone(e.body)
-	}
-	return e
-}
-
-func (e *event) size() int { return len(e.head) + len(e.body) + len(e.tail) }
-
-// statusOf is how HTTP says in revision 2026-07-28 what an error object, or nil, says.
-func statusOf(object json.RawMessage) int {
-	var e struct{ Code int64 }
-	if object == nil || json.Unmarshal(object, &e) != nil {
-		return http.StatusOK
-	}
-	switch e.Code {
-	case jsonrpc.CodeMethodNotFound:
-		return http.StatusNotFound
-	case jsonrpc.CodeInvalidParams, mcp.CodeUnsupportedProtocolVersion, mcp.CodeMissingRequiredClientCapabilities:
-		return http.StatusBadRequest
-	}
-	return http.StatusOK
-}
 
 // A stream is what goes out in the response to one POST, or what a client listens for.
 // One HTTP request reads it at a time. A client of a session that was cut off may come
 // back for the rest by a GET.
 //
-// Events count from one. Of those that were sent, the latest are kept for clients that
+// An event is a message. Events count from one. Of those that were sent, the latest are kept for clients that
 // come back: see [replay].
 type stream struct {
 	// Fixed before others know it:
-	session *session           // nil in revision 2026-07-28
-	cancel  context.CancelFunc // ends the requests that it answers; nil: their session does
-	listens bool               // the client listens for what may come, as long as it is there
-	batch   bool               // it answers a batch, of one request too
+	session *session // nil in revision 2026-07-28
+	listens bool     // the client listens for what may come, as long as it is there
+	batch   bool     // it answers a batch, of one request too
 
 	id string // "" until the client learns it; set by its reader, see [streams]
 
-	mu       sync.Mutex // guards the fields below
-	pending  int        // answers that are still to come
-	events   []*event   // those kept that were sent, then those to be sent
-	first    int        // how many there were before events
-	next     int        // how many were sent
-	reader   *reader    // nil: nobody reads
-	expected bool       // the reader is about to come, or may come back
+	mu       sync.Mutex     // guards the fields below
+	pending  int            // answers that are still to come
+	events   []*rpc.Message // those kept that were sent, then those to be sent
+	first    int            // how many there were before events
+	next     int            // how many were sent
+	reader   *reader        // nil: nobody reads
+	expected bool           // the reader is about to come, or may come back
 	absence  *time.Timer
+	cancel   context.CancelFunc // ends the requests that it answers; nil when they have been
 }
 
 // A reader is the HTTP request that a stream's events are sent to.
@@ -106,17 +53,28 @@ func newStream(requests int) *stream { return &stream{pending: requests, expecte
 
 // push queues a message. A notification is lost where too many wait already.
 func (s *stream) push(m rpc.Message) {
-	e := newEvent(m)
+	if m.Method == "" {
+		m.ID = bytes.Clone(m.ID) // or it keeps the body of the request in memory
+	} else {
+		m = m.Clone() // the sender may use the memory again
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.kind == notification && s.full(e.size()) {
+	if isNotification(&m) && s.full(size(&m)) {
 		return
 	}
-	s.events = append(s.events, e)
-	if e.kind == answer {
+	s.events = append(s.events, &m)
+	if m.Method == "" {
 		s.pending--
 	}
 	s.wake()
+}
+
+func isNotification(m *rpc.Message) bool { return m.Method != "" && m.ID == nil }
+
+// size is how many bytes m has, but for what all messages have.
+func size(m *rpc.Message) int {
+	return len(m.ID) + len(m.Method) + len(m.Params) + len(m.Result) + len(m.Error)
 }
 
 // wake has the reader look. s.mu must be held.
@@ -140,14 +98,13 @@ func (s *stream) leaveOut() {
 // full reports whether there is no room for a notification of n bytes. s.mu must be
 // held.
 func (s *stream) full(n int) bool {
-	queued := s.events[max(0, s.next-s.first):]
-	size := 0
-	for _, e := range queued {
-		if e.kind == notification {
-			size += e.size()
+	queued, bytes := s.events[max(0, s.next-s.first):], 0
+	for _, m := range queued {
+		if isNotification(m) {
+			bytes += size(m)
 		}
 	}
-	return len(queued) >= maxQueued || size > 0 && size+n > maxQueuedBytes
+	return len(queued) >= maxQueued || bytes > 0 && bytes+n > maxQueuedBytes
 }
 
 // ended reports whether all its requests have been answered.
@@ -203,7 +160,7 @@ func (s *stream) attach() *reader {
 // take returns the next event and its number, or nil. More says that others may come:
 // they do not where the stream has ended, another reads it, or the next one has been
 // dropped since the client came back.
-func (s *stream) take(r *reader) (e *event, n int, more bool) {
+func (s *stream) take(r *reader) (event *rpc.Message, n int, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listens {
@@ -243,6 +200,9 @@ func (s *stream) detach(r *reader, resumeTime time.Duration) {
 	}
 	s.reader = nil
 	finished := s.pending <= 0 && s.next == s.first+len(s.events)
+	if finished {
+		s.cancel = nil // which would keep the context of a request as long as its answer
+	}
 	if finished || s.listens || s.session == nil {
 		return
 	}
@@ -256,11 +216,13 @@ func (s *stream) detach(r *reader, resumeTime time.Duration) {
 // abandon cancels the requests of a stream that the client did not come back to.
 func (s *stream) abandon() {
 	s.mu.Lock()
-	left := s.reader == nil
+	left, cancel := s.reader == nil, s.cancel
 	s.expected, s.absence = false, nil
 	s.mu.Unlock()
 	if left {
 		s.session.streams.remove(s)
-		s.cancel()
+		if cancel != nil {
+			cancel()
+		}
 	}
 }
