@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"rlmproxy/config"
+	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/web"
 )
@@ -46,8 +48,11 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string) er
 	}
 	defer s.close()
 	h := web.New(web.Options{
-		Server:       s.server,
-		Guard:        guard,
+		Guard: guard,
+		Attach: func(t rpc.Transport, who middleware.Identity, opts rpc.Options) web.Session {
+			return s.server.AttachPeer(t, who, opts)
+		},
+		InputSchema:  s.server.InputSchema,
 		Ready:        s.ready,
 		MaxBodyBytes: int64(cfg.Proxy.MaxLineBytes),
 		MaxSessions:  cfg.Proxy.MaxTotalAgents,

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"rlmproxy/jsonscan"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/guard"
+	"rlmproxy/middleware/rpc"
 )
 
 const (
@@ -25,16 +26,18 @@ const (
 	// largeBody is from where it shares the bytes that all have. A hold counts
 	// from one byte more.
 	largeBody = 1<<20 + 1
+
+	// maxBatch bounds the messages of one body: a session may have as many requests.
+	maxBatch = 1024
 )
 
 // errLongBodies is why a long body is refused.
 var errLongBodies = errors.New("long messages of others are being worked on")
 
-// read reads a body. What is long takes its share of the bytes that all bodies
-// may have. It has that until it was answered: what is made of it is in memory for
-// as long, in the SDK's record of the request too, so nothing is gained by giving
-// the share back when the request was sent on.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *wire.Hold) ([]byte, bool) {
+// read reads a body, or answers why it cannot. A long one takes its share of the bytes
+// that all bodies may have, until hold is released: the messages are slices of the body,
+// so it is in memory until they have been answered.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *guard.Hold) ([]byte, bool) {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // tests have connections without
 	length := h.opts.MaxBodyBytes
@@ -43,6 +46,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *wire.Hold) 
 		length = min(length, r.ContentLength)
 	}
 	var b bytes.Buffer
+	if r.ContentLength > 0 {
+		b.Grow(int(min(length, largeBody)) + bytes.MinRead) // or it is copied as it grows
+	}
 	held := hold.Reader(r.Context(), in, length)
 	_, err := b.ReadFrom(io.LimitReader(held, largeBody))
 	if err == nil && b.Len() == largeBody {
@@ -51,7 +57,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *wire.Hold) 
 		end()
 		_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // it may have waited
 		if err == nil && r.ContentLength > largeBody {
-			b.Grow(int(length) - b.Len() + bytes.MinRead) // or it is copied as it grows
+			b.Grow(int(length) - b.Len() + bytes.MinRead)
 		}
 		if err == nil {
 			_, err = b.ReadFrom(held)
@@ -61,8 +67,8 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *wire.Hold) 
 		_ = rc.SetReadDeadline(time.Time{})
 	}
 	if body := b.Bytes(); err == nil && len(body) > 0 {
-		// It has turned out how long it is. Whoever gave all back and waited for
-		// another turn would stand behind all others, each with its body.
+		// Its length may have been unknown before. Keep does not wait: who gave all
+		// back and took a turn again would stand behind all others, each with its body.
 		hold.Keep(int64(len(body)))
 		return body, true
 	}
@@ -81,24 +87,22 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *wire.Hold) 
 	return nil, false
 }
 
-// split slices the messages out of a body.
-func split(body []byte) (msgs []wire.Message, batch bool, err error) {
-	at := 0
-	for at < len(body) && (body[at] == ' ' || body[at] == '\t' || body[at] == '\n' || body[at] == '\r') {
-		at++
-	}
+// parse slices the messages out of a body: one, or those of a batch.
+func parse(body []byte) (msgs []rpc.Message, batch bool, err error) {
 	add := func(b json.RawMessage) error {
-		m, err := wire.Split(b)
-		if err == nil && m.Method == "" && (m.ID == nil || m.Result == nil && m.Error == nil) {
-			err = errors.New("neither a request nor an answer")
-		}
-		if err == nil && len(msgs) == maxOpen {
-			err = errTooMany
+		m, err := rpc.Parse(b)
+		switch {
+		case err != nil:
+			return err
+		case m.Method == "" && (m.ID == nil || m.Result == nil && m.Error == nil):
+			return errors.New("neither a request nor an answer")
+		case len(msgs) == maxBatch:
+			return fmt.Errorf("more than %d messages", maxBatch)
 		}
 		msgs = append(msgs, m)
-		return err
+		return nil
 	}
-	if body = body[at:]; len(body) > 0 && body[0] == '[' {
+	if body = bytes.TrimLeft(body, " \t\r\n"); len(body) > 0 && body[0] == '[' {
 		err = jsonscan.Elements(body, add)
 		return msgs, true, err
 	}

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/guard"
 )
 
 // TestBodiesInMemory: of long bodies there are never more than the bound, those
@@ -23,7 +23,7 @@ func TestBodiesInMemory(t *testing.T) {
 	body := bytes.Repeat([]byte(" "), size)
 	for _, known := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			h := &Handler{opts: Options{MaxBodyBytes: max}, bodies: wire.NewBudget(max, nil)}
+			h := &Handler{opts: Options{MaxBodyBytes: max}, bodies: guard.NewBudget(max, nil)}
 			var read, most atomic.Int64
 			var wg sync.WaitGroup
 			for range 10 {
@@ -67,7 +67,7 @@ func (c counted) Read(p []byte) (int, error) {
 
 // TestBodyLengths: what is read is what was sent, whatever length is said.
 func TestBodyLengths(t *testing.T) {
-	h := &Handler{opts: Options{MaxBodyBytes: 2 * largeBody}, bodies: wire.NewBudget(2*largeBody, nil)}
+	h := &Handler{opts: Options{MaxBodyBytes: 2 * largeBody}, bodies: guard.NewBudget(2*largeBody, nil)}
 	for _, n := range []int{0, 1, largeBody - 1, largeBody, largeBody + 1, 2 * largeBody, 2*largeBody + 1} {
 		body := strings.Repeat("x", n)
 		for _, said := range []int64{int64(n), -1} {

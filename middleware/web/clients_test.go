@@ -170,7 +170,7 @@ func TestNothingLeft(t *testing.T) {
 	for _, id := range ids[100:] {
 		body(t, s.do("DELETE", "", "Mcp-Session-Id", id))
 	}
-	if n := len(s.h.sessions); n != 100 {
+	if n := len(s.h.places.all()); n != 100 {
 		t.Errorf("%d sessions, want 100", n)
 	}
 	began := time.Now()

@@ -2,10 +2,16 @@ package web
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"rlmproxy/middleware/auth"
+	"rlmproxy/middleware/rpc"
 )
 
 const (
@@ -17,7 +23,7 @@ const (
 	// resumes. It is as long as the SDKs' clients wait unasked.
 	retryTime = time.Second
 
-	// beginTime is how long a client waits for the headers of a reply.
+	// beginTime is how long a client waits for the headers of a response.
 	beginTime = 10 * time.Second
 
 	// beatTime is after how long without an event a comment is sent, so that
@@ -25,32 +31,36 @@ const (
 	beatTime = 25 * time.Second
 )
 
-// deliver sends what the stream has to a client, until it is over or the client
-// goes. Resumable says that a client which was cut off will try.
-func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bool) {
+// Why what runs was ended.
+var (
+	errShutdown = errors.New("shutting down")
+	errEnded    = errors.New("the session has ended")
+)
+
+// deliver sends a stream's events to a client, until none will come or the client goes.
+// Resumes says that a client which is cut off will come back for the rest.
+func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes bool) {
 	r := s.attach()
-	over := false
-	defer func() {
-		if over {
-			h.ended(p, s)
-		}
-		s.detach(r, over)
-	}()
-	wait := beginTime
-	if resumable {
-		wait = primeTime
+	defer s.detach(r, h.opts.ResumeTime)
+	life, wait := h.life, beginTime
+	if s.session != nil {
+		life = s.session.life
 	}
 	prime := func() error {
-		s.number()
-		return p.prime(s.id, min(retryTime, s.link.resumeTime/4))
+		s.session.streams.identify(s)
+		return out.prime(s.id, min(retryTime, h.opts.ResumeTime/4))
 	}
-	if resumable && p.streams && prime() != nil {
-		return
+	if resumes {
+		wait = primeTime
+		if out.prefersEvents && prime() != nil {
+			return
+		}
 	}
-	begin := time.NewTimer(wait)
-	defer begin.Stop()
-	beat := time.NewTicker(beatTime)
-	defer beat.Stop()
+	if out.begun {
+		wait = beatTime
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
 	var drain <-chan struct{}
 	if s.listens {
 		drain = h.drain
@@ -63,40 +73,39 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 		}
 	}
 	for {
-		var e *event
-		var n int
-		if e, n, over = s.take(r); over || n < 0 {
-			return
-		}
-		if e != nil {
-			if !h.send(p, s, e, n) {
+		m, n, more := s.take(r)
+		if m != nil {
+			if h.send(out, s, m, n) != nil {
 				return
 			}
+			timer.Reset(beatTime)
 			continue
+		}
+		if !more && life.Err() == nil {
+			h.finished(out, s)
+			return
 		}
 		var err error
 		select {
 		case <-r.wake:
-		case <-begin.C:
-			if p.begun {
-				break
-			}
-			if err = p.begin(); err == nil && resumable {
+		case <-timer.C:
+			if resumes && !out.begun {
 				err = prime()
+			} else {
+				err = out.comment()
 			}
-		case <-beat.C:
-			if p.begun {
-				err = p.comment()
+			timer.Reset(beatTime)
+		case <-life.Done():
+			if status := http.StatusNotFound; !out.begun {
+				if context.Cause(life) == errShutdown {
+					status = http.StatusServiceUnavailable
+				}
+				fail(out.w, status, nil, codeNoSession, context.Cause(life).Error())
 			}
-		case <-r.out:
+			return
+		case <-r.replaced:
 			return
 		case <-drain:
-			return
-		case <-h.life.Done():
-			p.lost(http.StatusServiceUnavailable, "shutting down")
-			return
-		case <-s.link.done:
-			p.lost(http.StatusNotFound, "the session has ended")
 			return
 		case <-ctx.Done():
 			return
@@ -107,45 +116,55 @@ func (h *Handler) deliver(ctx context.Context, p *reply, s *stream, resumable bo
 	}
 }
 
-// ended ends a reply that has nothing in it, since all of its requests were
-// cancelled, as a stream without events. If the client knows the stream's id, it is
-// kept like others, so that the client hears that it is over.
-func (h *Handler) ended(p *reply, s *stream) {
-	s.mu.Lock()
-	empty, numbered := s.next == 0, s.numbered
-	s.mu.Unlock()
-	switch {
-	case !empty:
-	case numbered:
-		h.replay.keep(s, 0, 0)
-	default:
-		_ = p.begin() // the client may be gone
+// send sends an event, the nth. An answer is the whole response, if it can be, unless the
+// client would rather have events, in which HTTP has no status for an error.
+func (h *Handler) send(out *response, s *stream, m *rpc.Message, n int) error {
+	status := http.StatusOK
+	if s.session == nil {
+		status = statusOf(m.Error)
 	}
+	whole := !out.begun && !s.batch && m.Method == "" && (!out.prefersEvents || status != http.StatusOK)
+	if whole || s.session == nil {
+		defer s.forget(n) // nobody comes back for it
+	}
+	switch {
+	case whole:
+		return out.whole(m, status)
+	case s.session == nil:
+		return out.event("", m)
+	}
+	s.session.streams.identify(s)
+	if err := out.event(eventID(s.id, n), m); err != nil {
+		return err // what was sent of it counts for nothing: the client names the last whole one
+	}
+	h.replay.keep(s, n, size(m))
+	return nil
 }
 
-// send sends one event: as the whole reply, if it is, and the client would not
-// rather have events, in which HTTP has no status for an error.
-func (h *Handler) send(p *reply, s *stream, e *event, n int) bool {
-	events := p.streams && (s.link.session != "" || e.status == http.StatusOK)
-	if !p.begun && !events && e.answer && n == 1 && len(s.owed) == 1 && !s.batch {
-		err := p.whole(e, s.link.session == "")
-		s.forget(n)
-		return err == nil
+// statusOf is how HTTP says in revision 2026-07-28 what an error object, or nil, says.
+func statusOf(object json.RawMessage) int {
+	if object == nil {
+		return http.StatusOK
 	}
-	var err error
-	if s.link.session == "" {
-		err = p.event("", 0, e)
-	} else {
-		s.number()
-		err = p.event(s.id, n, e)
+	var e jsonrpc.Error
+	_ = json.Unmarshal(object, &e) // the server's own may be of any form
+	switch e.Code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case jsonrpc.CodeInvalidParams, mcp.CodeUnsupportedProtocolVersion, mcp.CodeMissingRequiredClientCapabilities:
+		return http.StatusBadRequest
 	}
-	if err != nil {
-		return false // what was sent of it counts for nothing: the client names the last whole one
+	return http.StatusOK
+}
+
+// finished ends a response to which nothing will be added. If its requests were all
+// cancelled, it is a stream without events. If the client knows the stream's id, it is
+// kept for as long as an event, so that the client hears that it has ended.
+func (h *Handler) finished(out *response, s *stream) {
+	if !out.begun {
+		_ = out.comment() // the client may be gone
 	}
-	if s.link.session == "" {
-		s.forget(n)
-	} else {
-		h.replay.keep(s, n, e.size())
+	if s.id != "" && s.forget(0) {
+		h.replay.keep(s, 0, 0)
 	}
-	return true
 }

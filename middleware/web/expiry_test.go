@@ -86,7 +86,7 @@ func TestExpiry(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				h := New(Options{Server: server, Guard: guard})
+				h := New(Options{Attach: attach(server), Guard: guard})
 				defer h.Close()
 				expiry := time.Now().Add(time.Minute)
 				do := func(method, body string, header ...string) *httptest.ResponseRecorder {

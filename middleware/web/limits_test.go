@@ -1,62 +1,70 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
-	"log/slog"
 	"testing"
+
+	"rlmproxy/middleware/rpc"
 )
+
+// newTestSession is a session whose streams a test reads itself.
+func newTestSession() *session {
+	s := &session{}
+	s.streams = newStreams(s)
+	return s
+}
+
+func note(params []byte) rpc.Message {
+	return rpc.Message{Method: "notifications/message", Params: params}
+}
 
 // TestLongNotifications: what waits on a stream that nobody reads is bounded in
 // bytes, and one long message is not lost for being long. Their number alone was
 // bounded, so a session could hold 256 messages of any length.
 func TestLongNotifications(t *testing.T) {
-	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	l := (&Handler{log: logger, replay: newReplay(replayBytes)}).newLink("s")
+	s := newTestSession().streams
 	params, _ := json.Marshal(map[string]string{"data": string(make([]byte, 1<<20))})
 	for range maxQueued {
-		l.TryNotify(t.Context(), "notifications/message", params)
+		s.Try(t.Context(), note(params))
 	}
 	held := 0
-	for _, e := range l.standalone.events {
-		held += e.size()
+	for _, e := range s.listening.events {
+		held += size(e)
 	}
 	if held < len(params) || held > maxQueuedBytes+2*len(params) {
 		t.Errorf("%d bytes wait", held)
 	}
-	if n := bytes.Count(log.Bytes(), []byte("dropped")); n != 1 {
-		t.Errorf("%d lines of the log say that some are lost", n)
+	r := s.listening.attach()
+	for e, _, _ := s.listening.take(r); e != nil; e, _, _ = s.listening.take(r) {
 	}
-	r := l.standalone.attach()
-	for e, _, _ := l.standalone.take(r); e != nil; e, _, _ = l.standalone.take(r) {
-	}
-	l.standalone.forget(maxQueued)
-	before := len(l.standalone.events)
-	l.TryNotify(t.Context(), "notifications/message", params)
-	if before != 0 || len(l.standalone.events) != 1 {
-		t.Errorf("%d events, then %d: there was room", before, len(l.standalone.events))
+	s.listening.forget(maxQueued)
+	before := len(s.listening.events)
+	s.Try(t.Context(), note(params))
+	if before != 0 || len(s.listening.events) != 1 {
+		t.Errorf("%d events, then %d: there was room", before, len(s.listening.events))
 	}
 }
 
-// TestAskedAtOnce: a server that asks before the reply to its request has been
+// TestAskedAtOnce: a server that asks before the response to its request has been
 // begun reaches the client. On a busy machine it was told that there is no stream.
 func TestAskedAtOnce(t *testing.T) {
-	l := (&Handler{log: slog.New(slog.DiscardHandler), replay: newReplay(replayBytes)}).newLink("s")
-	s := newStream(l)
-	if err := l.admit(s); err != nil {
-		t.Fatal(err)
-	}
-	s.open = 1
-	if !s.reaches() {
-		t.Error("not before it is read")
+	session := newTestSession()
+	s := newStream(1)
+	s.session = session
+	ask := rpc.Message{ID: json.RawMessage("1"), Method: "ping"}
+	ctx := withStream(t.Context(), s)
+	if err := session.streams.Send(ctx, ask); err != nil {
+		t.Error("before it is read:", err)
 	}
 	r := s.attach()
-	if !s.reaches() {
-		t.Error("not while it is read")
+	if err := session.streams.Send(ctx, ask); err != nil {
+		t.Error("while it is read:", err)
 	}
-	s.detach(r, true)
-	if s.reaches() || l.standalone.reaches() {
+	s.push(rpc.Message{ID: json.RawMessage("1"), Result: json.RawMessage("{}")})
+	for e, _, _ := s.take(r); e != nil; e, _, _ = s.take(r) {
+	}
+	s.detach(r, 0)
+	if err := session.streams.Send(ctx, ask); err == nil {
 		t.Error("nobody reads")
 	}
 }

@@ -5,17 +5,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"net"
 	"net/http"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/rpc"
 )
 
 // Members of _meta.
@@ -25,52 +23,23 @@ const (
 	metaAgent   = "rlmproxy/agent"
 )
 
-// meta is what of a request's _meta is the transport's business.
-type meta struct {
-	version, agent string
-	client         json.RawMessage
-}
-
-// eachMember is jsonscan.Members for what may be no object.
-func eachMember(b json.RawMessage, f func(key string, value json.RawMessage) error) error {
-	if len(b) == 0 || b[0] != '{' {
-		return nil
+// stringMember is a member of an object; "" if it is no string.
+func stringMember(object json.RawMessage, name string) string {
+	value := jsonscan.Member(object, name)
+	if len(value) == 0 || value[0] != '"' {
+		return ""
 	}
-	return jsonscan.Members(b, f)
+	return jsonscan.Unquote(value)
 }
 
-// metaOf reads it from params. What is of the wrong type is as if it were not there.
-func metaOf(params json.RawMessage) (m meta) {
-	_ = eachMember(params, func(key string, value json.RawMessage) error {
-		if key != "_meta" {
-			return nil
-		}
-		return eachMember(value, func(key string, value json.RawMessage) error {
-			var into *string
-			switch key {
-			case metaVersion:
-				into = &m.version
-			case metaAgent:
-				into = &m.agent
-			case metaClient:
-				m.client = value
-			}
-			if into != nil && value[0] == '"' {
-				return json.Unmarshal(value, into)
-			}
-			return nil
-		})
-	})
-	return m
-}
-
-// post takes the messages of a client and delivers what it is owed for them.
+// post takes the messages of a client and responds with what they cause.
 func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 	if !isJSON(r.Header.Get("Content-Type")) {
 		http.Error(w, "Content-Type must be application/json", http.StatusUnsupportedMediaType)
 		return
 	}
-	if jsons, streams := accepts(r); !jsons || !streams {
+	accepted := accepts(r)
+	if !accepted.json || !accepted.events {
 		http.Error(w, "Accept must have application/json and text/event-stream", http.StatusNotAcceptable)
 		return
 	}
@@ -80,17 +49,13 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 	if !ok {
 		return
 	}
-	msgs, batch, err := split(body)
+	msgs, batch, err := parse(body)
 	if err != nil {
 		fail(w, http.StatusBadRequest, nil, codeParse, err.Error())
 		return
 	}
-	said := version
-	if said == "" {
-		said = unsaid
-	}
 	switch {
-	case batch && said >= unbatched:
+	case batch && version >= unbatched:
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "batches ended with revision "+unbatched)
 		return
 	case len(msgs) == 0:
@@ -101,174 +66,121 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 		if m.Method == "" || m.ID == nil {
 			continue
 		}
-		if err := wire.CheckID(m.ID); err != nil {
-			fail(w, http.StatusBadRequest, nil, codeInvalidRequest, err.Error())
-			return
-		}
-		if no := checkVersion(version, metaOf(m.Params)); no != nil {
-			fail(w, http.StatusBadRequest, m.ID, no.code, no.text)
+		if wrong := checkVersion(version, stringMember(jsonscan.Member(m.Params, "_meta"), metaVersion)); wrong != nil {
+			fail(w, http.StatusBadRequest, m.ID, wrong.code, wrong.text)
 			return
 		}
 	}
+	out := newResponse(w, accepted.prefersEvents)
 	if version >= stateless {
-		h.postStateless(w, r, msgs[0])
+		h.postStateless(out, r, msgs[0])
 		return
 	}
-	h.postSession(w, r, msgs, batch, said)
+	h.postSession(out, r, msgs, batch, version)
 }
 
-// request is m as the SDK takes it.
-func request(m wire.Message, origin string) (*jsonrpc.Request, error) {
-	method, params := m.Method, m.Params
-	if m.ID == nil {
-		return &jsonrpc.Request{Method: method, Params: params}, nil
-	}
-	id, err := wire.ParseID(m.ID)
-	if err == nil && middleware.Forwards(method) {
-		method = wire.ForwardMethod
-		params, err = wire.Forward(m.Method, m.Params, origin)
-	}
-	return &jsonrpc.Request{ID: id, Method: method, Params: params}, err
-}
-
-// postStateless answers a request of revision 2026-07-28, which has a link for itself.
-func (h *Handler) postStateless(w http.ResponseWriter, r *http.Request, m wire.Message) {
+// postStateless answers a request of revision 2026-07-28, which has a session for
+// itself.
+func (h *Handler) postStateless(out *response, r *http.Request, m rpc.Message) {
 	if m.Method == "" {
-		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "revision "+stateless+" has no requests to clients")
+		fail(out.w, http.StatusBadRequest, nil, codeInvalidRequest, "revision "+stateless+" has no requests to clients")
 		return
 	}
-	if no := h.checkHeaders(r.Header, m); no != nil {
-		fail(w, http.StatusBadRequest, m.ID, no.code, no.text)
+	if wrong := h.checkHeaders(r.Header, m); wrong != nil {
+		fail(out.w, http.StatusBadRequest, m.ID, wrong.code, wrong.text)
 		return
 	}
-	l := h.newLink("")
-	client, err := h.opts.Server.Attach(context.WithoutCancel(r.Context()), l, identity(r, metaOf(m.Params)))
-	if err != nil {
-		h.log.Error("request not begun", "error", err)
-		fail(w, http.StatusInternalServerError, m.ID, jsonrpc.CodeInternalError, "the request could not be begun")
+	s := newStream(1)
+	s.listens = m.Method == "subscriptions/listen"
+	session := h.opts.Attach(statelessTransport{s}, identity(r, jsonscan.Member(m.Params, "_meta")), h.sessionOptions())
+	defer session.End()
+	// The client's end is that of the request, which has no other way to be cancelled.
+	if err := session.Receive(withStream(r.Context(), s), m); err != nil {
+		out.refuse(m.ID, err)
 		return
 	}
-	defer client.End()
-	defer l.Close()
 	if m.ID == nil {
-		// The end of a request cancels it, and there is no session to tell of.
-		client.Notification(m.Method, m.Params)
-		w.WriteHeader(http.StatusAccepted)
+		out.w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	h.call(w, r, l, []wire.Message{m}, false, "")
+	h.deliver(r.Context(), out, s, false)
+}
+
+// sessionOptions is what a session is told of its transport.
+func (h *Handler) sessionOptions() rpc.Options {
+	return rpc.Options{
+		Unanswered: func(ctx context.Context) { streamOf(ctx).leaveOut() },
+		Fault:      func(err error) { h.log.Error("internal error", "error", err) },
+	}
 }
 
 // identity is who a request without session is from.
-func identity(r *http.Request, meta meta) middleware.Identity {
+func identity(r *http.Request, meta json.RawMessage) middleware.Identity {
 	who := middleware.Identity{Name: r.Header.Get(headerAgent)}
 	who.Subject, _ = auth.Subject(r.Context())
 	if who.Name == "" {
-		who.Name = meta.agent
+		who.Name = stringMember(meta, metaAgent)
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
 	}
-	sum := sha256.Sum256([]byte(host + "\n" + r.UserAgent() + "\n" + string(meta.client)))
+	sum := sha256.Sum256([]byte(host + "\n" + r.UserAgent() + "\n" + string(jsonscan.Member(meta, metaClient))))
 	who.Peer = hex.EncodeToString(sum[:])
 	return who
 }
 
 // postSession takes the messages of a session, or the one that begins it.
-func (h *Handler) postSession(w http.ResponseWriter, r *http.Request, msgs []wire.Message, batch bool, version string) {
-	begins := false
+func (h *Handler) postSession(out *response, r *http.Request, msgs []rpc.Message, batch bool, version string) {
+	requests, begins := 0, false
 	for _, m := range msgs {
-		begins = begins || m.Method == "initialize" && m.ID != nil
+		if m.Method != "" && m.ID != nil {
+			requests++
+			begins = begins || m.Method == "initialize"
+		}
 	}
 	var s *session
 	switch {
 	case begins && batch:
-		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "initialize stands alone")
+		fail(out.w, http.StatusBadRequest, nil, codeInvalidRequest, "initialize stands alone")
 		return
 	case begins && r.Header.Get(headerSession) == "":
 		if s = h.open(r); s == nil {
-			w.Header().Set("Retry-After", "60")
-			fail(w, http.StatusServiceUnavailable, msgs[0].ID, codeNoSession, "too many sessions")
+			out.w.Header().Set("Retry-After", "60")
+			fail(out.w, http.StatusServiceUnavailable, msgs[0].ID, codeNoSession, "too many sessions")
 			return
 		}
-		w.Header().Set(headerSession, s.id)
+		out.w.Header().Set(headerSession, s.id)
 		defer func() {
 			if !s.client.Initialized() {
 				h.remove(s, "it was not begun")
 			}
 		}()
 	default:
-		if s = h.use(w, r); s == nil {
+		if s = h.find(out.w, r); s == nil {
 			return
 		}
 	}
-	defer h.release(s)
-	var calls []wire.Message
+	defer h.places.release(s)
+	// Requests outlast the POST where the client may come back for the answers.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	stream := newStream(requests)
+	stream.session, stream.cancel, stream.batch = s, cancel, batch
+	ctx = withStream(ctx, stream)
 	for _, m := range msgs {
+		err := s.client.Receive(ctx, m)
 		switch {
-		case m.Method == "":
-			m.Result, m.Error = clone(m.Result), clone(m.Error)
-			s.link.answered(m)
-		case m.ID != nil:
-			calls = append(calls, m)
-		case m.Method == "notifications/cancelled" && !s.link.unanswer(m.Params):
-		case !s.client.Notification(m.Method, m.Params):
-			if req, err := request(m, ""); err == nil {
-				s.link.push(req)
-			}
-		}
-	}
-	if len(calls) == 0 {
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	h.call(w, r, s.link, calls, batch, version)
-}
-
-// call passes requests on and delivers their answers.
-func (h *Handler) call(w http.ResponseWriter, r *http.Request, l *link, calls []wire.Message, batch bool, version string) {
-	ids := make([]jsonrpc.ID, len(calls))
-	for i, m := range calls {
-		id, err := wire.ParseID(m.ID)
-		if err != nil {
-			fail(w, http.StatusBadRequest, nil, codeInvalidRequest, err.Error())
+		case err == nil:
+		case batch:
+			stream.push(rpc.Refused(m.ID, err))
+		default:
+			out.refuse(m.ID, err)
 			return
 		}
-		ids[i] = id
 	}
-	s := newStream(l, ids...)
-	s.batch, s.begins = batch, calls[0].Method == "initialize"
-	s.listens = l.session == "" && calls[0].Method == "subscriptions/listen"
-	if err := l.admit(s); err != nil {
-		status := http.StatusBadRequest
-		switch {
-		case errors.Is(err, errTooMany):
-			status = http.StatusServiceUnavailable
-		case errors.Is(err, wire.ErrClosed):
-			status = http.StatusNotFound
-		}
-		fail(w, status, calls[0].ID, codeInvalidRequest, err.Error())
+	if requests == 0 {
+		out.w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	for _, m := range calls {
-		req, err := request(m, s.id)
-		if err != nil { // Split has checked it
-			h.log.Error("request not passed on", "error", err)
-			continue
-		}
-		if m.Method == "initialize" && len(m.Params) <= wire.MaxHandshakeBytes {
-			l.mu.Lock()
-			l.handshake = clone(m.Params)
-			l.mu.Unlock()
-		}
-		l.push(req)
-	}
-	p := newReply(w)
-	p.streams = prefersStreams(r)
-	h.deliver(r.Context(), p, s, l.session != "" && version >= resumable)
-}
-
-func clone(b json.RawMessage) json.RawMessage {
-	return append(json.RawMessage(nil), b...)
+	h.deliver(r.Context(), out, stream, version >= resumable)
 }

@@ -34,38 +34,44 @@ type kept struct {
 
 func newReplay(max int) *replay { return &replay{max: max} }
 
-// keep notes that the nth event of s was sent, and drops the oldest ones of
+// keep takes note that the nth event of s was sent, and drops the oldest ones of
 // anybody until there is room.
 func (r *replay) keep(s *stream, n, size int) {
-	r.mu.Lock()
-	k := kept{s, n, size + replayCost}
-	if n <= 1 { // 0: the stream ended without any
-		k.bytes += streamCost
+	size += replayCost
+	if n <= 1 {
+		size += streamCost
 	}
-	r.kept = append(r.kept, k)
-	r.bytes += k.bytes
-	var drop []kept
-	for r.bytes > r.max {
-		r.bytes -= r.kept[0].bytes
-		drop = append(drop, r.kept[0])
-		r.kept[0] = kept{}
-		r.kept = r.kept[1:]
-	}
-	r.mu.Unlock()
-	for _, k := range drop {
+	for _, k := range r.add(kept{s, n, size}) {
 		if k.stream.forget(k.n) {
-			k.stream.link.drop(k.stream)
+			k.stream.session.streams.remove(k.stream)
 		}
 	}
 }
 
+// add returns those that k leaves no room for.
+func (r *replay) add(k kept) (drop []kept) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = append(r.kept, k)
+	r.bytes += k.bytes
+	n := 0
+	for r.bytes > r.max {
+		r.bytes -= r.kept[n].bytes
+		n++
+	}
+	drop = append(drop, r.kept[:n]...)
+	clear(r.kept[:n])
+	r.kept = r.kept[n:]
+	return drop
+}
+
 // forget drops what is kept for a session.
-func (r *replay) forget(l *link) {
+func (r *replay) forget(session *session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := make([]kept, 0, len(r.kept))
 	for _, k := range r.kept {
-		if k.stream.link == l {
+		if k.stream.session == session {
 			r.bytes -= k.bytes
 		} else {
 			left = append(left, k)

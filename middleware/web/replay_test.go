@@ -1,61 +1,59 @@
 package web
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"rlmproxy/middleware/rpc"
 )
 
 // TestForgottenMeanwhile: what a client comes back for may be dropped before it is
-// sent again, for the sake of others. Its reply ends, and it can ask in vain; on a
+// sent again, for the sake of others. Its response ends, and it can ask in vain; on a
 // stream of notifications the rest comes. That was an index out of range.
 func TestForgottenMeanwhile(t *testing.T) {
 	for _, listens := range []bool{false, true} {
-		l := (&Handler{log: slog.New(slog.DiscardHandler), replay: newReplay(3*(replayCost+10) + streamCost)}).newLink("s")
-		s := newStream(l)
-		if err := l.admit(s); err != nil {
-			t.Fatal(err)
+		session := newTestSession()
+		replay := newReplay(3*(replayCost+10) + streamCost)
+		add := func() *stream {
+			s := newStream(1)
+			s.session = session
+			session.streams.identify(s)
+			return s
 		}
+		s := add()
 		if listens {
-			s = l.standalone
-		} else {
-			s.open = 1
+			s = session.streams.listening
 		}
 		r := s.attach()
 		for range 4 {
-			s.push(&event{body: make([]byte, 10)})
+			s.push(note([]byte("{}")))
 		}
 		for n := 1; n <= 3; n++ {
 			if e, _, _ := s.take(r); e == nil {
 				t.Fatal("no event")
 			}
-			l.replay.keep(s, n, 10)
+			replay.keep(s, n, 10)
 		}
-		if !s.resume(0) {
+		if s.resume(0) != 200 {
 			t.Fatal("not resumed")
 		}
 		r = s.attach()
-		other := newStream(l)
-		if err := l.admit(other); err != nil {
-			t.Fatal(err)
-		}
-		l.replay.keep(other, 1, 10)
-		l.replay.keep(other, 2, 10)
-		e, n, over := s.take(r)
+		other := add()
+		replay.keep(other, 1, 10)
+		replay.keep(other, 2, 10)
+		e, n, more := s.take(r)
 		switch {
-		case over:
-			t.Error("it is over")
 		case listens && (e == nil || n != 3):
 			t.Errorf("event %d", n)
-		case !listens && (e != nil || n >= 0):
+		case !listens && (e != nil || more):
 			t.Errorf("event %d, and not those before it", n)
-		case !listens && (s.resume(0) || !s.resume(2)):
+		case !listens && (s.resume(0) != 400 || s.resume(2) != 200):
 			t.Error("what is kept can be had, what is not cannot")
 		}
-		s.push(&event{body: make([]byte, 10)})
+		s.push(note([]byte("{}")))
 	}
 }
 
@@ -70,41 +68,37 @@ func TestReplayCost(t *testing.T) {
 		return int(m.HeapAlloc)
 	}
 	for _, apart := range []bool{true, false} {
-		for _, size := range []int{20, 100, 1000} {
-			h := &Handler{log: slog.New(slog.DiscardHandler), replay: newReplay(4 << 20)}
-			l := h.newLink("s")
+		for _, length := range []int{20, 100, 1000} {
+			replay := newReplay(4 << 20)
+			session := newTestSession()
 			before := heap()
-			s := l.standalone
+			s := session.streams.listening
 			r := s.attach()
+			body := bytes.Repeat([]byte("1"), length)
 			for i := range 30000 {
+				m := note(body)
 				if apart {
-					id, err := jsonrpc.MakeID(fmt.Sprint("request-", i))
-					if err != nil {
-						t.Fatal(err)
-					}
-					s = newStream(l, id)
-					if err := l.admit(s); err != nil {
-						t.Fatal(err)
-					}
-					delete(l.owed, id) // as Write does
+					s = newStream(1)
+					s.session = session
+					session.streams.identify(s)
 					r = s.attach()
+					m = rpc.Message{ID: json.RawMessage(fmt.Sprint(i)), Result: bytes.Clone(body)}
 				}
-				s.push(&event{head: make([]byte, 35), body: make([]byte, size), tail: []byte{'}'}, answer: apart})
-				s.number()
+				s.push(m)
 				e, n, _ := s.take(r)
 				if e == nil {
 					t.Fatal("no event")
 				}
-				h.replay.keep(s, n, e.size())
+				replay.keep(s, n, size(e))
 				if apart {
-					s.detach(r, true)
+					s.detach(r, 0)
 				}
 			}
-			if took, reckoned := heap()-before, h.replay.bytes; took > reckoned+reckoned/5 {
-				t.Errorf("%d bytes each, apart %v: %d bytes in memory, %d reckoned", size, apart, took, reckoned)
+			if took, reckoned := heap()-before, replay.bytes; took > reckoned+reckoned/5 {
+				t.Errorf("%d bytes each, apart %v: %d bytes in memory, %d reckoned", length, apart, took, reckoned)
 			}
-			runtime.KeepAlive(h)
-			runtime.KeepAlive(l)
+			runtime.KeepAlive(replay)
+			runtime.KeepAlive(session)
 		}
 	}
 }

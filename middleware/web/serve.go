@@ -20,8 +20,9 @@ const (
 	// headerBytes bounds the headers of a request. Mcp-Param-* may hold arguments.
 	headerBytes = 64 << 10
 
-	// drainTime is what requests that run have left at the end.
-	drainTime = 2 * time.Second
+	// drainTime is what requests that run have left at the end, and then what they
+	// have to say that they were cancelled.
+	drainTime, lateTime = 2 * time.Second, time.Second
 )
 
 // Address completes what an operator types: a host and a port, or a port alone,
@@ -59,19 +60,23 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
-	var err error
 	select {
-	case err = <-ended:
+	case err := <-ended:
 		h.Close()
 		return err
 	case <-ctx.Done():
 	}
 	h.Drain()
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
-	if server.Shutdown(late) != nil {
-		h.Close()
-		_ = server.Close()
+	shutdown := func(within time.Duration) error {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+		defer cancel()
+		return server.Shutdown(late)
+	}
+	if shutdown(drainTime) != nil {
+		h.end(errShutdown)
+		if shutdown(lateTime) != nil {
+			_ = server.Close() // a request whose body does not come, or whose client does not read
+		}
 	}
 	h.Close()
 	<-ended

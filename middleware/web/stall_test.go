@@ -17,7 +17,7 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/guard"
 )
 
 // A pipeListener accepts pipes, so that time is synctest's.
@@ -64,11 +64,11 @@ func TestStalled(t *testing.T) {
 		{"a message", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nAuthorization: Bearer 0123456789abcdef\r\nContent-Type: application/json\r\nAccept: */*\r\n\r\n{"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			guard, err := auth.New(auth.Options{Tokens: []auth.Token{{Agent: "a", Secret: "0123456789abcdef"}}})
+			admit, err := auth.New(auth.Options{Tokens: []auth.Token{{Agent: "a", Secret: "0123456789abcdef"}}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := New(Options{Guard: guard})
+			h := New(Options{Guard: admit})
 			l := newPipeListener()
 			ctx, cancel := context.WithCancel(t.Context())
 			var serving sync.WaitGroup
@@ -105,11 +105,11 @@ func TestStreamWithBody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		guard, err := auth.New(auth.Options{})
+		admit, err := auth.New(auth.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := New(Options{Server: server, Guard: guard})
+		h := New(Options{Attach: attach(server), Guard: admit})
 		l := newPipeListener()
 		ctx, cancel := context.WithCancel(t.Context())
 		var serving sync.WaitGroup
@@ -148,7 +148,7 @@ func TestStreamWithBody(t *testing.T) {
 func TestWaitingBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 2 << 20
-		h := &Handler{opts: Options{MaxBodyBytes: size}, bodies: wire.NewBudget(size, nil)}
+		h := &Handler{opts: Options{MaxBodyBytes: size}, bodies: guard.NewBudget(size, nil)}
 		other := h.bodies.Hold()
 		if err := other.Take(t.Context(), size); err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestWaitingBody(t *testing.T) {
 func TestBodyWaitsInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 2 << 20
-		h := &Handler{opts: Options{MaxBodyBytes: size}, bodies: wire.NewBudget(size, nil)}
+		h := &Handler{opts: Options{MaxBodyBytes: size}, bodies: guard.NewBudget(size, nil)}
 		other := h.bodies.Hold()
 		if err := other.Take(t.Context(), size); err != nil {
 			t.Fatal(err)

@@ -1,52 +1,44 @@
 package web
 
 import (
+	"bytes"
+	"context"
+	"net/http"
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"rlmproxy/middleware/rpc"
 )
 
-// An event is a message to the client.
-type event struct {
-	head, body, tail []byte // the message, in three parts
-	answer           bool   // to a request of the stream
-	asks             bool   // the client is to answer it
-	status           int    // of HTTP, if the message is all of a reply; 0 is 200
-}
-
-func (e *event) size() int { return len(e.head) + len(e.body) + len(e.tail) }
-
-// A stream is what one POST is owed, or what a client listens for. One request
-// reads it at a time; one that was cut off may be followed by a GET.
+// A stream is what goes out in the response to one POST, or what a client listens for.
+// One HTTP request reads it at a time. A client of a session that was cut off may come
+// back for the rest by a GET.
 //
-// Events count from one. An event's id is the stream's and its number, so that
-// the id says how many the client has.
+// An event is a message. Events count from one. Of those that were sent, the latest are kept for clients that
+// come back: see [replay].
 type stream struct {
-	// Fixed once the link has it:
-	id      string
-	link    *link
-	owed    []jsonrpc.ID // what it answers
-	listens bool         // it takes what no request is about
-	batch   bool         // a single answer is no whole reply
-	begins  bool         // it answers initialize
+	// Fixed before others know it:
+	session *session // nil in revision 2026-07-28
+	listens bool     // the client listens for what may come, as long as it is there
+	batch   bool     // it answers a batch, of one request too
 
-	mu       sync.Mutex // guards the fields below
-	open     int        // answers that are still to come
-	events   []*event   // sent ones that are kept, then those to be sent
-	first    int        // how many came before events
-	next     int        // how many have been sent
-	reader   *reader    // nil: nobody reads
-	awaits   bool       // whoever made the request is about to read
-	numbered bool       // the client has an event's id
-	lost     bool       // a notification was dropped
-	gone     *time.Timer
+	id string // "" until the client learns it; set by its reader, see [streams]
+
+	mu       sync.Mutex     // guards the fields below
+	pending  int            // answers that are still to come
+	events   []*rpc.Message // those kept that were sent, then those to be sent
+	first    int            // how many there were before events
+	next     int            // how many were sent
+	reader   *reader        // nil: nobody reads
+	expected bool           // the reader is about to come, or may come back
+	absence  *time.Timer
+	cancel   context.CancelFunc // ends the requests that it answers; nil when they have been
 }
 
-// A reader is whoever sends a stream to its client now.
+// A reader is the HTTP request that a stream's events are sent to.
 type reader struct {
-	wake chan struct{} // capacity 1: there may be more
-	out  chan struct{} // closed when another reads instead
+	wake     chan struct{} // capacity 1: there may be more events
+	replaced chan struct{} // closed when another reads instead
 }
 
 // Bounds on the notifications that wait on a stream for its reader.
@@ -55,27 +47,34 @@ const (
 	maxQueuedBytes = 1 << 20 // one may be longer than that
 )
 
-// newStream returns a stream of l that l does not know yet.
-func newStream(l *link, owed ...jsonrpc.ID) *stream {
-	return &stream{link: l, owed: owed, open: len(owed)}
-}
+// newStream returns a stream for the answers to so many requests, whose reader is about
+// to come.
+func newStream(requests int) *stream { return &stream{pending: requests, expected: true} }
 
-// push queues an event. Notifications are lost when too many wait already.
-func (s *stream) push(e *event) {
+// push queues a message. A notification is lost where too many wait already.
+func (s *stream) push(m rpc.Message) {
+	if m.Method == "" {
+		m.ID = bytes.Clone(m.ID) // or it keeps the body of the request in memory
+	} else {
+		m = m.Clone() // the sender may use the memory again
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !e.answer && !e.asks && !s.admits(e.size()) {
-		if !s.lost {
-			s.lost = true
-			s.link.log.Debug("notifications dropped, others wait", "stream", s.id, "reads", s.reader != nil)
-		}
+	if isNotification(&m) && s.full(size(&m)) {
 		return
 	}
-	if e.answer {
-		s.open--
+	s.events = append(s.events, &m)
+	if m.Method == "" {
+		s.pending--
 	}
-	s.events = append(s.events, e)
 	s.wake()
+}
+
+func isNotification(m *rpc.Message) bool { return m.Method != "" && m.ID == nil }
+
+// size is how many bytes m has, but for what all messages have.
+func size(m *rpc.Message) int {
+	return len(m.ID) + len(m.Method) + len(m.Params) + len(m.Result) + len(m.Error)
 }
 
 // wake has the reader look. s.mu must be held.
@@ -88,159 +87,142 @@ func (s *stream) wake() {
 	}
 }
 
-// excuse is an answer fewer to wait for: its request was cancelled.
-func (s *stream) excuse() {
+// leaveOut says that a request was cancelled and gets no answer.
+func (s *stream) leaveOut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open--
+	s.pending--
 	s.wake()
 }
 
-// done reports whether the client has all that there was after n events. It is
-// told so, since clients come back to a stream that ended without an answer.
-func (s *stream) done(n int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return n >= 0 && s.over() && n == s.first+len(s.events)
-}
-
-// admits reports whether there is room for a notification of n bytes. s.mu must be
+// full reports whether there is no room for a notification of n bytes. s.mu must be
 // held.
-func (s *stream) admits(n int) bool {
-	waiting := s.events[max(0, s.next-s.first):]
-	bytes := 0
-	for _, e := range waiting {
-		if !e.answer && !e.asks {
-			bytes += e.size()
+func (s *stream) full(n int) bool {
+	queued, bytes := s.events[max(0, s.next-s.first):], 0
+	for _, m := range queued {
+		if isNotification(m) {
+			bytes += size(m)
 		}
 	}
-	return len(waiting) < maxQueued && (bytes == 0 || bytes+n <= maxQueuedBytes)
+	return len(queued) >= maxQueued || bytes > 0 && bytes+n > maxQueuedBytes
 }
 
-func (s *stream) unanswered() bool {
+// ended reports whether all its requests have been answered.
+func (s *stream) ended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.listens || s.open > 0
+	return s.pending <= 0
 }
 
-// reaches reports whether a client reads the stream, or is about to, or may come
-// back to it.
-func (s *stream) reaches() bool {
+// reachable reports whether a client reads it, is about to, or may come back to it.
+func (s *stream) reachable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reader != nil || s.awaits || s.gone != nil
+	return s.reader != nil || s.expected
 }
 
-// resume makes the event after the nth the next; -1 is wherever it stands. It
-// reports whether that one is kept.
-func (s *stream) resume(n int) bool {
+// resume makes the event after the nth the next one; -1 is wherever it stands. It
+// returns the status of HTTP: there may be more, there is no more, or the event after
+// the nth is not kept.
+func (s *stream) resume(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
+	switch last := s.first + len(s.events); {
 	case n < 0:
-	case n > s.first+len(s.events):
-		return false
-	case n >= s.first:
-		s.next = n
-	case s.listens:
-		s.next = s.first // what is lost there would have been lost without a reader, too
+	case n == last && s.pending <= 0:
+		// Clients come back to a stream that has ended without an answer, unless they
+		// are told not to.
+		return http.StatusNoContent
+	case n > last, n < s.first && !s.listens:
+		return http.StatusBadRequest
 	default:
-		return false
+		s.next = max(n, s.first) // what is not kept would be lost without a reader, too
 	}
-	return true
+	return http.StatusOK
 }
 
 // attach begins to read, in the place of whoever reads now.
 func (s *stream) attach() *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.awaits = false
 	if s.reader != nil {
-		close(s.reader.out)
+		close(s.reader.replaced)
 	}
-	if s.gone != nil {
-		s.gone.Stop()
-		s.gone = nil
+	if s.absence != nil {
+		s.absence.Stop()
+		s.absence = nil
 	}
+	s.expected = false
 	s.reader = &reader{make(chan struct{}, 1), make(chan struct{})}
 	return s.reader
 }
 
-// take returns the next event and its number; over means that none will come, a
-// number below zero that the next one was dropped since the stream was resumed.
-func (s *stream) take(r *reader) (e *event, n int, over bool) {
+// take returns the next event and its number, or nil. More says that others may come:
+// they do not where the stream has ended, another reads it, or the next one has been
+// dropped since the client came back.
+func (s *stream) take(r *reader) (event *rpc.Message, n int, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listens {
 		s.next = max(s.next, s.first)
 	}
-	switch {
-	case s.reader != r:
+	switch at := s.next - s.first; {
+	case s.reader != r || at < 0:
 		return nil, 0, false
-	case s.next < s.first:
-		return nil, -1, false
-	case s.next < s.first+len(s.events):
-		e = s.events[s.next-s.first]
+	case at < len(s.events):
 		s.next++
-		return e, s.next, false
+		return s.events[at], s.next, true
 	}
-	return nil, 0, s.over()
+	return nil, 0, s.pending > 0
 }
 
-// forget drops the first n events, and reports whether nothing is left of a
-// stream that is over.
+// forget drops the first n events, and reports whether nothing is left of a stream that
+// has ended.
 func (s *stream) forget(n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	drop := min(n-s.first, len(s.events))
-	if drop > 0 {
+	if drop := min(n-s.first, len(s.events)); drop > 0 {
 		clear(s.events[:drop])
 		s.events = s.events[drop:]
 		s.first += drop
 	}
-	return s.over() && len(s.events) == 0
+	return s.pending <= 0 && len(s.events) == 0
 }
 
-// over reports whether nothing more will come. s.mu must be held.
-func (s *stream) over() bool { return s != s.link.standalone && s.open <= 0 }
-
-// detach ends the reading. What nobody can read any more is cancelled.
-func (s *stream) detach(r *reader, over bool) {
-	s.mu.Lock()
-	mine := s.reader == r
-	if mine {
-		s.reader = nil
-	}
-	numbered := s.numbered
-	if mine && numbered && !over && !s.listens {
-		s.gone = time.AfterFunc(s.link.resumeTime, s.abandon)
-	}
-	s.mu.Unlock()
-	switch {
-	case !mine || s.link.session == "" || s.listens || numbered:
-		// Another reads it, its link ends with it, it has no end, or replay has what
-		// is kept of it.
-	case over:
-		s.link.drop(s)
-	default:
-		s.abandon()
-	}
-}
-
-// abandon cancels what the stream is owed, unless somebody reads it again.
-func (s *stream) abandon() {
-	s.mu.Lock()
-	read := s.reader != nil
-	s.gone = nil
-	s.mu.Unlock()
-	if !read {
-		s.link.drop(s)
-		s.link.cancel(s)
-	}
-}
-
-func (s *stream) number() {
+// detach ends the reading. The requests of a session's stream are cancelled if the client
+// cannot come back to it, or does not within that time. In revision 2026-07-28 they end
+// with their HTTP request.
+func (s *stream) detach(r *reader, resumeTime time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.numbered = true
+	if s.reader != r {
+		return
+	}
+	s.reader = nil
+	finished := s.pending <= 0 && s.next == s.first+len(s.events)
+	if finished {
+		s.cancel = nil // which would keep the context of a request as long as its answer
+	}
+	if finished || s.listens || s.session == nil {
+		return
+	}
+	if s.id == "" {
+		resumeTime = 0
+	}
+	s.expected = s.id != ""
+	s.absence = time.AfterFunc(resumeTime, s.abandon)
+}
+
+// abandon cancels the requests of a stream that the client did not come back to.
+func (s *stream) abandon() {
+	s.mu.Lock()
+	left, cancel := s.reader == nil, s.cancel
+	s.expected, s.absence = false, nil
+	s.mu.Unlock()
+	if left {
+		s.session.streams.remove(s)
+		if cancel != nil {
+			cancel()
+		}
+	}
 }

@@ -1,17 +1,23 @@
 // Package web serves the proxy over streamable HTTP.
 //
-//	POST /mcp ─► guard ─► session, or one request of revision 2026-07-28 ─► middleware
-//	                                              stream of answers ◄──┘
+//	POST /mcp ─► auth.Guard ─► rpc.Message ─► Session.Receive ─► middleware
+//	response  ◄─ deliver    ◄─ stream      ◄─ rpc.Transport   ◄──┘
 //
-// Every revision is served at one endpoint: a request whose Mcp-Protocol-Version
-// is 2026-07-28 or later stands for itself, any other belongs to a session that
-// initialize began. Results reach the client as the bytes that the server sent,
-// with blanks for line ends where they are an event's data.
+// Every revision of the protocol is served at one endpoint. A request whose header
+// Mcp-Protocol-Version is 2026-07-28 or later stands for itself and has a [Session] for
+// that one request. Any other belongs to a session that initialize began and the header
+// Mcp-Session-Id names. Each POST has a stream, which takes the answers to its requests
+// and what is sent to the client while they are worked on; a GET has the session's
+// stream for all else.
+//
+// Results reach the client as the bytes that the server sent; in an event, blanks stand
+// for their line ends.
 package web
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -19,19 +25,40 @@ import (
 
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
-	"rlmproxy/middleware/wire"
+	"rlmproxy/middleware/guard"
+	"rlmproxy/middleware/rpc"
 )
 
-// Options configures a [Handler]. Server and Guard are required.
+// A Session is one client of the proxy, as it is seen from its transport. A
+// *[rpc.Peer] has most of it.
+type Session interface {
+	// Receive hands in a message of the client. Requests are answered by the transport
+	// while ctx lasts. An error says why a request was not begun: [rpc.Refused].
+	Receive(ctx context.Context, m rpc.Message) error
+	// Serving is how many requests of the client wait for their answers.
+	Serving() int
+	// Initialized reports whether initialize has been answered with a result.
+	Initialized() bool
+	// End cancels what runs, returns when it has ended, and forgets the client.
+	End()
+}
+
+// Options configures a [Handler]. Guard and Attach are required.
 type Options struct {
-	Server *middleware.Server
-	Guard  *auth.Guard
+	// Guard admits requests.
+	Guard *auth.Guard
+	// Attach begins the session of a client that is reached by t. Of opts it takes
+	// Unanswered and Fault.
+	Attach func(t rpc.Transport, who middleware.Identity, opts rpc.Options) Session
+	// InputSchema returns that of a tool, or nil. It says which headers repeat
+	// arguments of a call (SEP-2243). Nil: none do.
+	InputSchema func(tool string) json.RawMessage
 	// Ready says whether calls can be answered, and why, for /readyz. Nil is
 	// always ready.
 	Ready func() (ok bool, why string)
-	// MaxBodyBytes caps a message of a client. Zero means the default of package
-	// wire. What is longer than a mebibyte shares this many bytes, over all
-	// clients, until it has been answered.
+	// MaxBodyBytes caps a message of a client. Zero means [rpc.DefaultMaxBytes]. What
+	// is longer than a mebibyte shares this many bytes, over all clients, until it has
+	// been answered.
 	MaxBodyBytes int64
 	// MaxSessions bounds the sessions at one time. Zero means 1000.
 	MaxSessions int
@@ -41,8 +68,7 @@ type Options struct {
 	// ResumeTime is how long the requests of a stream go on when the client was
 	// cut off and could come back for their answers. Zero means 10 seconds.
 	ResumeTime time.Duration
-	// Logger receives sessions, and what is lost on their streams, at debug level. Nil
-	// discards them.
+	// Logger receives sessions at debug level. Nil discards them.
 	Logger *slog.Logger
 }
 
@@ -52,39 +78,36 @@ type Handler struct {
 	log    *slog.Logger
 	mcp    http.Handler // behind the guard
 	health http.Handler
-	bodies *wire.Budget
+	bodies *guard.Budget
 	replay *replay
+	places *places
 
-	life  context.Context // ended by Close
-	end   context.CancelFunc
-	drain chan struct{} // closed when nothing more is begun
+	life  context.Context // ended by Close, with errShutdown
+	end   context.CancelCauseFunc
+	drain chan struct{} // closed by Drain
 
-	mu       sync.Mutex // guards the fields below
-	sessions map[string]*session
-	opening  map[string]int // sessions that have a place and are not there yet, by subject
-	draining bool
-	running  sync.WaitGroup // requests and ends of sessions
+	mu      sync.Mutex     // guards running.Add and the closing of drain
+	running sync.WaitGroup // requests; none is added once drain is closed
 }
 
-// New returns a handler. Close ends its sessions; the server is the caller's.
+// New returns a handler. Close ends its sessions.
 func New(opts Options) *Handler {
-	opts.MaxBodyBytes = cmp.Or(opts.MaxBodyBytes, wire.DefaultMaxLineBytes)
+	opts.MaxBodyBytes = cmp.Or(opts.MaxBodyBytes, rpc.DefaultMaxBytes)
 	opts.MaxSessions = cmp.Or(opts.MaxSessions, 1000)
 	opts.SessionIdle = cmp.Or(opts.SessionIdle, 30*time.Minute)
 	opts.ResumeTime = cmp.Or(opts.ResumeTime, 10*time.Second)
 	h := &Handler{
-		opts:     opts,
-		log:      opts.Logger,
-		bodies:   wire.NewBudget(opts.MaxBodyBytes, nil),
-		replay:   newReplay(replayBytes),
-		drain:    make(chan struct{}),
-		sessions: map[string]*session{},
-		opening:  map[string]int{},
+		opts:   opts,
+		log:    opts.Logger,
+		bodies: guard.NewBudget(opts.MaxBodyBytes, nil),
+		replay: newReplay(replayBytes),
+		drain:  make(chan struct{}),
 	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	h.life, h.end = context.WithCancel(context.Background())
+	h.life, h.end = context.WithCancelCause(context.Background())
+	h.places = newPlaces(opts.MaxSessions, opts.SessionIdle, func(s *session) { h.finish(s, "idle") })
 	h.mcp = opts.Guard.Wrap(http.HandlerFunc(h.serveMCP))
 	h.health = opts.Guard.Open(http.HandlerFunc(h.serveHealth))
 	return h
@@ -113,21 +136,20 @@ func (h *Handler) serveHealth(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 		return
 	}
-	status, text := http.StatusOK, "ok"
-	if r.URL.Path == "/readyz" && h.opts.Ready != nil {
-		ok, why := h.opts.Ready()
-		if text = why; !ok {
-			status = http.StatusServiceUnavailable
+	ok, text := true, "ok"
+	if r.URL.Path == "/readyz" {
+		if h.opts.Ready != nil {
+			ok, text = h.opts.Ready()
+		}
+		if h.draining() {
+			ok, text = false, "shutting down"
 		}
 	}
-	h.mu.Lock()
-	if r.URL.Path == "/readyz" && h.draining {
-		status, text = http.StatusServiceUnavailable, "shutting down"
-	}
-	h.mu.Unlock()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
+	if !ok {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
@@ -150,7 +172,7 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	case version >= stateless && r.Method != http.MethodPost:
 		w.Header().Set("Allow", "POST")
 		http.Error(w, "method not allowed: revision "+stateless+" has POST only", http.StatusMethodNotAllowed)
-	case version != "" && version < stateless && !known(version):
+	case version != "" && version < stateless && !supported(version):
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "unsupported "+headerVersion)
 	case r.Method == http.MethodPost:
 		h.post(w, r, version)
@@ -168,20 +190,28 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) begin() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.draining {
+	if h.draining() {
 		return false
 	}
 	h.running.Add(1)
 	return true
 }
 
-// Drain refuses new requests and ends the streams that nothing is owed on: those
-// that clients listen on.
+func (h *Handler) draining() bool {
+	select {
+	case <-h.drain:
+		return true
+	default:
+		return false
+	}
+}
+
+// Drain refuses new requests and ends the streams on which clients listen. Calls
+// go on.
 func (h *Handler) Drain() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.draining {
-		h.draining = true
+	if !h.draining() {
 		close(h.drain)
 	}
 }
@@ -189,23 +219,12 @@ func (h *Handler) Drain() {
 // Close cancels what runs, ends all sessions and returns when nothing is left.
 func (h *Handler) Close() {
 	h.Drain()
-	h.end()
-	h.removeAll()
-	h.running.Wait()
-	h.removeAll() // one that began meanwhile
-}
-
-// removeAll ends all sessions together: each may wait for a slow server.
-func (h *Handler) removeAll() {
-	h.mu.Lock()
-	var all []*session
-	for _, s := range h.sessions {
-		all = append(all, s)
-	}
-	h.mu.Unlock()
+	h.end(errShutdown)
+	h.running.Wait() // no session begins after that
 	var ends sync.WaitGroup
-	for _, s := range all {
+	for _, s := range h.places.all() { // together: each may wait for a slow server
 		ends.Go(func() { h.remove(s, "shutdown") })
 	}
 	ends.Wait()
+	h.places.ends.Wait()
 }

@@ -3,10 +3,8 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -15,14 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/wire"
 )
 
 // A fake is a server whose calls are functions of the raw request.
@@ -77,6 +74,13 @@ func serve(t testing.TB, f *fake, opts Options, who auth.Options) *site {
 	return serveShaped(t, f, nil, opts, who)
 }
 
+// attach begins sessions of server.
+func attach(server *middleware.Server) func(rpc.Transport, middleware.Identity, rpc.Options) Session {
+	return func(t rpc.Transport, who middleware.Identity, opts rpc.Options) Session {
+		return server.AttachPeer(t, who, opts)
+	}
+}
+
 // serveShaped says whether results are cut.
 func serveShaped(t testing.TB, f *fake, shape *bool, opts Options, who auth.Options) *site {
 	t.Helper()
@@ -98,7 +102,8 @@ func serveShaped(t testing.TB, f *fake, shape *bool, opts Options, who auth.Opti
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Server, opts.Guard = server, guard
+	opts.Guard = guard
+	opts.Attach, opts.InputSchema = attach(server), server.InputSchema
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -249,24 +254,6 @@ func TestFidelity(t *testing.T) {
 	}
 }
 
-// TestErrors: a server's errors keep code, text and data, and 2026-07-28 has a
-// status for some.
-func TestErrors(t *testing.T) {
-	s := serve(t, withT(func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no " + r.Method, Data: json.RawMessage(`{"big":9007199254740993}`)}
-	}), Options{}, auth.Options{})
-	want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no x/y","data":{"big":9007199254740993}}}`
-	ask := `{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"a":1}}`
-	resp := s.do("POST", ask, "Mcp-Session-Id", s.session())
-	if got := body(t, resp); got != want || resp.StatusCode != 200 {
-		t.Errorf("%s %s", resp.Status, got)
-	}
-	resp = s.do("POST", alone(ask, ""), "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "x/y")
-	if got := body(t, resp); got != want || resp.StatusCode != 404 {
-		t.Errorf("%s %s", resp.Status, got)
-	}
-}
-
 // long is a result that is cut, with a mark in it.
 func long(mark string) json.RawMessage {
 	return text(strings.Repeat("line of "+mark+"\n", 500))
@@ -351,14 +338,15 @@ func TestAuthenticated(t *testing.T) {
 	}
 }
 
-// TestHeaders: what things on the way route by is what the message says.
+// TestHeaders: what the transport compares of a message, and what the server says of it.
 func TestHeaders(t *testing.T) {
 	s := serve(t, withT(func(context.Context, upstream.Request) (json.RawMessage, error) {
 		return text("ok"), nil
 	}), Options{}, auth.Options{})
-	v := slices.Clip([]string{"Mcp-Protocol-Version", "2026-07-28"})
-	m := slices.Clip(append(v, "Mcp-Method", "tools/call"))
-	n := slices.Clip(append(m, "Mcp-Name", "t"))
+	version := func(v, method string) []string {
+		return []string{headerVersion, v, headerMethod, method, headerName, "t"}
+	}
+	call := slices.Clip(version(stateless, "tools/call"))
 	for _, tt := range []struct {
 		name   string
 		body   string
@@ -366,66 +354,20 @@ func TestHeaders(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"right", alone(callT(1, "{}"), ""), n, 200, `"ok"`},
-		{"name in base64", alone(callT(1, "{}"), ""), append(m, "Mcp-Name", "=?base64?dA==?="), 200, `"ok"`},
-		{"param", alone(callT(1, `{"region":"é"}`), ""), append(n, "Mcp-Param-Region", "=?base64?w6k=?="), 200, `"ok"`},
-		{"null param", alone(callT(1, `{"region":null}`), ""), n, 200, `"ok"`},
-		{"other param", alone(callT(1, `{"region":"a"}`), ""), append(n, "Mcp-Param-Region", "b"), 400, "-32020"},
-		{"bad base64", alone(callT(1, `{"region":"a"}`), ""), append(n, "Mcp-Param-Region", "=?base64?%%?="), 400, "-32020"},
-		{"no param", alone(callT(1, `{"region":"a"}`), ""), n, 400, "-32020"},
-		{"param of nothing", alone(callT(1, `{}`), ""), append(n, "Mcp-Param-Region", "b"), 400, "-32020"},
-		{"no name", alone(callT(1, "{}"), ""), m, 400, "-32020"},
-		{"other name", alone(callT(1, "{}"), ""), append(m, "Mcp-Name", "u"), 400, "-32020"},
-		{"no method", alone(callT(1, "{}"), ""), v, 400, "-32020"},
-		{"other method", alone(callT(1, "{}"), ""), append(v, "Mcp-Method", "tools/list"), 400, "-32020"},
-		{"no version in _meta", callT(1, "{}"), n, 400, "-32602"},
-		{"no version header", alone(callT(1, "{}"), ""), nil, 400, "-32020"},
-		{"unknown version", strings.Replace(alone(callT(1, "{}"), ""), "2026-07-28", "2099-01-01", 1), append([]string{"Mcp-Protocol-Version", "2099-01-01"}, n[2:]...), 400, `"supported":["2026-07-28"`},
-		{"version of nobody", callT(1, "{}"), []string{"Mcp-Protocol-Version", "2025-01-01"}, 400, "unsupported"},
-		{"no session", callT(1, "{}"), nil, 400, "initialize"},
-		{"unknown session", callT(1, "{}"), []string{"Mcp-Session-Id", "x"}, 404, "-32001"},
-		{"batch", "[" + alone(callT(1, "{}"), "") + "]", n, 400, "batches"},
-		{"not JSON", "{", nil, 400, "-32700"},
-		{"no message", "{}", nil, 400, "-32700"},
-		{"fractional id", strings.Replace(begin, `"id":0`, `"id":0.5`, 1), nil, 400, "-32600"},
-		{"content type", begin, []string{"Content-Type", "text/plain"}, 415, ""},
-		{"accept", begin, []string{"Accept", "application/json"}, 406, ""},
-		{"host", begin, []string{"Origin", "http://evil.example"}, 403, ""},
-		{"discover", alone(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"a":1}}`, ""), append(v, "Mcp-Method", "server/discover"), 200, `"2024-11-05"`},
+		{"argument", alone(callT(1, `{"region":"é"}`), ""), append(call, "Mcp-Param-Region", "=?base64?w6k=?="), 200, `"ok"`},
+		{"another argument", alone(callT(1, `{"region":"a"}`), ""), append(call, "Mcp-Param-Region", "b"), 400, "-32020"},
+		{"bad base64", alone(callT(1, `{"region":"a"}`), ""), append(call, "Mcp-Param-Region", "=?base64?%%?="), 400, "-32020"},
+		{"unknown version", strings.Replace(alone(callT(1, "{}"), ""), stateless, "2099-01-01", 1), version("2099-01-01", "tools/call"), 400, `"supported":["2026-07-28"`},
+		{"discover", alone(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"a":1}}`, ""), version(stateless, "server/discover"), 200, `"2024-11-05"`},
 	} {
 		resp := s.do("POST", tt.body, tt.header...)
 		if got := body(t, resp); resp.StatusCode != tt.status || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %d %s, want %d %s", tt.name, resp.StatusCode, got, tt.status, tt.want)
 		}
 	}
-	if resp := s.do("GET", "", v...); resp.StatusCode != 405 || resp.Header.Get("Allow") != "POST" {
-		t.Errorf("GET: %s", resp.Status)
-	}
 	big := serve(t, withT(nil), Options{MaxBodyBytes: 1000}, auth.Options{})
 	if resp := big.do("POST", strings.Repeat(" ", 2000)+begin); resp.StatusCode != 413 {
 		t.Errorf("too long: %s", resp.Status)
-	}
-}
-
-// TestBatch: revisions before 2025-06-18 may send several messages at once.
-func TestBatch(t *testing.T) {
-	s := serve(t, withT(func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
-		return text("ok"), nil
-	}), Options{}, auth.Options{})
-	id := s.session()
-	resp := s.do("POST", "["+callT(1, "{}")+`,{"jsonrpc":"2.0","method":"notifications/x"},`+callT(2, "{}")+"]", "Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-03-26")
-	if got := events(t, resp.Body, -1); len(got) != 2 || strings.Count(strings.Join(got, " "), `"ok"`) != 2 {
-		t.Errorf("%q", got)
-	}
-	resp = s.do("POST", "["+callT(1, "{}")+"]", "Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-11-25")
-	if resp.StatusCode != 400 {
-		t.Errorf("2025-11-25: %s", resp.Status)
-	}
-	if got := body(t, s.do("POST", "[]", "Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-03-26")); !strings.Contains(got, "empty") {
-		t.Errorf("an empty batch: %s", got)
-	}
-	if resp = s.do("POST", "["+begin+"]"); resp.StatusCode != 400 {
-		t.Errorf("initialize in a batch: %s", resp.Status)
 	}
 }
 
@@ -474,132 +416,6 @@ func TestGone(t *testing.T) {
 			t.Errorf("%s: the call ended after %v", tt.name, took)
 		}
 		cancel()
-	}
-}
-
-// TestCancelled: a client cancels one call and goes on.
-func TestCancelled(t *testing.T) {
-	begun := make(chan bool, 1)
-	s := serve(t, withT(func(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
-		begun <- true
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}), Options{}, auth.Options{})
-	id := s.session()
-	got := make(chan string)
-	go func() { got <- body(t, s.do("POST", callT(1, "{}"), "Mcp-Session-Id", id)) }()
-	<-begun
-	if resp := s.do("POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, "Mcp-Session-Id", id); resp.StatusCode != 202 {
-		t.Errorf("%s", resp.Status)
-	}
-	select {
-	case answer := <-got:
-		if strings.Contains(answer, "{") {
-			t.Errorf("a cancelled call is answered: %s", answer)
-		}
-	case <-time.After(5 * time.Second):
-		t.Fatal("the call goes on")
-	}
-	if s.h.replay.bytes != 0 {
-		t.Errorf("%d bytes kept of an answer that was a whole reply", s.h.replay.bytes)
-	}
-}
-
-// TestCancelledStream: a client that knows the id of a stream which ended without
-// an answer, since the call was cancelled, is told not to come back, and the next
-// request has the id of the cancelled one.
-func TestCancelledStream(t *testing.T) {
-	begun := make(chan bool, 1)
-	s := serve(t, withT(func(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
-		if strings.Contains(string(r.Params), "quick") {
-			return text("quick"), nil
-		}
-		begun <- true
-		<-ctx.Done()
-		return text("too late"), nil
-	}), Options{}, auth.Options{})
-	id := s.session()
-	header := []string{"Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-11-25"}
-	got := make(chan string)
-	go func() {
-		resp := s.do("POST", callT(1, "{}"), header...)
-		events := events(t, resp.Body, 1)
-		s.do("POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, header...)
-		got <- "id: " + events[0] + body(t, resp)
-	}()
-	<-begun
-	select {
-	case answer := <-got:
-		if strings.Contains(answer, "{") || !strings.Contains(answer, "id: 2_0") {
-			t.Errorf("%s", answer)
-		}
-	case <-time.After(5 * time.Second):
-		t.Fatal("the call goes on")
-	}
-	if resp := s.do("GET", "", append(header, "Last-Event-ID", "2_0")...); resp.StatusCode != http.StatusNoContent {
-		t.Errorf("the stream that ended is answered with %s", resp.Status)
-	}
-	if got := body(t, s.do("POST", callT(1, `{"a":"quick"}`), header...)); !strings.Contains(got, "quick") {
-		t.Error(got)
-	}
-	s.h.replay.forget(nil)
-	if s.h.replay.bytes == 0 {
-		t.Error("the stream is nobody's")
-	}
-}
-
-// TestResume: a client that was cut off gets the rest, once.
-func TestResume(t *testing.T) {
-	next := make(chan string)
-	s := serve(t, withT(func(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
-		for p := range next {
-			if p == "end" {
-				break
-			}
-			r.Progress(json.RawMessage(p))
-		}
-		return text("the result"), nil
-	}), Options{}, auth.Options{})
-	id := s.session()
-	header := []string{"Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-11-25"}
-	ctx, cut := context.WithCancel(t.Context())
-	r, _ := http.NewRequestWithContext(ctx, "POST", s.url, strings.NewReader(strings.Replace(callT(1, "{}"), `"name"`, `"_meta":{"progressToken":"p"},"name"`, 1)))
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prime := events(t, resp.Body, 1)[0]
-	next <- `{"progressToken":1,"progress":1}`
-	first := events(t, resp.Body, 1)[0]
-	cut()
-	resp.Body.Close()
-	next <- `{"progressToken":1,"progress":2}`
-	next <- "end"
-	time.Sleep(50 * time.Millisecond)
-
-	at, _, _ := strings.Cut(first, " ")
-	rest := events(t, s.do("GET", "", append(header, "Last-Event-ID", at)...).Body, -1)
-	if len(rest) != 2 || !strings.Contains(rest[0], `"progress":2`) || !strings.Contains(rest[1], "the result") {
-		t.Errorf("resumed: %q", rest)
-	}
-	// What it has had is kept for a while.
-	zero, _, _ := strings.Cut(prime, " ")
-	if all := events(t, s.do("GET", "", append(header, "Last-Event-ID", zero)...).Body, -1); len(all) != 3 || all[0] != first {
-		t.Errorf("from the start: %q", all)
-	}
-	for _, bad := range []string{"nonsense", "99_1", strings.TrimSuffix(zero, "0") + "9", "1_-1"} {
-		if resp := s.do("GET", "", append(header, "Last-Event-ID", bad)...); resp.StatusCode != 400 {
-			t.Errorf("Last-Event-ID %s: %s", bad, resp.Status)
-		}
-	}
-	// Another session has no such stream.
-	if resp := s.do("GET", "", "Mcp-Session-Id", s.session(), "Last-Event-ID", at); resp.StatusCode != 400 {
-		t.Errorf("another session resumes: %s", resp.Status)
 	}
 }
 
@@ -661,7 +477,7 @@ func TestIdle(t *testing.T) {
 		t.Errorf("DELETE: %s", resp.Status)
 	}
 	_, _ = io.Copy(io.Discard, stream.Body) // ends
-	if n := len(s.h.sessions); n != 0 {
+	if n := len(s.h.places.all()); n != 0 {
 		t.Errorf("%d sessions left", n)
 	}
 }
@@ -673,9 +489,9 @@ func TestTooManySessions(t *testing.T) {
 	if resp := s.do("POST", begin); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("a third session: %s", resp.Status)
 	}
-	s.h.mu.Lock()
-	s.h.sessions[one].since = time.Now().Add(-2 * restTime)
-	s.h.mu.Unlock()
+	s.h.places.mu.Lock()
+	s.h.places.sessions[one].since = time.Now().Add(-2 * restTime)
+	s.h.places.mu.Unlock()
 	s.session()
 	if resp := s.do("POST", callT(1, "{}"), "Mcp-Session-Id", one); resp.StatusCode != 404 {
 		t.Errorf("the one that rested: %s", resp.Status)
@@ -732,17 +548,5 @@ func TestAddress(t *testing.T) {
 		if got, err := Address(tt.text); got != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("%q: %q, %v", tt.text, got, err)
 		}
-	}
-}
-
-// TestWrite: what the SDK cannot encode does not end a session.
-func TestWrite(t *testing.T) {
-	l := (&Handler{log: slog.New(slog.DiscardHandler), replay: newReplay(1000)}).newLink("s")
-	if err := l.Write(t.Context(), &jsonrpc.Response{}); err != nil {
-		t.Error(err)
-	}
-	l.Close()
-	if err := l.admit(newStream(l)); !errors.Is(err, wire.ErrClosed) {
-		t.Error(err)
 	}
 }

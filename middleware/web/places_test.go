@@ -24,10 +24,10 @@ func TestFairShare(t *testing.T) {
 	}), Options{MaxSessions: 6}, auth.Options{Tokens: []auth.Token{{Agent: "alice", Secret: a}, {Agent: "bob", Secret: b}, {Agent: "carol", Secret: c}}})
 	alice, bob, carol := []string{"Authorization", "Bearer " + a}, []string{"Authorization", "Bearer " + b}, []string{"Authorization", "Bearer " + c}
 	count := func() map[string]int {
-		s.h.mu.Lock()
-		defer s.h.mu.Unlock()
+		s.h.places.mu.Lock()
+		defer s.h.places.mu.Unlock()
 		n := map[string]int{}
-		for _, x := range s.h.sessions {
+		for _, x := range s.h.places.sessions {
 			n[x.subject]++
 		}
 		return n
@@ -65,13 +65,13 @@ func TestFairShare(t *testing.T) {
 		t.Errorf("sessions: %v", n)
 	}
 	begins(carol, 503, "carol has as many")
-	s.h.mu.Lock()
-	for _, x := range s.h.sessions {
+	s.h.places.mu.Lock()
+	for _, x := range s.h.places.sessions {
 		if x.subject == "token:bob" {
 			x.since = time.Now().Add(-2 * restTime)
 		}
 	}
-	s.h.mu.Unlock()
+	s.h.places.mu.Unlock()
 	begins(alice, 503, "bob's rest, and alice would have more than he")
 	close(goOn)
 	<-works

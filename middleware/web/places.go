@@ -1,0 +1,161 @@
+package web
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// places are the sessions there are, so many at most. When all places are taken, the
+// sessions of one subject do not keep others out: a subject that has fewer takes places of
+// the one that has most, until both have as many.
+//
+//	nothing open for a minute   gives way to anybody who then has no more than its subject
+//	no call runs                gives way to a subject that then has fewer
+//	a call runs                 stays
+type places struct {
+	max     int
+	idle    time.Duration    // after which a session that is not in use ends
+	expired func(s *session) // ends one that has lost its place for that
+	ends    sync.WaitGroup   // of sessions that have lost their places
+
+	mu       sync.Mutex // guards the field below, and of sessions active, since and timer
+	sessions map[string]*session
+}
+
+func newPlaces(max int, idle time.Duration, expired func(*session)) *places {
+	return &places{max: max, idle: idle, expired: expired, sessions: map[string]*session{}}
+}
+
+// add gives a session a place, in use. If there is none, it takes that of another, which
+// the caller ends.
+func (p *places) add(s *session) (evicted *session, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.sessions) >= p.max {
+		if evicted = p.readiest(s.subject); evicted == nil {
+			return nil, false
+		}
+		p.vacate(evicted)
+	}
+	s.active, s.since = 1, time.Now()
+	p.sessions[s.id] = s
+	return evicted, true
+}
+
+// use returns the session of an id, or nil. If it is subject's, it does not expire until
+// it is released.
+func (p *places) use(id, subject string) *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.sessions[id]
+	if s != nil && s.subject == subject {
+		s.active++
+	}
+	return s
+}
+
+func (p *places) release(s *session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.active--
+	s.since = time.Now()
+	switch {
+	case s.active > 0 || p.sessions[s.id] != s:
+	case s.timer == nil:
+		s.timer = time.AfterFunc(p.idle, func() { p.expire(s) })
+	default:
+		s.timer.Reset(p.idle)
+	}
+}
+
+// expire ends a session that nobody has used for a while.
+func (p *places) expire(s *session) {
+	p.mu.Lock()
+	idle := s.active == 0 && time.Since(s.since) >= p.idle && p.sessions[s.id] == s
+	if idle {
+		p.vacate(s)
+	}
+	p.mu.Unlock()
+	if idle {
+		p.expired(s)
+	}
+}
+
+// remove takes a session's place away, and reports whether it had one. If so, the caller
+// ends it.
+func (p *places) remove(s *session) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sessions[s.id] != s {
+		return false
+	}
+	p.vacate(s)
+	return true
+}
+
+// vacate takes a session's place away. p.mu must be held. Whoever ends the session then
+// calls ends.Done.
+func (p *places) vacate(s *session) {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	delete(p.sessions, s.id)
+	p.ends.Add(1)
+}
+
+// all returns the sessions that have a place.
+func (p *places) all() []*session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Values(p.sessions))
+}
+
+// restTime is how long a session without anything open keeps its place when
+// others need it.
+const restTime = time.Minute
+
+// How readily a session gives way to others.
+const (
+	resting = iota
+	quiet
+	working
+)
+
+// readiest is the session that gives way to another of subject, or nil: of the subject
+// with most sessions, then the readiest, then the one that was used longest ago. p.mu must
+// be held. It costs a look at each session.
+func (p *places) readiest(subject string) *session {
+	count := map[string]int{subject: 1}
+	for _, s := range p.sessions {
+		count[s.subject]++
+	}
+	var best *session
+	var bestCount, bestReadiness int
+	for _, s := range p.sessions {
+		n, readiness := count[s.subject], p.readiness(s)
+		switch {
+		case readiness == working, n < count[subject], n == count[subject] && readiness != resting:
+			continue
+		case best == nil || n > bestCount:
+		case n < bestCount || readiness > bestReadiness:
+			continue
+		case readiness == bestReadiness && !s.since.Before(best.since):
+			continue
+		}
+		best, bestCount, bestReadiness = s, n, readiness
+	}
+	return best
+}
+
+// readiness is how readily s gives way. p.mu must be held.
+func (p *places) readiness(s *session) int {
+	switch {
+	case s.active == 0 && time.Since(s.since) >= restTime:
+		return resting
+	case s.active == 0, s.client.Initialized() && s.client.Serving() == 0:
+		return quiet
+	}
+	return working
+}

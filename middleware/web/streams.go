@@ -1,0 +1,119 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/middleware/rpc"
+)
+
+type streamKey struct{}
+
+// withStream gives requests that are received with ctx the stream for their answers.
+func withStream(ctx context.Context, s *stream) context.Context {
+	return context.WithValue(ctx, streamKey{}, s)
+}
+
+// streamOf is the stream of the request that ctx is of, or nil.
+func streamOf(ctx context.Context) *stream {
+	s, _ := ctx.Value(streamKey{}).(*stream)
+	return s
+}
+
+// statelessTransport is the way to the client of one request of revision 2026-07-28.
+type statelessTransport struct{ stream *stream }
+
+var _ rpc.Transport = statelessTransport{}
+
+// Send implements [rpc.Transport]. It does not block.
+func (t statelessTransport) Send(_ context.Context, m rpc.Message) error {
+	if m.Method != "" && m.ID != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "clients of revision " + stateless + " are asked by results that require input"}
+	}
+	t.stream.push(m)
+	return nil
+}
+
+// Try implements [rpc.Transport].
+func (t statelessTransport) Try(ctx context.Context, m rpc.Message) { _ = t.Send(ctx, m) }
+
+// streams is the way to the client of a session. Answers go out on the stream of their
+// request. So does what is sent while the request is worked on; all else goes to the
+// stream on which the client listens.
+type streams struct {
+	listening *stream // by GET
+
+	mu   sync.Mutex // guards the fields below
+	seq  int
+	byID map[string]*stream // those that the client knows an id of
+}
+
+var _ rpc.Transport = (*streams)(nil)
+
+func newStreams(of *session) *streams {
+	listening := newStream(1) // that one request is never answered
+	listening.session, listening.listens, listening.expected = of, true, false
+	t := &streams{listening: listening, byID: map[string]*stream{}}
+	t.identify(listening)
+	return t
+}
+
+// Send implements [rpc.Transport]. It does not block.
+func (t *streams) Send(ctx context.Context, m rpc.Message) error {
+	s := streamOf(ctx)
+	if m.Method != "" {
+		if s == nil || s.ended() {
+			s = t.listening
+		}
+		if m.ID != nil && !s.reachable() {
+			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the client has no stream open on which it could be asked"}
+		}
+	}
+	s.push(m)
+	return nil
+}
+
+// Try implements [rpc.Transport].
+func (t *streams) Try(ctx context.Context, m rpc.Message) { _ = t.Send(ctx, m) }
+
+// identify gives a stream the id by which the client may come back to it. Its reader
+// calls it before the client learns the id.
+func (t *streams) identify(s *stream) {
+	if s.id != "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.id = strconv.Itoa(t.seq)
+	t.seq++
+	t.byID[s.id] = s
+}
+
+// remove drops a stream that the client cannot come back to any more.
+func (t *streams) remove(s *stream) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s != t.listening {
+		delete(t.byID, s.id)
+	}
+}
+
+// eventID names the nth event of a stream. It says how many the client has.
+func eventID(stream string, n int) string { return fmt.Sprintf("%s_%d", stream, n) }
+
+// find returns the stream of an event's id and the number of the event there.
+func (t *streams) find(event string) (*stream, int) {
+	id, number, ok := strings.Cut(event, "_")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 0 {
+		return nil, 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byID[id], n
+}
