@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"rlmproxy/middleware/rpc"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 var binary string // the built program

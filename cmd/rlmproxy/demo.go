@@ -14,8 +14,8 @@ import (
 
 	"rlmproxy/bench/corpus"
 	"rlmproxy/config"
-	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/tools"
 	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )

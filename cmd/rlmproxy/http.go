@@ -50,7 +50,7 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string) er
 	h := web.New(web.Options{
 		Guard: guard,
 		Attach: func(t rpc.Transport, who middleware.Identity, opts rpc.Options) web.Session {
-			return s.server.AttachPeer(t, who, opts)
+			return s.server.Attach(t, who, opts)
 		},
 		InputSchema:  s.server.InputSchema,
 		Ready:        s.ready,

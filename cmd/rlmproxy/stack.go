@@ -19,8 +19,8 @@ import (
 	"rlmproxy/config"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/relay"
-	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline/jq"
 )
 

@@ -77,7 +77,7 @@ func serve(t testing.TB, f *fake, opts Options, who auth.Options) *site {
 // attach begins sessions of server.
 func attach(server *middleware.Server) func(rpc.Transport, middleware.Identity, rpc.Options) Session {
 	return func(t rpc.Transport, who middleware.Identity, opts rpc.Options) Session {
-		return server.AttachPeer(t, who, opts)
+		return server.Attach(t, who, opts)
 	}
 }
 

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package wire
-
-// Gone knows nothing here: that whoever reads has gone shows when something is
-// written.
-func Gone(any) (gone, known bool) { return false, false }
