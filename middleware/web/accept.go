@@ -3,41 +3,9 @@ package web
 import (
 	"mime"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// Headers of streamable HTTP, and ours.
-const (
-	headerVersion = "Mcp-Protocol-Version"
-	headerSession = "Mcp-Session-Id"
-	headerMethod  = "Mcp-Method"
-	headerName    = "Mcp-Name"
-	headerParam   = "Mcp-Param-"
-	headerAgent   = "Rlmproxy-Agent"
-)
-
-// Revisions that differ here.
-const (
-	stateless = "2026-07-28" // no sessions, no batches, headers that repeat the body
-	resumable = "2025-11-25" // streams begin with an event without data
-	unbatched = "2025-06-18" // no batches; before it, a request need not name its revision
-)
-
-// Codes of JSON-RPC errors.
-const (
-	codeInvalidRequest = jsonrpc.CodeInvalidRequest
-	codeParse          = jsonrpc.CodeParseError
-	codeNoSession      = -32001 // as the TypeScript SDK has it
-)
-
-func supported(version string) bool {
-	return slices.Contains(mcp.SupportedProtocolVersions(), version)
-}
 
 const (
 	typeJSON   = "application/json"
@@ -47,12 +15,12 @@ const (
 // accepted is which of the two kinds of response a client takes.
 type accepted struct {
 	json, events bool
-	// prefersEvents: it would rather have a stream of events than one message. It
-	// says so by a weight, or names that kind first. The SDKs' clients name JSON
-	// first.
+	// prefersEvents says that the client would rather have events than one message: it
+	// gives them more weight, or names them first. The SDKs' clients name JSON first.
 	prefersEvents bool
 }
 
+// accepts reads the header Accept.
 func accepts(r *http.Request) (a accepted) {
 	weights, first := map[string]float64{}, ""
 	for _, value := range r.Header.Values("Accept") {

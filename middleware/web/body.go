@@ -49,8 +49,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *guard.Hold)
 	if r.ContentLength > 0 {
 		b.Grow(int(min(length, largeBody)) + bytes.MinRead) // or it is copied as it grows
 	}
-	held := hold.Reader(r.Context(), in, length)
-	_, err := b.ReadFrom(io.LimitReader(held, largeBody))
+	_, err := b.ReadFrom(io.LimitReader(in, largeBody))
 	if err == nil && b.Len() == largeBody {
 		wait, end := context.WithTimeoutCause(r.Context(), bodyWait, errLongBodies)
 		err = hold.Take(wait, length)
@@ -60,7 +59,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, hold *guard.Hold)
 			b.Grow(int(length) - b.Len() + bytes.MinRead)
 		}
 		if err == nil {
-			_, err = b.ReadFrom(held)
+			_, err = b.ReadFrom(in)
 		}
 	}
 	if err == nil { // else what is left of it is read, in what is left of its time

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,30 +18,56 @@ import (
 	"rlmproxy/middleware/rpc"
 )
 
-// A refusal is a JSON-RPC error that comes with status 400.
-type refusal struct {
-	code int64
-	text string
+// Headers of streamable HTTP, and ours.
+const (
+	headerVersion = "Mcp-Protocol-Version"
+	headerSession = "Mcp-Session-Id"
+	headerMethod  = "Mcp-Method"
+	headerName    = "Mcp-Name"
+	headerParam   = "Mcp-Param-"
+	headerAgent   = "Rlmproxy-Agent"
+)
+
+// Revisions that differ here.
+const (
+	stateless = "2026-07-28" // no sessions, no batches, headers that repeat the body
+	resumable = "2025-11-25" // slow streams begin with an event that has an id and no data
+	unbatched = "2025-06-18" // no batches; before it, a request need not name its revision
+)
+
+// Codes of JSON-RPC errors.
+const (
+	codeInvalidRequest = jsonrpc.CodeInvalidRequest
+	codeParse          = jsonrpc.CodeParseError
+	codeNoSession      = -32001 // as the TypeScript SDK has it
+)
+
+func supported(version string) bool {
+	return slices.Contains(mcp.SupportedProtocolVersions(), version)
 }
 
-func mismatch(format string, args ...any) *refusal {
-	return &refusal{mcp.CodeHeaderMismatch, fmt.Sprintf(format, args...)}
+func mismatch(format string, args ...any) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: fmt.Sprintf(format, args...)}
+}
+
+func invalidParams(format string, args ...any) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
 // checkVersion compares the revision that a request names in _meta with that of the
 // header: both or none, and the same.
-func checkVersion(header, meta string) *refusal {
+func checkVersion(header, meta string) *jsonrpc.Error {
 	switch {
 	case header < stateless && meta == "":
 		return nil
 	case header == "":
 		return mismatch("%s is missing: the request has %s in _meta", headerVersion, metaVersion)
 	case meta == "":
-		return &refusal{jsonrpc.CodeInvalidParams, "missing or invalid _meta field " + strconv.Quote(metaVersion)}
+		return invalidParams("missing or invalid _meta field %q", metaVersion)
 	case header != meta:
 		return mismatch("%s %q is not what _meta says, %q", headerVersion, cut(header), cut(meta))
 	case header < stateless:
-		return &refusal{jsonrpc.CodeInvalidParams, fmt.Sprintf("revision %s has no %s in _meta", header, metaVersion)}
+		return invalidParams("revision %s has no %s in _meta", header, metaVersion)
 	}
 	return nil
 }
@@ -50,7 +77,7 @@ var mirrored = map[string]string{"tools/call": "name", "prompts/get": "name", "r
 
 // checkHeaders compares the headers by which things on the way route a message of
 // revision 2026-07-28 with the message (SEP-2243).
-func (h *Handler) checkHeaders(header http.Header, m rpc.Message) *refusal {
+func (h *Handler) checkHeaders(header http.Header, m rpc.Message) *jsonrpc.Error {
 	switch method := header.Get(headerMethod); method {
 	case m.Method:
 	case "":
@@ -89,7 +116,7 @@ type property struct {
 
 // checkProperties compares Mcp-Param-* with the arguments that they repeat, of the object
 // at path, which is empty or ends in a dot.
-func checkProperties(header http.Header, properties map[string]property, object json.RawMessage, path string) *refusal {
+func checkProperties(header http.Header, properties map[string]property, object json.RawMessage, path string) *jsonrpc.Error {
 	for name, p := range properties {
 		value := jsonscan.Member(object, name)
 		var short string
@@ -107,7 +134,7 @@ func checkProperties(header http.Header, properties map[string]property, object 
 
 // checkParam compares the header key with the argument at path; value is nil if that is
 // absent.
-func checkParam(header http.Header, key string, value json.RawMessage, path string) *refusal {
+func checkParam(header http.Header, key string, value json.RawMessage, path string) *jsonrpc.Error {
 	text := header.Get(key)
 	if value == nil || string(value) == "null" {
 		if text != "" {

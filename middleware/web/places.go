@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// places are the sessions there are, so many at most. When all places are taken, the
-// sessions of one subject do not keep others out: a subject that has fewer takes places of
-// the one that has most, until both have as many.
+// places holds the sessions, up to a number. When all places are taken, the sessions of one
+// subject do not keep others out: a subject with fewer takes places of the subject with
+// most, until both have as many.
 //
 //	nothing open for a minute   gives way to anybody who then has no more than its subject
 //	no call runs                gives way to a subject that then has fewer
@@ -17,7 +17,7 @@ import (
 type places struct {
 	max     int
 	idle    time.Duration    // after which a session that is not in use ends
-	expired func(s *session) // ends one that has lost its place for that
+	expired func(s *session) // ends such a session, which has lost its place
 	ends    sync.WaitGroup   // of sessions that have lost their places
 
 	mu       sync.Mutex // guards the field below, and of sessions active, since and timer

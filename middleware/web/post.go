@@ -67,7 +67,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 			continue
 		}
 		if wrong := checkVersion(version, stringMember(jsonscan.Member(m.Params, "_meta"), metaVersion)); wrong != nil {
-			fail(w, http.StatusBadRequest, m.ID, wrong.code, wrong.text)
+			fail(w, http.StatusBadRequest, m.ID, wrong.Code, wrong.Message)
 			return
 		}
 	}
@@ -87,7 +87,7 @@ func (h *Handler) postStateless(out *response, r *http.Request, m rpc.Message) {
 		return
 	}
 	if wrong := h.checkHeaders(r.Header, m); wrong != nil {
-		fail(out.w, http.StatusBadRequest, m.ID, wrong.code, wrong.text)
+		fail(out.w, http.StatusBadRequest, m.ID, wrong.Code, wrong.Message)
 		return
 	}
 	s := newStream(1)
@@ -106,10 +106,10 @@ func (h *Handler) postStateless(out *response, r *http.Request, m rpc.Message) {
 	h.deliver(r.Context(), out, s, false)
 }
 
-// sessionOptions is what a session is told of its transport.
+// sessionOptions is how a session reports to its transport.
 func (h *Handler) sessionOptions() rpc.Options {
 	return rpc.Options{
-		Unanswered: func(ctx context.Context) { streamOf(ctx).leaveOut() },
+		Unanswered: func(ctx context.Context) { streamOf(ctx).unanswered() },
 		Fault:      func(err error) { h.log.Error("internal error", "error", err) },
 	}
 }

@@ -7,8 +7,8 @@ const (
 	// clients whose connection was cut before they had it.
 	replayBytes = 32 << 20
 
-	// replayCost is what an event takes besides its message, in bytes: 145 to 190
-	// were measured.
+	// replayCost is what an event takes besides its message, in bytes: 140 to 180 were
+	// measured.
 	replayCost = 200
 
 	// streamCost is what its stream takes besides: 220 to 250 were measured. Most

@@ -14,24 +14,24 @@ import (
 // One HTTP request reads it at a time. A client of a session that was cut off may come
 // back for the rest by a GET.
 //
-// An event is a message. Events count from one. Of those that were sent, the latest are kept for clients that
-// come back: see [replay].
+// An event is a message; events count from one. The latest of those that were sent are kept
+// for clients that come back, see [replay].
 type stream struct {
 	// Fixed before others know it:
 	session *session // nil in revision 2026-07-28
-	listens bool     // the client listens for what may come, as long as it is there
+	listens bool     // it has no end of its own: the client listens for what may come
 	batch   bool     // it answers a batch, of one request too
 
 	id string // "" until the client learns it; set by its reader, see [streams]
 
-	mu       sync.Mutex     // guards the fields below
-	pending  int            // answers that are still to come
-	events   []*rpc.Message // those kept that were sent, then those to be sent
-	first    int            // how many there were before events
-	next     int            // how many were sent
-	reader   *reader        // nil: nobody reads
-	expected bool           // the reader is about to come, or may come back
-	absence  *time.Timer
+	mu       sync.Mutex         // guards the fields below
+	pending  int                // answers that are still to come
+	events   []*rpc.Message     // those kept that were sent, then those to be sent
+	first    int                // how many there were before events
+	next     int                // how many were sent
+	reader   *reader            // nil: nobody reads
+	expected bool               // the reader is about to come, or may come back
+	absence  *time.Timer        // of abandon, while the client is away
 	cancel   context.CancelFunc // ends the requests that it answers; nil when they have been
 }
 
@@ -87,8 +87,8 @@ func (s *stream) wake() {
 	}
 }
 
-// leaveOut says that a request was cancelled and gets no answer.
-func (s *stream) leaveOut() {
+// unanswered says that a request was cancelled and gets no answer.
+func (s *stream) unanswered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending--
