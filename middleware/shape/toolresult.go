@@ -14,8 +14,9 @@ import (
 // agent reads text.
 type ToolResult struct {
 	Documents
-	IsError bool
-	meta    json.RawMessage // the server's own _meta, or nil
+	IsError    bool
+	isQuestion bool            // the server asks something before it answers
+	meta       json.RawMessage // the server's own _meta, or nil
 }
 
 // ParseToolResult slices raw. A result that has no content at all is one document.
@@ -23,9 +24,9 @@ func ParseToolResult(raw json.RawMessage) (*ToolResult, error) {
 	if !begins(raw, '{') {
 		return nil, errors.New("the result is not what tools/call returns")
 	}
-	m := members(raw, "content", "structuredContent", "isError", "_meta")
+	m := members(raw, "content", "structuredContent", "isError", "_meta", "resultType")
 	content, structured := m[0], m[1]
-	r := &ToolResult{Documents: Documents{kept: raw}, IsError: string(m[2]) == "true", meta: m[3]}
+	r := &ToolResult{Documents: Documents{kept: raw}, IsError: string(m[2]) == "true", meta: m[3], isQuestion: isQuestion(m[4])}
 	if begins(content, '[') {
 		if err := jsonscan.Elements(content, r.addContent); err != nil {
 			return nil, err
@@ -44,12 +45,15 @@ func ParseToolResult(raw json.RawMessage) (*ToolResult, error) {
 // limit the same bytes.
 func (s *Shaper) ToolResult(agent string, origin cache.Origin, raw json.RawMessage, p Policy) (json.RawMessage, error) {
 	lim := s.limit(p)
-	if s.opts.PassThrough || p.Whole || p.Narrow.empty() && lim.admits(len(raw)) || wantsInput(raw) {
+	if s.opts.PassThrough || p.Whole || p.Narrow.empty() && lim.admits(len(raw)) {
 		return raw, nil
 	}
 	r, err := ParseToolResult(raw)
 	if err != nil {
 		return nil, err
+	}
+	if r.isQuestion {
+		return raw, nil
 	}
 	if r.IsError {
 		p.Narrow = Narrow{}
@@ -64,10 +68,10 @@ func (s *Shaper) ToolResult(agent string, origin cache.Origin, raw json.RawMessa
 // HasData reports whether the result of a tools/call is one that queries run on:
 // neither an error nor a question of the server's.
 func HasData(raw json.RawMessage) bool {
-	return string(jsonscan.Member(raw, "isError")) != "true" && !wantsInput(raw)
+	m := members(raw, "isError", "resultType")
+	return string(m[0]) != "true" && !isQuestion(m[1])
 }
 
-// wantsInput reports whether the server asks something before it answers.
-func wantsInput(raw json.RawMessage) bool {
-	return gjson.ParseBytes(jsonscan.Member(raw, "resultType")).String() == "input_required"
+func isQuestion(resultType json.RawMessage) bool {
+	return gjson.ParseBytes(resultType).String() == "input_required"
 }

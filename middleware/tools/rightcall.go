@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -191,9 +190,24 @@ func fitting(value json.RawMessage, p param) json.RawMessage {
 			}
 			continue
 		}
-		if json.Unmarshal(c, reflect.New(reflect.TypeOf(p.into).Elem()).Interface()) == nil { // it has p's type
+		if fits(c, p.into) {
 			return c
 		}
 	}
 	return nil
+}
+
+// fits reports whether value is of into's type.
+func fits(value json.RawMessage, into any) bool {
+	switch into.(type) {
+	case *string:
+		into = new(string)
+	case *float64:
+		into = new(float64)
+	case *bool:
+		into = new(bool)
+	case *[]string:
+		into = new([]string)
+	}
+	return json.Unmarshal(value, into) == nil
 }
