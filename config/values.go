@@ -3,9 +3,11 @@ package config
 import (
 	"fmt"
 	"math"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // The parsers below read the text of a value from the file, the environment
@@ -122,4 +124,45 @@ func oneOf(words ...string) parser {
 		}
 		return nil, "one of " + strings.Join(words, ", ")
 	}
+}
+
+// word reads text that is not empty.
+func word(text string) (any, string) {
+	if text = strings.TrimSpace(text); text == "" || strings.ContainsRune(text, 0) {
+		return nil, "text"
+	}
+	return text, ""
+}
+
+// address reads a URL. Where it must be https is for its user to say.
+func address(text string) (any, string) {
+	text = strings.TrimSpace(text)
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.ContainsFunc(text, unicode.IsControl) {
+		return nil, "a URL such as https://example.com"
+	}
+	return text, ""
+}
+
+// list reads texts with commas between them.
+func list(valid func(string) bool, each string) parser {
+	return func(text string) (any, string) {
+		var all []string
+		for entry := range strings.SplitSeq(text, ",") {
+			entry = strings.TrimSpace(entry)
+			if !valid(entry) {
+				return nil, each
+			}
+			all = append(all, entry)
+		}
+		return all, ""
+	}
+}
+
+// isHost and isOrigin catch the slips; middleware/auth checks the rest.
+func isHost(s string) bool { return s != "" && !strings.ContainsAny(s, "/*@ \x00") }
+
+func isOrigin(s string) bool {
+	scheme, rest, ok := strings.Cut(s, "://")
+	return ok && scheme != "" && isHost(strings.TrimSuffix(rest, "/"))
 }
