@@ -7,15 +7,18 @@ import (
 	"strings"
 )
 
-// servedFiles is a variable that servers get from us: our process, and the files
-// that the proxies above them serve. Claude Desktop's file, say, has an entry for
-// the proxy; served by the proxy, it started a hundred of them in two seconds.
+// servedFiles is an environment variable that we give to the servers we start. It
+// holds our process id, and the files that we and the proxies above us serve. A file
+// may have an entry for the proxy itself, as Claude Desktop's has: a proxy that
+// serves it would start a proxy that serves it, and so on, a hundred in two seconds.
 const servedFiles = "_RLMPROXY_FILES"
 
 // maxNested proxies of one file may run below each other, where something else
 // stands between them: a server may start agents that are clients of a proxy.
 const maxNested = 3
 
+// servedAbove reads that variable: the process of the nearest proxy above us, and
+// the files of all that are.
 func servedAbove(environ []string) (pid string, files []string) {
 	for _, kv := range slices.Backward(environ) {
 		if list, ok := strings.CutPrefix(kv, servedFiles+"="); ok {
