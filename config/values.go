@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/dustin/go-humanize"
 )
 
 // The parsers below read the text of a value from the file, the environment
@@ -42,34 +44,21 @@ func integer(text string) (int64, bool) {
 	return int64(f), true
 }
 
-// byteUnits are tried in order: no earlier one may be a suffix of a later.
-var byteUnits = []struct {
-	suffix string
-	bytes  float64
-}{
-	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30},
-	{"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"b", 1},
-}
-
 // size reads bytes, as a number or with a unit.
 func size(least, most int64) parser {
 	return func(text string) (any, string) {
-		number, unit := strings.ToLower(strings.TrimSpace(text)), 1.0
-		for _, u := range byteUnits {
-			if rest, ok := strings.CutSuffix(number, u.suffix); ok {
-				number, unit = strings.TrimSpace(rest), u.bytes
-				break
-			}
+		n, ok := integer(text)
+		if !ok {
+			bytes, err := humanize.ParseBytes(strings.TrimSpace(text))
+			n, ok = int64(min(bytes, math.MaxInt64)), err == nil
 		}
-		f, err := strconv.ParseFloat(number, 64)
-		switch n := f * unit; {
-		case err == nil && n > float64(most):
+		switch {
+		case ok && n > most:
 			return nil, fmt.Sprintf("at most %d bytes", most)
-		case err != nil || !(n >= float64(least)): // catches NaN
+		case !ok || n < least:
 			return nil, fmt.Sprintf(`bytes, at least %d, such as 104857600 or "100MiB"`, least)
-		default:
-			return int64(n), ""
 		}
+		return n, ""
 	}
 }
 
