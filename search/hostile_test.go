@@ -60,7 +60,7 @@ func TestHostileText(t *testing.T) {
 				at := i * len(text) / 1000
 				hits = append(hits, Hit{Span: Span{at, at + 1}})
 			}
-			for unit := Paragraph; unit <= Lines; unit++ {
+			for _, unit := range units {
 				Expand(text, hits, unit, 3)
 			}
 		})

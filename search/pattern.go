@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// MaxPatternBytes bounds a pattern. Compiling 1 MB takes 0.8 s; what
+	// maxPatternBytes bounds a pattern. Compiling 1 MB takes 0.8 s; what
 	// people write by hand stays below 200 bytes.
-	MaxPatternBytes = 1000
+	maxPatternBytes = 1000
 
 	// maxProgram bounds the compiled pattern. Matching costs up to its
 	// length per byte of text, and \pL{1000} is 1000 instructions.
@@ -30,17 +30,14 @@ type PatternError struct {
 func (e *PatternError) Error() string { return fmt.Sprintf("pattern %q: %v", e.Pattern, e.Err) }
 func (e *PatternError) Unwrap() error { return e.Err }
 
-// A pattern is a regular expression ready to scan with, by one goroutine.
+// A pattern is a regular expression ready to search with, by one goroutine.
 type pattern struct {
-	re     *regexp.Regexp
-	tree   *syntax.Regexp
-	size   int // instructions
-	filter prefilter
-	least  int    // bytes of the shortest match, or fewer
-	whole  extent // of a match
-	around bool   // looks at what is beside a match
+	re       *regexp.Regexp
+	tree     *syntax.Regexp
+	program  int // instructions
+	required required
 
-	careful *regexp.Regexp // see second; compiled on first use
+	behind *regexp.Regexp // see behindRune; compiled on first use
 }
 
 func compilePattern(expr string, fold bool) (*pattern, error) {
@@ -50,8 +47,8 @@ func compilePattern(expr string, fold bool) (*pattern, error) {
 	if expr == "" {
 		return nil, bad(-1, errors.New("is empty"))
 	}
-	if len(expr) > MaxPatternBytes {
-		return nil, bad(-1, fmt.Errorf("has %d bytes, the limit is %d", len(expr), MaxPatternBytes))
+	if len(expr) > maxPatternBytes {
+		return nil, bad(-1, fmt.Errorf("has %d bytes, the limit is %d", len(expr), maxPatternBytes))
 	}
 	if _, err := syntax.Parse(expr, syntax.Perl); err != nil {
 		return nil, bad(errorOffset(expr, err), err)
@@ -74,10 +71,7 @@ func compilePattern(expr string, fold bool) (*pattern, error) {
 	if err != nil {
 		return nil, bad(-1, err)
 	}
-	return &pattern{
-		re: re, tree: tree, size: len(prog.Inst), filter: required(tree),
-		least: least(tree), whole: merged(extents(tree)), around: looksAround(tree),
-	}, nil
+	return &pattern{re: re, tree: tree, program: len(prog.Inst), required: requiredBy(tree)}, nil
 }
 
 // errorOffset locates the fragment that a syntax error names. Fragments
