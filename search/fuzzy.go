@@ -62,9 +62,6 @@ func Fuzzy(ctx context.Context, text []byte, query string, opts FuzzyOptions) ([
 // foldQuery folds query and trims what no run of words begins or ends with.
 func foldQuery(query string) []rune {
 	query = strings.TrimFunc(query, func(r rune) bool { return !isWord(r) })
-	// Beyond this many bytes it is too long whatever it holds; cut here, it
-	// need not be folded whole to say so.
-	query = query[:min(len(query), 16*maxFuzzyRunes)]
 	var q []rune
 	for _, r := range query {
 		r = foldRune(r)

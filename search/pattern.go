@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
-	"strings"
 )
 
 const (
@@ -20,11 +19,8 @@ const (
 
 // A PatternError is a pattern that cannot be used.
 type PatternError struct {
-	// Pattern is the pattern, its first 200 bytes if it is longer.
-	Pattern string
-	// Offset is the byte of the pattern where the error is, or -1.
-	Offset int
-	Err    error
+	Pattern string // its first 200 bytes if it is longer
+	Err     error
 }
 
 func (e *PatternError) Error() string { return fmt.Sprintf("pattern %q: %v", e.Pattern, e.Err) }
@@ -34,52 +30,48 @@ func (e *PatternError) Unwrap() error { return e.Err }
 type pattern struct {
 	re       *regexp.Regexp
 	tree     *syntax.Regexp
-	program  int // instructions
-	required required
+	program  int       // instructions
+	required []literal // see requiredLiterals
 
 	behind *regexp.Regexp // see behindRune; compiled on first use
 }
 
 func compilePattern(expr string, fold bool) (*pattern, error) {
-	bad := func(offset int, err error) error {
-		return &PatternError{Pattern: preview(expr, 200), Offset: offset, Err: err}
+	p, err := compile(expr, fold)
+	if err != nil {
+		return nil, &PatternError{Pattern: preview(expr, 200), Err: err}
 	}
+	return p, nil
+}
+
+func compile(expr string, fold bool) (*pattern, error) {
 	if expr == "" {
-		return nil, bad(-1, errors.New("is empty"))
+		return nil, errors.New("is empty")
 	}
 	if len(expr) > maxPatternBytes {
-		return nil, bad(-1, fmt.Errorf("has %d bytes, the limit is %d", len(expr), maxPatternBytes))
+		return nil, fmt.Errorf("has %d bytes, the limit is %d", len(expr), maxPatternBytes)
 	}
-	if _, err := syntax.Parse(expr, syntax.Perl); err != nil {
-		return nil, bad(errorOffset(expr, err), err)
+	flags := syntax.Perl
+	if fold {
+		flags |= syntax.FoldCase
+	}
+	tree, err := syntax.Parse(expr, flags)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if len(prog.Inst) > maxProgram {
+		return nil, fmt.Errorf("compiles to %d instructions, the limit is %d: use smaller repeat counts", len(prog.Inst), maxProgram)
 	}
 	if fold {
 		expr = "(?i)" + expr
 	}
-	tree, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		return nil, bad(-1, err)
-	}
-	prog, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return nil, bad(-1, err)
-	}
-	if len(prog.Inst) > maxProgram {
-		return nil, bad(-1, fmt.Errorf("compiles to %d instructions, the limit is %d: use smaller repeat counts", len(prog.Inst), maxProgram))
-	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		return nil, bad(-1, err)
+		return nil, err
 	}
-	return &pattern{re: re, tree: tree, program: len(prog.Inst), required: requiredBy(tree)}, nil
-}
-
-// errorOffset locates the fragment that a syntax error names. Fragments
-// that are the whole pattern, or occur twice, locate nothing.
-func errorOffset(expr string, err error) int {
-	var se *syntax.Error
-	if !errors.As(err, &se) || se.Expr == "" || se.Expr == expr || strings.Count(expr, se.Expr) != 1 {
-		return -1
-	}
-	return strings.Index(expr, se.Expr)
+	return &pattern{re: re, tree: tree, program: len(prog.Inst), required: requiredLiterals(tree)}, nil
 }

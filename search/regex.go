@@ -1,9 +1,6 @@
 package search
 
-import (
-	"bytes"
-	"context"
-)
+import "context"
 
 const (
 	// maxLineWork bounds line² × program, the worst case of finding all
@@ -60,6 +57,7 @@ type regexScan struct {
 	text    []byte
 	pattern *pattern
 	limit   int
+	find    *finder // of the literals that each match must hold; nil if there are none
 
 	lines    lineCounter
 	lastLine int // end of the last line with a match, -1 before the first
@@ -68,14 +66,8 @@ type regexScan struct {
 
 // run reads the text in chunks that end with a line.
 func (s *regexScan) run() error {
-	chunk := s.everyLine
-	if s.pattern.required.holdsFor(s.text) {
-		f := &finder{literals: s.pattern.required.literals}
-		if s.pattern.required.exact {
-			chunk = func(start, end int) error { return s.exact(f, start, end) }
-		} else {
-			chunk = func(start, end int) error { return s.likelyLines(f, start, end) }
-		}
+	if canFind(s.pattern.required, s.text) {
+		s.find = &finder{literals: s.pattern.required}
 	}
 	for start := 0; start < len(s.text); {
 		if err := s.ctx.Err(); err != nil {
@@ -85,7 +77,7 @@ func (s *regexScan) run() error {
 		if end-start > chunkBytes {
 			end = min(lineEnd(s.text, start+chunkBytes)+1, end)
 		}
-		if err := chunk(start, end); err != nil {
+		if err := s.chunk(start, s.text[start:end]); err != nil {
 			return err
 		}
 		start = end
@@ -93,48 +85,30 @@ func (s *regexScan) run() error {
 	return s.ctx.Err()
 }
 
-// exact reports the occurrences of a pattern that is a plain string.
-func (s *regexScan) exact(f *finder, start, end int) error {
-	f.reset(s.text[start:end])
-	for l := f.find(0); l.Len() > 0; l = f.find(l.End) {
-		s.add(Span{start + l.Start, start + l.End})
+// chunk matches those lines of chunk that can have a match. It begins at base.
+func (s *regexScan) chunk(base int, chunk []byte) error {
+	if s.find != nil {
+		s.find.reset(chunk)
 	}
-	return nil
-}
-
-// likelyLines matches the lines that hold a required string.
-func (s *regexScan) likelyLines(f *finder, start, end int) error {
-	chunk := s.text[start:end]
-	f.reset(chunk)
 	for pos := 0; pos < len(chunk); {
-		l := f.find(pos)
-		if l.Len() == 0 {
-			return nil
+		if s.find != nil {
+			at := s.find.next(pos)
+			if at == len(chunk) {
+				return nil
+			}
+			pos = lineStart(chunk, at, pos)
 		}
-		from := pos + bytes.LastIndexByte(chunk[pos:l.Start], '\n') + 1
-		to := lineEnd(chunk, l.Start)
-		if err := s.line(start+from, start+to); err != nil {
+		end := lineEnd(chunk, pos)
+		if err := s.line(base+pos, trimCR(chunk[pos:end])); err != nil {
 			return err
 		}
-		pos = to + 1
+		pos = end + 1
 	}
 	return nil
 }
 
-func (s *regexScan) everyLine(start, end int) error {
-	for start < end {
-		stop := lineEnd(s.text, start)
-		if err := s.line(start, stop); err != nil {
-			return err
-		}
-		start = stop + 1
-	}
-	return nil
-}
-
-// line matches the line text[start:end].
-func (s *regexScan) line(start, end int) error {
-	line := trimCR(s.text[start:end])
+// line matches a line, which begins at start.
+func (s *regexScan) line(start int, line []byte) error {
 	if n := len(line); n > 0 && n > maxLineWork/s.pattern.program/n {
 		return s.pattern.longLine(s.ctx, line, func(m Span) { s.add(Span{start + m.Start, start + m.End}) })
 	}

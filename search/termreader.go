@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 )
 
-// maxSeen bounds the compounds and the spellings that are remembered while an index
-// is built. Text repeats its words: 10 MB of English has 60,000.
+// maxSeen bounds the compounds that are remembered while an index is built. Text
+// repeats its words: 10 MB of English has 60,000.
 const maxSeen = 1 << 17
 
 // A termReader reads passages as terms, which it numbers.
@@ -16,23 +16,20 @@ type termReader struct {
 	terms map[uint64]uint32 // numbers, by the hash of the token
 	read  []uint32          // the terms of the words read so far
 
-	// What is written alike is read once: seen has where in read the words of a
-	// compound are, and spellings the terms of words, by the hash of how they are
-	// written. Running and runs are two spellings of run.
-	seen      map[uint64]struct{ first, end uint32 }
-	spellings map[uint64]uint32
+	// seen says where in read the words of a compound are, by the hash of how it is
+	// written. What is written alike is taken apart and stemmed once.
+	seen map[uint64]struct{ first, end uint32 }
 
 	unchecked int // bytes read since ctx was looked at
 }
 
 func newTermReader(ctx context.Context, seed maphash.Seed, size int) *termReader {
 	return &termReader{
-		ctx:       ctx,
-		seed:      seed,
-		terms:     make(map[uint64]uint32),
-		read:      make([]uint32, 0, size/5), // English has a word in 6 bytes
-		seen:      make(map[uint64]struct{ first, end uint32 }),
-		spellings: make(map[uint64]uint32),
+		ctx:   ctx,
+		seed:  seed,
+		terms: make(map[uint64]uint32),
+		read:  make([]uint32, 0, size/5), // English has a word in 6 bytes
+		seen:  make(map[uint64]struct{ first, end uint32 }),
 	}
 }
 
@@ -58,7 +55,7 @@ func (r *termReader) compound(text []byte, c *compound) {
 	written := text[c.Start:c.End]
 	if isNumeric(written) {
 		for w := range c.words(text) {
-			r.read = append(r.read, r.number(maphash.Bytes(r.seed, text[w.Start:w.End])))
+			r.add(maphash.Bytes(r.seed, text[w.Start:w.End]))
 		}
 		return
 	}
@@ -69,45 +66,30 @@ func (r *termReader) compound(text []byte, c *compound) {
 	}
 	first := len(r.read)
 	for w := range c.words(text) {
-		r.read = append(r.read, r.term(text[w.Start:w.End]))
+		r.add(maphash.String(r.seed, token(text[w.Start:w.End])))
 	}
 	if len(r.seen) < maxSeen {
 		r.seen[hash] = struct{ first, end uint32 }{uint32(first), uint32(len(r.read))}
 	}
 }
 
-// isNumeric reports whether word is a number, a date or an address of no more bytes
-// than a token may have: then it is its own token. Logs and tables are full of numbers
-// that never come again.
-func isNumeric(word []byte) bool {
-	for _, b := range word {
+// isNumeric reports whether a compound is a number, a date or an address, which are
+// their own tokens. Logs and tables are full of such that never come again.
+func isNumeric(compound []byte) bool {
+	for _, b := range compound {
 		if b > '9' { // letters and "_" come behind the digits, ".", "/" and "-" before
 			return false
 		}
 	}
-	return len(word) <= maxTokenBytes
+	return len(compound) <= maxTokenBytes
 }
 
-// term returns the number of the term of a word.
-func (r *termReader) term(word []byte) uint32 {
-	hash := maphash.Bytes(r.seed, word)
-	n, ok := r.spellings[hash]
-	if !ok {
-		n = r.number(maphash.String(r.seed, token(word)))
-		if len(r.spellings) < maxSeen {
-			r.spellings[hash] = n
-		}
-	}
-	return n
-}
-
-// number returns the number of the term whose token has that hash, a new one if it
-// has none yet.
-func (r *termReader) number(hash uint64) uint32 {
+// add reads a word whose token has that hash.
+func (r *termReader) add(hash uint64) {
 	n, ok := r.terms[hash]
 	if !ok {
 		n = uint32(len(r.terms))
 		r.terms[hash] = n
 	}
-	return n
+	r.read = append(r.read, n)
 }

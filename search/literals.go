@@ -7,18 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// maxRequired bounds the strings that are looked for. Each costs a scan
+// maxLiterals bounds the strings that are looked for. Each costs a scan
 // of its own; beyond 16 they cost what matching every line does.
-const maxRequired = 16
-
-// A required is a set of strings of which every match of a pattern holds at least
-// one: of \w+_lock(ed|ing) it is "_lock". Looking for them is a hundred times as
-// fast as matching. An empty set says nothing.
-type required struct {
-	literals []literal
-	// exact says that matches are what the only literal matches.
-	exact bool
-}
+const maxLiterals = 16
 
 // A literal is a string to look for.
 type literal struct {
@@ -26,32 +17,25 @@ type literal struct {
 	fold bool   // its letters, which are ASCII, match in either case
 }
 
-// requiredBy derives the set from the syntax tree of a pattern.
-func requiredBy(tree *syntax.Regexp) required {
-	r := required{literals: literalsOf(tree)}
-	if len(r.literals) == 1 && tree.Op == syntax.OpLiteral {
-		text := r.literals[0].text
-		r.exact = utf8.RuneCountInString(text) == len(tree.Rune) && !strings.ContainsAny(text, "\r\n")
-	}
-	return r
-}
-
-func literalsOf(re *syntax.Regexp) []literal {
+// requiredLiterals returns strings of which every match of re holds at least one: of
+// \w+_lock(ed|ing) that is "_lock". Looking for them is a hundred times as fast as
+// matching. It returns none if it knows none.
+func requiredLiterals(re *syntax.Regexp) []literal {
 	switch re.Op {
 	case syntax.OpLiteral:
 		if text := longestPlain(re); text != "" {
 			return []literal{{text, re.Flags&syntax.FoldCase != 0}}
 		}
 	case syntax.OpCapture, syntax.OpPlus:
-		return literalsOf(re.Sub[0])
+		return requiredLiterals(re.Sub[0])
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			return literalsOf(re.Sub[0])
+			return requiredLiterals(re.Sub[0])
 		}
 	case syntax.OpConcat: // any part's will do: the best
 		var best []literal
 		for _, sub := range re.Sub {
-			if l := literalsOf(sub); worth(l) > worth(best) {
+			if l := requiredLiterals(sub); worth(l) > worth(best) {
 				best = l
 			}
 		}
@@ -59,8 +43,8 @@ func literalsOf(re *syntax.Regexp) []literal {
 	case syntax.OpAlternate: // every part must have some
 		var all []literal
 		for _, sub := range re.Sub {
-			l := literalsOf(sub)
-			if l == nil || len(all)+len(l) > maxRequired {
+			l := requiredLiterals(sub)
+			if l == nil || len(all)+len(l) > maxLiterals {
 				return nil
 			}
 			all = append(all, l...)
@@ -79,7 +63,7 @@ func worth(set []literal) int {
 	for _, l := range set {
 		shortest = min(shortest, len(l.text))
 	}
-	return shortest*maxRequired - len(set) + 1
+	return shortest*maxLiterals - len(set) + 1
 }
 
 // longestPlain returns the longest part of a literal whose bytes must stand
@@ -104,59 +88,54 @@ func longestPlain(re *syntax.Regexp) string {
 	return best
 }
 
-// holdsFor reports whether text can be searched by looking for r. Two letters outside
-// ASCII match k and s in either case, the Kelvin sign and the long s; in a
-// text with one of them the literals would miss a match.
-func (r required) holdsFor(text []byte) bool {
-	for _, l := range r.literals {
+// canFind reports whether no match in text is missed by looking for literals. Two
+// letters outside ASCII match k and s in either case: the Kelvin sign and the long s.
+func canFind(literals []literal, text []byte) bool {
+	for _, l := range literals {
 		if l.fold && strings.ContainsAny(l.text, "ks") {
 			return !bytes.Contains(text, []byte("\u212a")) && !bytes.Contains(text, []byte("\u017f"))
 		}
 	}
-	return len(r.literals) > 0
+	return len(literals) > 0
 }
 
 // A finder finds literals in a text one after another. It remembers where each of
 // them is next, so that the text is read once for each.
 type finder struct {
 	literals []literal
-	next     []int // where each is next, len(text) if nowhere; before the first search -1
+	at       []int // where each is next, len(text) if nowhere; before the first search -1
 	text     []byte
 	lower    []byte // text in lower case, if one of them needs it
 }
 
 // reset makes f start over, in another text.
 func (f *finder) reset(text []byte) {
-	f.text, f.lower, f.next = text, f.lower[:0], f.next[:0]
+	f.text, f.lower, f.at = text, f.lower[:0], f.at[:0]
 	for _, l := range f.literals {
-		f.next = append(f.next, -1)
+		f.at = append(f.at, -1)
 		if l.fold && len(f.lower) == 0 {
-			f.lower = append(f.lower, text...)
-			for i, b := range f.lower {
-				f.lower[i] = lowerASCII(b)
+			for _, b := range text {
+				f.lower = append(f.lower, lowerASCII(b))
 			}
 		}
 	}
 }
 
-// find returns where the first literal at or after from is. At the end of text it
-// returns an empty span.
-func (f *finder) find(from int) Span {
-	first := Span{len(f.text), len(f.text)}
+// next returns where the first literal at or after pos is, or len(text).
+func (f *finder) next(pos int) int {
+	first := len(f.text)
 	for i, l := range f.literals {
-		if f.next[i] < from {
+		if f.at[i] < pos {
 			text := f.text
 			if l.fold {
 				text = f.lower
 			}
-			f.next[i] = len(text)
-			if at := bytes.Index(text[from:], []byte(l.text)); at >= 0 {
-				f.next[i] = from + at
+			f.at[i] = len(text)
+			if at := bytes.Index(text[pos:], []byte(l.text)); at >= 0 {
+				f.at[i] = pos + at
 			}
 		}
-		if at := f.next[i]; at < first.Start {
-			first = Span{at, at + len(l.text)}
-		}
+		first = min(first, f.at[i])
 	}
 	return first
 }
