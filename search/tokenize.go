@@ -54,20 +54,20 @@ func (c *compound) next(text []byte, pos int) bool {
 	for c.End < len(text) && c.Len() < maxCompoundBytes {
 		r, size := utf8.DecodeRune(text[c.End:])
 		end := c.End + size
-		class := classOf(r)
+		kind := classOf(r)
 		switch {
-		case class == 0:
+		case kind == 0:
 			if c.unspaced || !joins(r, text[end:]) {
 				return c.Len() > 0
 			}
-		case class&unspaced != script:
+		case kind&unspaced != script:
 			return true
-		case wordBreak(before, class, text[end:]):
+		case wordBreak(before, kind, text[end:]):
 			c.parts = append(c.parts, Span{c.End, end})
 		default:
 			c.parts[len(c.parts)-1].End = end
 		}
-		before, c.End = class, end
+		before, c.End = kind, end
 	}
 	return c.Len() > 0
 }
@@ -106,8 +106,8 @@ func joins(r rune, text []byte) bool {
 		return true
 	case '.', '/', '-':
 		after, _ := utf8.DecodeRune(text)
-		class := classOf(after)
-		return class != 0 && class&unspaced == 0
+		kind := classOf(after)
+		return kind != 0 && kind&unspaced == 0
 	}
 	return false
 }
