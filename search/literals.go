@@ -13,9 +13,13 @@ const maxLiterals = 16
 
 // A literal is a string to look for.
 type literal struct {
-	text string // in lower case if fold
-	fold bool   // its letters, which are ASCII, match in either case
+	text   string // in lower case if fold
+	fold   bool   // its letters, which are ASCII, match in either case
+	before int    // bytes of a match that can stand before it, or far
 }
+
+// far is where a number of bytes counts as unbounded.
+const far = 1 << 20
 
 // requiredLiterals returns strings of which every match of re holds at least one: of
 // \w+_lock(ed|ing) that is "_lock". Looking for them is a hundred times as fast as
@@ -24,7 +28,7 @@ func requiredLiterals(re *syntax.Regexp) []literal {
 	switch re.Op {
 	case syntax.OpLiteral:
 		if text := longestPlain(re); text != "" {
-			return []literal{{text, re.Flags&syntax.FoldCase != 0}}
+			return []literal{{text, re.Flags&syntax.FoldCase != 0, longest(re) - len(text)}}
 		}
 	case syntax.OpCapture, syntax.OpPlus:
 		return requiredLiterals(re.Sub[0])
@@ -34,10 +38,15 @@ func requiredLiterals(re *syntax.Regexp) []literal {
 		}
 	case syntax.OpConcat: // any part's will do: the best
 		var best []literal
+		before := 0
 		for _, sub := range re.Sub {
 			if l := requiredLiterals(sub); worth(l) > worth(best) {
 				best = l
+				for i := range best {
+					best[i].before = min(best[i].before+before, far)
+				}
 			}
+			before = min(before+longest(sub), far)
 		}
 		return best
 	case syntax.OpAlternate: // every part must have some
@@ -64,6 +73,34 @@ func worth(set []literal) int {
 		shortest = min(shortest, len(l.text))
 	}
 	return shortest*maxLiterals - len(set) + 1
+}
+
+// longest returns how many bytes a match of re has at most, or far.
+func longest(re *syntax.Regexp) int {
+	n := 0
+	switch re.Op {
+	case syntax.OpLiteral:
+		n = utf8.UTFMax * len(re.Rune)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		n = utf8.UTFMax
+	case syntax.OpCapture, syntax.OpQuest:
+		n = longest(re.Sub[0])
+	case syntax.OpRepeat:
+		if n = longest(re.Sub[0]) * re.Max; re.Max < 0 {
+			n = far
+		}
+	case syntax.OpStar, syntax.OpPlus:
+		n = far
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			n = min(n+longest(sub), far)
+		}
+	case syntax.OpAlternate:
+		for _, sub := range re.Sub {
+			n = max(n, longest(sub))
+		}
+	}
+	return min(n, far)
 }
 
 // longestPlain returns the longest part of a literal whose bytes must stand

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"regexp"
@@ -12,16 +11,30 @@ import (
 // the regexp package could outlive ctx: it finds one match after another through a
 // [lineReader]. Matches are those of [regexp.Regexp.FindAllIndex].
 //
-// A pattern that begins with a plain string is read only from where that string is.
-func (p *pattern) longLine(ctx context.Context, line []byte, found func(Span)) error {
-	prefix, _ := p.re.LiteralPrefix()
+// Every match holds one of literals, if there are any. So what is too far before the
+// next of them to begin a match is not read, nor what is after the last.
+func (p *pattern) longLine(ctx context.Context, line []byte, literals []literal, found func(Span)) error {
+	f := &finder{literals: literals}
+	f.reset(line)
+	before := 0
+	for _, l := range literals {
+		before = max(before, l.before)
+	}
 	lastEnd := -1
 	for pos := 0; pos <= len(line); {
-		at := bytes.Index(line[pos:], []byte(prefix))
-		if at < 0 {
-			break
+		if literals != nil {
+			at := f.next(pos)
+			if at == len(line) {
+				break
+			}
+			if before < far && at-before > pos {
+				for at -= before; at > pos && !utf8.RuneStart(line[at]); {
+					at--
+				}
+				pos = at
+			}
 		}
-		m, err := p.findFrom(ctx, line, pos+at)
+		m, err := p.findFrom(ctx, line, pos)
 		if err != nil {
 			return err
 		}

@@ -110,7 +110,11 @@ func (s *regexScan) chunk(base int, chunk []byte) error {
 // line matches a line, which begins at start.
 func (s *regexScan) line(start int, line []byte) error {
 	if n := len(line); n > 0 && n > maxLineWork/s.pattern.program/n {
-		return s.pattern.longLine(s.ctx, line, func(m Span) { s.add(Span{start + m.Start, start + m.End}) })
+		var literals []literal
+		if s.find != nil {
+			literals = s.find.literals
+		}
+		return s.pattern.longLine(s.ctx, line, literals, func(m Span) { s.add(Span{start + m.Start, start + m.End}) })
 	}
 	for _, m := range s.pattern.re.FindAllIndex(line, -1) {
 		s.add(Span{start + m[0], start + m[1]})
