@@ -25,7 +25,7 @@ func TestTextPreviews(t *testing.T) {
 		{"diff", "diff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1,3 +1,3 @@\n a\n--- b\n+++ c\n d\ndiff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1,300 @@\n" + strings.Repeat("+line\n", 300) + "diff --git a/p.png b/p.png\nBinary files a/p.png and b/p.png differ\ndiff --git a/o b/q\nrename from o\nrename to q\n", []string{
 			"4 files, +301 −1", "1  +1 −1 x.go\n", "9  +300 −0 n (new)", " +0 −0 p.png (binary)", " q (renamed from o)", "4: @@ -1,3 +1,3 @@"}},
 		{"source", "// Copyright\n// Licence\n\npackage a\n\nimport (\n\t\"b\"\n)\n\ntype T struct {\n\tx int\n}\n\nfunc (t *T) M() {\n}\n\nfunc f() {\n" + strings.Repeat("\tb.Call()\n", 800) + "}\n", []string{
-			"looks like Go", "10: type T struct\n", "14: func (t *T) M()\n", "17: func f()\n", "818: }"}},
+			"10: type T struct\n", "14: func (t *T) M()\n", "17: func f()\n", "818: }"}},
 		{"Markdown", "# Title\n\n" + filler + "## Part\n\n| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\n```go\n# no heading\n```\n\n### Deep\n", []string{
 			"1 code block (go 1), 1 table, 3 headings", "403: ## Part\n", "405  | a | b |  (2 rows)"}},
 		{"HTML", "<!DOCTYPE html>\n<html><head><title>A &amp; B</title><script>if (a<b) x()</script></head>\n<body><h1>One</h1>\n" + strings.Repeat("<p>Words <b>bold</b> &lt;x&gt; <a href=\"/\">a link</a></p>\n", 300) + "<h2>Two</h2></body></html>\n", []string{
@@ -51,7 +51,7 @@ func TestTextPreviews(t *testing.T) {
 		{"files", strings.Repeat("/r/src/a.go\n/r/src/b.go\n/r/doc/c.md\n", 200), []string{"all under /r/", "names end in: .go 400, .md 200", "400× 1  src/"}},
 		{"broken JSON", "{\n" + strings.Repeat("\"a\": [1, 2, 3],\n", 300) + "oops\n}", []string{"broken JSON", "invalid character 'o' looking for beginning of object key string at byte 4,803, line 302", "302: oops"}},
 		{"text and an image", strings.Repeat("package a\n\nfunc F() {}\n", 200) + "\x89PNG\r\n\x1a\n\x00\x00" + strings.Repeat("\x00\xf3\x01\n", 100), []string{
-			"binary, ", "most of its lines are text", "\n1: package a\n2: \n3: func F() {}\n"}},
+			"source, ", "\n1: package a\n2: \n3: func F() {}\n"}},
 		{"cut at both ends", strings.Repeat("word ", 5000), []string{"1: word word", " bytes left out, up to byte ", "word"}},
 	} {
 		text, _ := Preview(Recognise([]byte(tt.in), nil), 1000)

@@ -3,145 +3,121 @@ package digest
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
+
+	tokens "golang.org/x/net/html"
 
 	"rlmproxy/pipeline/show"
 )
 
-// maxElements of XML are told apart by their paths, down to maxElementDepth.
 const (
-	maxElements     = 2000
-	maxElementDepth = 60
+	maxElements     = 2000 // that are told apart by their paths
+	maxElementDepth = 60   // of such a path
+	maxAttributes   = 6    // that are named of an element
 )
 
 // An element stands for all elements at one path.
 type element struct {
-	name   string
-	depth  int
-	count  int
-	at     int // line of the first
-	attrs  []string
-	sample string
-	below  []*element
-	byName map[string]*element
+	name       string
+	depth      int
+	count      int
+	at         int // line of the first
+	attributes []string
+	sample     string
+	below      []*element
+	byName     map[string]*element // of those below
 }
 
-// digestXML counts elements by their paths.
-func digestXML(d *Digest, data []byte, t *ticker) error {
-	r := &tagReader{data: data, t: t}
-	root := &element{depth: -1}
-	stack := []*element{root}
-	deeper, known, total, from := 0, 0, 0, 0
-	for {
-		if err := t.err(); err != nil {
-			return err
-		}
-		text, name, attrs, closing, ok := r.next()
-		if !ok {
-			break
-		}
-		top := stack[len(stack)-1]
-		if s := bytes.TrimSpace(text[:min(len(text), 200)]); len(s) > 0 && top.sample == "" && top != root {
-			top.sample = show.Clip(squeeze(s), 40)
-		}
-		switch {
-		case len(name) == 0:
-		case closing:
+// readXML counts elements by their paths. The tokens are those of HTML, which
+// takes what is not well-formed.
+func readXML(d *Digest, r *reader) {
+	z := tokens.NewTokenizer(bytes.NewReader(r.data))
+	root := &element{depth: -1, byName: map[string]*element{}}
+	open := []*element{root}
+	line, total, known, deeper := 0, 0, 0, 0 // deeper counts open elements that are not told apart
+	for n := 0; n%1024 != 0 || r.ctx.Err() == nil; n++ {
+		token := z.Next()
+		raw := z.Raw()
+		lines := bytes.Count(raw, []byte("\n"))
+		top := open[len(open)-1]
+		switch token {
+		case tokens.TextToken:
+			if text := bytes.TrimSpace(head(raw, 200)); len(text) > 0 && top.sample == "" {
+				top.sample = show.Clip(plainText(text), 40)
+			}
+		case tokens.EndTagToken:
 			if deeper > 0 {
 				deeper--
-			} else if len(stack) > 1 {
-				stack = stack[:len(stack)-1]
+			} else if len(open) > 1 {
+				open = open[:len(open)-1]
 			}
-		default:
+		case tokens.StartTagToken, tokens.SelfClosingTagToken:
+			z.NextIsNotRawText()
 			total++
-			single := bytes.HasSuffix(attrs, []byte("/"))
+			name := raw[1:]
+			if end := bytes.IndexAny(name, " \t\r\n/>"); end >= 0 { // TagName is in lower case
+				name = name[:end]
+			}
 			e := top.byName[string(name)]
-			if e == nil && (known >= maxElements || len(stack) > maxElementDepth || deeper > 0) {
-				if !single {
-					deeper++
-				}
-				continue
+			if deeper > 0 || e == nil && (known == maxElements || len(open) > maxElementDepth) {
+				deeper += btoi(token == tokens.StartTagToken)
+				break
 			}
 			if e == nil {
 				known++
-				r.line, from = r.lineOf(r.i, from), r.i
-				e = &element{name: string(name), depth: top.depth + 1, at: r.line}
-				if top.byName == nil {
-					top.byName = map[string]*element{}
-				}
+				e = &element{name: string(name), depth: top.depth + 1, at: line, byName: map[string]*element{}}
 				top.byName[e.name] = e
 				top.below = append(top.below, e)
 			}
 			if e.count++; e.count < 20 {
-				e.addAttrs(attrs)
+				e.addAttributes(head(raw, 400))
 			}
-			if !single {
-				stack = append(stack, e)
+			if token == tokens.StartTagToken {
+				open = append(open, e)
 			}
+		}
+		line += lines
+		if token == tokens.ErrorToken {
+			break
 		}
 	}
 	d.Facts = append(d.Facts, show.Plural(total, "elements"))
 	p := Part{Title: "elements, times, first line"}
-	var tell func(e *element)
-	tell = func(e *element) {
-		for _, c := range e.below {
-			line := fmt.Sprintf("%s%s ×%s  %d", strings.Repeat("  ", c.depth), show.Clip(c.name, 60), show.Count(c.count), c.at+1)
-			if len(c.attrs) > 0 {
-				line += "  @" + strings.Join(c.attrs, " @")
-			}
-			if c.sample != "" && len(c.below) == 0 {
-				line += "  e.g. " + c.sample
-			}
-			p.addf(-1, c.depth, "%s", line)
-			tell(c)
-		}
-	}
-	tell(root)
+	most := root.list(&p, root)
 	d.Parts = append(d.Parts, p)
 	// What there is most of is what one looks for.
-	var most *element
-	var find func(e *element)
-	find = func(e *element) {
-		for _, c := range e.below {
-			if most == nil || c.count > most.count {
-				most = c
-			}
-			find(c)
-		}
-	}
-	find(root)
-	if most != nil && most.count > 1 && isPrintable(most.name) && len(most.name) < 60 && longestWord(most.name) != "" {
+	if most.count > 1 && isPrintable(most.name) && len(most.name) < 60 && longestWord(most.name) != "" {
 		d.search("<"+strings.ReplaceAll(most.name, ".", `\.`)+`\b`, "max_results", "10", "context_lines", "2")
 	}
-	return nil
 }
 
-// addAttrs notes the names of attributes.
-func (e *element) addAttrs(attrs []byte) {
-	for i := 0; i < len(attrs) && i < 400 && len(e.attrs) < 6; {
-		for i < len(attrs) && (isSpace(attrs[i]) || attrs[i] == '/') {
-			i++
-		}
-		start := i
-		for i < len(attrs) && attrs[i] != '=' && !isSpace(attrs[i]) {
-			i++
-		}
-		name := show.Clip(string(attrs[start:i]), 30)
-		if i+1 >= len(attrs) || attrs[i] != '=' {
-			return
-		}
-		quote := attrs[i+1]
-		end := bytes.IndexByte(attrs[i+2:], quote)
-		if end < 0 || name == "" {
-			return
-		}
-		i += end + 3
-		have := false
-		for _, a := range e.attrs {
-			have = have || a == name
-		}
-		if !have {
-			e.attrs = append(e.attrs, name)
+var attribute = lazy(`\s([\w:.-]{1,40})=("[^"]*"|'[^']*')`)
+
+func (e *element) addAttributes(tag []byte) {
+	for _, m := range attribute().FindAllSubmatch(tag, -1) {
+		if name := string(m[1]); len(e.attributes) < maxAttributes && !slices.Contains(e.attributes, name) {
+			e.attributes = append(e.attributes, name)
 		}
 	}
+}
+
+// list adds the elements below e to p, and returns the most frequent, if it is
+// more so than most.
+func (e *element) list(p *Part, most *element) *element {
+	for _, c := range e.below {
+		line := fmt.Sprintf("%s%s ×%s  %d", strings.Repeat("  ", c.depth), show.Clip(c.name, 60), show.Count(c.count), c.at+1)
+		if len(c.attributes) > 0 {
+			line += "  @" + strings.Join(c.attributes, " @")
+		}
+		if c.sample != "" && len(c.below) == 0 {
+			line += "  e.g. " + c.sample
+		}
+		p.addf(-1, c.depth, "%s", line)
+		if c.count > most.count {
+			most = c
+		}
+		most = c.list(p, most)
+	}
+	return most
 }
