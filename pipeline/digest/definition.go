@@ -209,34 +209,3 @@ func (d *definition) bySignature(rest []byte, modified bool) {
 }
 
 func hasSuffix(line []byte, suffix string) bool { return bytes.HasSuffix(line, []byte(suffix)) }
-
-// definedName is the name that a line defines, if it can be searched for.
-func definedName(line []byte) string {
-	t := bytes.TrimLeft(line, " \t")
-	for {
-		word := wordAt(t)
-		after := bytes.TrimLeft(t[len(word):], " !*")
-		switch isKeyword := definers[string(word)] != ""; {
-		case len(word) == 0:
-			return ""
-		case isKeyword && byteAt(after, 0) == '(': // a receiver
-			t = bytes.TrimLeft(after[bytes.IndexByte(after, ')')+1:], " ")
-			if bytes.IndexByte(after, ')') < 0 {
-				return ""
-			}
-			continue
-		case (isKeyword || modifiers[string(word)]) && len(after) > 0 && len(after) < len(t)-len(word):
-			t = after
-			continue
-		}
-		if open := bytes.IndexByte(t, '('); open > len(word) { // int main(
-			if i := bytes.LastIndexAny(t[:open], " *&:"); i >= 0 && len(wordAt(t[i+1:])) > 2 {
-				word = wordAt(t[i+1:])
-			}
-		}
-		if len(word) < 3 || len(word) > 60 || !isPrintable(string(word)) || bytes.IndexByte(word, '$') >= 0 {
-			return ""
-		}
-		return string(word)
-	}
-}

@@ -3,7 +3,6 @@ package digest
 import (
 	"bytes"
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +15,9 @@ import (
 func isDiff(s *sample) bool {
 	for i, line := range s.lines {
 		switch {
-		case hasAnyPrefix(line, []string{"```", "~~~"}):
+		case hasAnyPrefix(line, fenceMarks):
 			return false
-		case hasAnyPrefix(line, []string{"diff --git ", "diff --cc "}),
+		case hasPrefix(line, "diff --git "), hasPrefix(line, "diff --cc "),
 			hasPrefix(line, "--- ") && i+2 < len(s.lines) && hasPrefix(s.lines[i+1], "+++ ") && startsHunk(s.lines[i+2]):
 			return true
 		}
@@ -30,17 +29,20 @@ func startsHunk(line []byte) bool { return hasPrefix(line, "@@ ") || hasPrefix(l
 
 // isGitLog wants a commit on the first line and who made it below.
 func isGitLog(s *sample) bool {
-	return len(s.lines) > 1 && isCommit(s.lines[0]) && hasAnyPrefix(s.lines[1], []string{"Author: ", "Merge: "})
+	return len(s.lines) > 1 && isCommit(s.lines[0]) && (hasPrefix(s.lines[1], "Author: ") || hasPrefix(s.lines[1], "Merge: "))
 }
 
 // isCommit reports a line like "commit 0123…cdef (HEAD)", or "From 0123…cdef".
 func isCommit(line []byte) bool {
+	if !hasPrefix(line, "commit ") && !hasPrefix(line, "From ") {
+		return false
+	}
 	_, hash, _ := bytes.Cut(head(line, 60), []byte(" "))
 	n := 0
 	for n < len(hash) && isHex(hash[n]) {
 		n++
 	}
-	return n >= 40 && (hasPrefix(line, "commit ") || hasPrefix(line, "From "))
+	return n >= 40
 }
 
 const (
@@ -50,14 +52,12 @@ const (
 
 // A fileDiff is what a diff does to one file.
 type fileDiff struct {
-	at       int    // line
-	name     string // as it is called afterwards
-	header   string // of the line that names it, for a pattern
-	how      string // new, deleted, renamed, binary
+	at       int      // line
+	name     string   // as it is called afterwards
+	how      []string // new, deleted, renamed, binary
+	git      bool     // a line "diff --git" named it
+	hunk     int      // line of its first hunk, or 0
 	add, del int
-	hunks    bool
-	best     int // line of the hunk with most changes
-	changes  int // that it has
 	lines    []Line
 }
 
@@ -69,14 +69,11 @@ type diffReader struct {
 	file     *fileDiff // the last
 	add, del int
 	old, new int // lines left in the hunk
-	hunk     int // line of the hunk
-	changes  int // in it
 
-	commits     int
-	authors     tally
-	first, last string // dates of commits
-	subjects    Part
-	titled      bool // the commit has its subject
+	commits  int
+	authors  tally
+	subjects Part
+	titled   bool // the commit has its subject
 }
 
 func readDiff(d *Digest, r *reader) {
@@ -86,7 +83,6 @@ func readDiff(d *Digest, r *reader) {
 			df.outside(n, line)
 		}
 	}
-	df.endHunk()
 	df.describe(d)
 }
 
@@ -98,12 +94,10 @@ func (r *diffReader) inHunk(n int, line []byte) bool {
 		r.new--
 		r.add++
 		r.file.add++
-		r.changes++
 	case '-':
 		r.old--
 		r.del++
 		r.file.del++
-		r.changes++
 	case ' ', '\t', 0:
 		r.old--
 		r.new--
@@ -122,101 +116,89 @@ func (r *diffReader) keep(n int, line []byte) {
 	}
 }
 
+// changes are the lines in the head of a file that say what happens to it.
+var changes = []struct{ prefix, how string }{
+	{"new file", "new"}, {"deleted file", "deleted"}, {"rename from ", "renamed from "}, {"copy from ", "copied from "},
+	{"Binary files ", "binary"}, {"GIT binary patch", "binary"}, {"new mode ", "mode"},
+}
+
 func (r *diffReader) outside(n int, line []byte) {
-	rest := func(prefix string) string { return string(bytes.TrimSpace(line[len(prefix):])) }
-	atHead := r.file != nil && !r.file.hunks
+	f := r.file
 	switch {
 	case hasPrefix(line, "@@ "):
-		if r.file == nil {
-			r.start(n)
+		if f == nil {
+			f = r.start(n)
 		}
-		r.endHunk()
-		r.file.hunks, r.hunk = true, n
 		r.old, r.new = hunkCount(line, '-'), hunkCount(line, '+')
-		if len(r.file.lines) == 0 {
+		if f.hunk == 0 {
+			f.hunk = n
 			r.keep(n, line)
 		}
-	case hasAnyPrefix(line, []string{"diff --git ", "diff --cc ", "diff --combined "}):
-		r.start(n)
-		name := rest("diff --")
+	case hasPrefix(line, "diff --"):
+		name := string(bytes.TrimSpace(line))
 		if i := strings.LastIndex(name, " b/"); i > 0 {
 			name = name[i+len(" b/"):]
 		} else {
 			name = name[strings.LastIndexByte(name, ' ')+1:]
 		}
-		r.file.name, r.file.header = name, "^diff .*"
+		f = r.start(n)
+		f.name, f.git = name, true
 	case hasPrefix(line, "--- "):
-		if !atHead || r.file.header != "^diff .*" {
-			r.start(n)
+		if f == nil || !f.git || f.hunk > 0 {
+			f = r.start(n)
 		}
-		r.file.named(line, "^--- .*")
-	case hasPrefix(line, "+++ ") && r.file != nil:
-		r.file.named(line, `^\+\+\+ .*`)
+		f.named(line)
+	case hasPrefix(line, "+++ ") && f != nil:
+		f.named(line)
 	case isCommit(line):
-		r.endHunk()
-		r.file = nil
+		r.file, r.titled = nil, false
 		r.commits++
-		r.titled = false
-	case atHead && hasPrefix(line, "new file"):
-		r.file.how = "new"
-	case atHead && hasPrefix(line, "deleted file"):
-		r.file.how = "deleted"
-	case atHead && hasPrefix(line, "rename from "):
-		r.file.how = "renamed from " + rest("rename from ")
-	case atHead && hasPrefix(line, "copy from "):
-		r.file.how = "copied from " + rest("copy from ")
-	case atHead && hasAnyPrefix(line, []string{"Binary files ", "GIT binary patch"}):
-		r.file.how = strings.TrimSpace(r.file.how + " binary")
-	case atHead && hasPrefix(line, "new mode ") && r.file.how == "":
-		r.file.how = "mode"
-	case r.commits > 0 && r.file == nil:
+	case f == nil && r.commits > 0:
 		r.message(n, line)
+	case f != nil && f.hunk == 0:
+		for _, c := range changes {
+			if hasPrefix(line, c.prefix) && len(f.how) < 3 {
+				if strings.HasSuffix(c.how, " ") {
+					c.how += show.Clip(string(line[len(c.prefix):]), 80)
+				}
+				f.how = append(f.how, c.how)
+			}
+		}
 	}
 }
 
-// message reads the author, the date and the subject of a commit.
+// message reads the author and the subject of a commit.
 func (r *diffReader) message(n int, line []byte) {
 	switch text := bytes.TrimSpace(head(line, 200)); {
 	case hasPrefix(line, "Author: "):
 		name, _, _ := bytes.Cut(text[len("Author: "):], []byte(" <"))
 		r.authors.add(name, n)
-	case hasPrefix(line, "Date: "):
-		if r.last = string(bytes.TrimSpace(text[len("Date:"):])); r.first == "" {
-			r.first = r.last
-		}
-	case !r.titled && len(text) > 0 && hasAnyPrefix(line, []string{"    ", "Subject: "}):
+	case !r.titled && len(text) > 0 && (hasPrefix(line, "    ") || hasPrefix(line, "Subject: ")):
 		r.subjects.addLine(n, bytes.TrimSpace(line), 0)
 		r.titled = true
 	}
 }
 
-func (r *diffReader) start(n int) {
-	r.endHunk()
+func (r *diffReader) start(n int) *fileDiff {
 	r.file = &fileDiff{at: n}
 	if len(r.files) < maxRows {
 		r.files = append(r.files, r.file)
 	} else {
 		r.more++
 	}
-}
-
-func (r *diffReader) endHunk() {
-	if r.file != nil && r.changes > r.file.changes {
-		r.file.best, r.file.changes = r.hunk, r.changes
-	}
-	r.changes = 0
+	return r.file
 }
 
 // named takes the name of a file from a line "--- a/x" or "+++ b/x", unless its
 // head had one already. Behind the name may be a time.
-func (f *fileDiff) named(line []byte, header string) {
+func (f *fileDiff) named(line []byte) {
 	name, _, _ := bytes.Cut(line[len("--- "):], []byte("\t"))
 	name = bytes.Trim(name, `"`)
-	if hasAnyPrefix(name, []string{"a/", "b/"}) {
+	if hasPrefix(name, "a/") || hasPrefix(name, "b/") {
 		name = name[2:]
 	}
-	if f.header != "^diff .*" && string(name) != "/dev/null" || f.name == "" {
-		f.name, f.header = string(name), header
+	if f.name == "" || !f.git && string(name) != "/dev/null" {
+		f.name = string(name)
 	}
 }
 
@@ -235,9 +217,6 @@ func hunkCount(line []byte, mark byte) int {
 func (r *diffReader) describe(d *Digest) {
 	if r.commits > 0 {
 		d.Facts = append(d.Facts, show.Plural(r.commits, "commits"))
-	}
-	if r.first != "" {
-		d.say("dates: %s .. %s", show.Clip(r.first, 60), show.Clip(r.last, 60))
 	}
 	if len(r.authors.order) > 0 {
 		d.say("authors: %s", r.authors.top(8, ", "))
@@ -258,24 +237,20 @@ func (r *diffReader) describe(d *Digest) {
 	p := Part{Title: "files, each with its line", Total: r.more, Find: "the largest"}
 	for _, f := range r.files {
 		how := ""
-		if f.how != "" {
-			how = " (" + show.Clip(f.how, 80) + ")"
+		if len(f.how) > 0 {
+			how = " (" + strings.Join(f.how, " ") + ")"
 		}
 		p.addf(f.at, rank[f], "+%s −%s %s%s", show.Count(f.add), show.Count(f.del), show.Clip(f.name, 120), how)
 	}
 	d.Parts = append(d.Parts, p)
-	for _, new := range []bool{false, true} { // the first lines of a new file are its imports
+	for _, imports := range []bool{false, true} { // with which a new file begins
 		for _, f := range largest[:min(len(largest), 20)] {
-			if (f.how == "new") == new {
+			if slices.Contains(f.how, "new") == imports {
 				d.Picks = append(d.Picks, f.lines...)
 			}
 		}
 	}
-	f := largest[0]
-	if f.hunks {
-		d.page(f.best, max(f.changes+8, 20))
-	}
-	if len(largest) > 1 && len(f.name) < 120 && isPrintable(f.name) {
-		d.search(f.header+regexp.QuoteMeta(f.name), "context_lines", "20")
+	if f := largest[0]; f.hunk > 0 {
+		d.page(f.hunk, max(f.add+f.del+8, 20))
 	}
 }

@@ -122,7 +122,6 @@ func (r *Row) String() string {
 func Of(ctx context.Context, text []byte) (*Digest, error) {
 	k := kindOf(text)
 	d := &Digest{Kind: k.name, Ends: k.ends}
-	d.longestLine(text)
 	if k.read != nil {
 		k.read(d, &reader{ctx, text})
 	}
@@ -144,30 +143,6 @@ func (r *reader) lines(yield func(n int, line []byte) bool) {
 			return
 		}
 		n++
-	}
-}
-
-// longestLine tells of a line that is too long to be read whole. It leaps over
-// the short ones.
-func (d *Digest) longestLine(data []byte) {
-	const long = 1000
-	most, at := long, -1
-	for i := 0; i < len(data); {
-		if short := bytes.LastIndexByte(data[i:min(i+long, len(data))], '\n'); short >= 0 {
-			i += short + 1
-			continue
-		}
-		size := bytes.IndexByte(data[i:], '\n') + 1
-		if size == 0 {
-			size = len(data) - i
-		}
-		if size > most {
-			most, at = size, i
-		}
-		i += size
-	}
-	if at >= 0 && most < len(data) {
-		d.factf("longest line %s: %s bytes", show.Count(bytes.Count(data[:at], []byte("\n"))+1), show.Count(most))
 	}
 }
 

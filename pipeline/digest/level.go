@@ -38,68 +38,56 @@ const (
 	levelReads = 9   // words among which it may be
 )
 
-// levelOf finds the level that a line states, from on: a word in capitals, or one
-// that is labelled, in brackets or the first. spelt is how it is written, with
-// the label or a bracket, for the pattern of a search.
-func levelOf(line []byte, from int) (l level, spelt []byte) {
+// levelOf finds the level that a line states, from on, and the word that does: one
+// in capitals, or one that is labelled, in brackets or the first.
+func levelOf(line []byte, from int) (l level, word []byte) {
 	if digitsAt(line, 1) == 4 && letterLevels[line[0]] != noLevel {
 		return letterLevels[line[0]], line[:1]
 	}
 	line = head(line, from+levelReach)
-	for i, words := from, 0; i < len(line); {
+	for i, n := from, 0; i < len(line) && n < levelReads; {
 		if line[i] == 0x1b {
 			i = max(skipColour(line, i), i+1)
-			continue
-		}
-		if !isLetter(line[i]) {
-			i++
 			continue
 		}
 		start := i
 		for i < len(line) && isLetter(line[i]) {
 			i++
 		}
-		if words++; words > levelReads {
-			break
+		if i == start {
+			i++
+			continue
 		}
-		if l, spelt := levelAt(line, from, start, i, words); l != noLevel {
-			return l, spelt
+		n++
+		if l := levelAt(line, start, i, n); l != noLevel {
+			return l, line[start:i]
 		}
 	}
 	return noLevel, nil
 }
 
 // levelAt is the level that the word line[start:end] states, which is the n-th.
-func levelAt(line []byte, from, start, end, n int) (level, []byte) {
+func levelAt(line []byte, start, end, n int) level {
 	before, after := byteAt(line, start-1), byteAt(line, end)
 	if end-start == 1 {
-		alone := before == ' ' && after == ' ' || before == '[' && after == ']' || (before == ' ' || before == 0) && after == '/'
-		if l := letterLevels[line[start]]; alone && n < 4 {
-			return l, line[max(start-1, 0) : end+1]
+		if before == ' ' && after == ' ' || before == '[' && after == ']' || (before == ' ' || before == 0) && after == '/' {
+			return letterLevels[line[start]]
 		}
-		return noLevel, nil
+		return noLevel
 	}
 	l := levelWord(line[start:end])
 	if l == noLevel || before == '_' || after == '_' || isDigit(after) {
-		return noLevel, nil
+		return noLevel
 	}
-	capitals := isUpper(line[start]) && isUpper(line[end-1])
-	plain := !isUpper(line[start])
 	switch {
 	case before == '=', before == '"' && isOneOf(byteAt(line, start-2), "=:"), before == ':' && byteAt(line, start-2) > ' ': // level=error, "level":"error", x:ERROR:
-		key := start
-		for key > from && !isOneOf(line[key-1], " ,{") {
-			key--
-		}
-		return l, line[key:end]
-	case capitals && (after == 0 || isOneOf(after, " :]|\t)!>-,\x1b")),
-		(isOneOf(before, "[<(") || after == ']') && after != ' ' && before != ' ':
-		start -= btoi(isOneOf(before, "[<("))
-		return l, line[start : end+btoi(isOneOf(after, "]>)"))]
-	case n == 1 && after == ':', n <= 2 && after == ':' && l != infoLevel, n == 1 && after == ' ' && plain && l != infoLevel: // "error: …", "npm warn: …", "error …"
-		return l, line[start : end+1]
+	case isUpper(line[start]) && isUpper(line[end-1]) && (after == 0 || isOneOf(after, " :]|\t)!>-,\x1b")):
+	case (isOneOf(before, "[<(") || after == ']') && after != ' ' && before != ' ':
+	case n == 1 && after == ':', n <= 2 && after == ':' && l != infoLevel, n == 1 && after == ' ' && !isUpper(line[start]) && l != infoLevel: // "error: …", "npm warn: …", "error …"
+	default:
+		return noLevel
 	}
-	return noLevel, nil
+	return l
 }
 
 // levelWord is the level that a word stands for in any case.
@@ -131,15 +119,9 @@ var badWords = []string{"error", "exception", "fail", "fatal", "panic", "denied"
 
 // soundsBad reports such a word, in any case.
 func soundsBad(line []byte) bool {
-	var lower [1000]byte
-	n := copy(lower[:], line)
-	for i, c := range lower[:n] {
-		if isUpper(c) {
-			lower[i] = c | 0x20
-		}
-	}
+	line = bytes.ToLower(head(line, 1000))
 	for _, w := range badWords {
-		if contains(lower[:n], w) {
+		if contains(line, w) {
 			return true
 		}
 	}

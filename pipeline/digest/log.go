@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -87,9 +86,9 @@ type logReader struct {
 
 // levelLines are the lines of one level.
 type levelLines struct {
-	count       int
-	first, last Line
-	spelt       []string // some ways in which they state it
+	count int
+	last  Line
+	word        []byte // that states it
 }
 
 func readLog(d *Digest, r *reader) {
@@ -116,23 +115,20 @@ func (l *logReader) line(line Line) {
 		}
 		return
 	}
-	severity, spelt := levelOf(text, to)
+	severity, word := levelOf(text, to)
 	message := bytes.TrimLeft(text[to:], "] \"\t)")
 	class, request, status := accessStatus(text)
 	if class > 0 {
 		l.statuses[class]++
-		severity, message = [6]level{2: infoLevel, 3: infoLevel, 4: warnLevel, 5: errorLevel}[class], request
+		severity, word, message = [6]level{2: infoLevel, 3: infoLevel, 4: warnLevel, 5: errorLevel}[class], nil, request
 	}
 	bad := severity == noLevel && soundsBad(message)
 	l.bad += btoi(bad)
 	of := &l.levels[severity]
 	if of.count++; of.count == 1 {
-		of.first = line
+		of.word = word
 	}
 	of.last = line
-	if severity >= warnLevel && class == 0 && len(of.spelt) < 3 && len(spelt) < 40 && isPrintable(string(spelt)) && !slices.Contains(of.spelt, string(spelt)) {
-		of.spelt = append(of.spelt, string(spelt))
-	}
 	l.entry = l.add(severity, bad, line, message, status)
 }
 
@@ -247,10 +243,8 @@ func (l *logReader) pick(d *Digest) {
 	rank := func(t *template) level {
 		if t.bad {
 			return soundsBad
-		} else if t.level > warnLevel {
-			return t.level + 1
 		}
-		return t.level
+		return t.level + level(btoi(t.level > warnLevel))
 	}
 	list := slices.Clone(l.list)
 	slices.SortStableFunc(list, func(a, b *template) int { return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a.count, b.count)) })
@@ -262,10 +256,6 @@ func (l *logReader) pick(d *Digest) {
 			}
 		}
 	}
-	for level := fatalLevel; level >= errorLevel; level-- {
-		first := l.levels[level].first
-		add(1, func(t *template) bool { return t.level == level && t.first.N == first.N })
-	}
 	add(12, func(t *template) bool { return t.level >= errorLevel })
 	d.Picks = append(d.Picks, l.traces...)
 	for level := fatalLevel; level >= errorLevel; level-- {
@@ -274,59 +264,31 @@ func (l *logReader) pick(d *Digest) {
 		}
 	}
 	add(8, func(t *template) bool { return t.bad })
-	if len(d.Picks) < 12 {
-		add(12, func(t *template) bool { return t.level == warnLevel && t.count <= 2 })
-		// Where most lines are like no other, none stands out.
-		add(10, func(t *template) bool { return rank(t) < warnLevel && t.count <= 2 && len(list) < 400 })
+	if len(d.Picks) < 12 && len(list) < 400 { // where most lines are like no other, none stands out
+		add(12, func(t *template) bool { return rank(t) <= warnLevel && t.count <= 2 })
 	}
 }
 
-// suggest searches for the worst level there is, as it is written, and goes to
-// where it is first seen.
+// suggest searches for what is worse than a warning, else for warnings, as the
+// log writes them, and goes to the line to be read first.
 func (l *logReader) suggest(d *Digest) {
-	if pattern := l.worst(); pattern != "" {
-		d.search(pattern, "context_lines", "2")
+	var patterns []string
+	for level := fatalLevel; level >= warnLevel && (level > warnLevel || len(patterns) == 0); level-- {
+		switch of := l.levels[level]; {
+		case len(of.word) == 1: // of klog
+			patterns = append(patterns, fmt.Sprintf(`^%s\d|\b%[1]s\b`, of.word))
+		case len(of.word) > 0:
+			patterns = append(patterns, string(of.word))
+		case of.count > 0:
+			patterns = append(patterns, `" [45]\d\d`)
+		}
+	}
+	if len(patterns) > 0 {
+		d.search(strings.Join(patterns, "|"), "context_lines", "2")
 	} else if l.bad > 0 {
 		d.search(strings.Join(badWords, "|"), "case_insensitive", "true", "context_lines", "2")
-	} else if len(l.list) > 0 {
-		rare := slices.MinFunc(l.list, func(a, b *template) int { return cmp.Compare(a.count, b.count) })
-		if word := longestWord(rare.String()); word != "" {
-			d.search(word, "context_lines", "2")
-		}
 	}
 	if len(d.Picks) > 0 {
 		d.page(d.Picks[0].N-10, 30)
 	}
-}
-
-// worst is a pattern that finds the worst lines, if any is worse than usual.
-func (l *logReader) worst() string {
-	var patterns []string
-	for level := fatalLevel; level >= warnLevel && (level > warnLevel || len(patterns) == 0); level-- {
-		for _, s := range l.levels[level].spelt {
-			if len(s) == 1 { // of klog
-				s = "^" + s + `\d`
-			} else {
-				s = regexp.QuoteMeta(s)
-			}
-			patterns = append(patterns, s)
-		}
-	}
-	for class := 5; class >= 4 && len(patterns) == 0; class-- {
-		if l.statuses[class] > 0 {
-			patterns = append(patterns, fmt.Sprintf(`" %d\d\d`, class))
-		}
-	}
-	return strings.Join(patterns, "|")
-}
-
-// longestWord of letters in s, or nothing.
-func longestWord(s string) string {
-	best := ""
-	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r > '~' || !isLetter(byte(r)) }) {
-		if len(w) > len(best) && len(w) > 3 && len(w) < 40 {
-			best = w
-		}
-	}
-	return best
 }

@@ -67,18 +67,9 @@ func isUnderline(line []byte) bool {
 	return len(t) > 2 && (len(bytes.Trim(t, "=")) == 0 || line[0] == '-' && len(bytes.Trim(t, "-")) == 0)
 }
 
-// A section of Markdown reaches from its heading to the next one of its level.
-type section struct {
-	n, lines   int
-	level      int
-	title      string
-	underlined bool
-}
-
 // A markdownReader gathers the headings, and counts tables, links and code.
 type markdownReader struct {
 	headings, tables Part
-	sections         []section
 	above            Line
 	fence            string // that is open
 	blocks, links    int
@@ -92,7 +83,6 @@ func readMarkdown(d *Digest, r *reader) {
 		headings: Part{Title: "headings", Share: 75, Even: true, Find: `proxy_search "^#+ " finds them`},
 		tables:   Part{Title: "tables", Share: 25},
 	}
-	total := 0
 	for n, line := range r.lines {
 		s := bytes.TrimSpace(head(line, 2000))
 		// Before the text there may be nothing but pictures and tags.
@@ -101,7 +91,6 @@ func readMarkdown(d *Digest, r *reader) {
 		}
 		m.line(n, line, s)
 		m.above = Line{n, line}
-		total = n + 1
 	}
 	m.endTable()
 	for _, c := range []struct {
@@ -117,7 +106,11 @@ func readMarkdown(d *Digest, r *reader) {
 	}
 	rankNewest(m.headings.Rows)
 	d.Parts = append(d.Parts, m.headings, m.tables)
-	m.suggest(d, total)
+	if n := len(m.headings.Rows); n > 1 {
+		if word := longestWord(string(m.headings.Rows[n/2].Text)); word != "" {
+			d.search(word, "mode", `"context"`, "context_type", `"section"`)
+		}
+	}
 }
 
 // line reads line n, s without space around it.
@@ -137,13 +130,11 @@ func (m *markdownReader) line(n int, line, s []byte) {
 		}
 	case byteAt(line, 0) == '#' && heading().Match(head(line, 10)):
 		m.endTable()
-		level := bytes.IndexByte(line, ' ')
-		m.heading(n, level, line, section{n: n, level: level, title: string(bytes.TrimRight(s[level:], "# "))})
+		m.heading(n, bytes.IndexByte(line, ' '), line)
 	case len(s) > 2 && isUnderline(line):
 		above := bytes.TrimSpace(m.above.Text)
 		if len(above) > 0 && len(above) < 200 && !isOneOf(m.above.Text[0], "|-#>") {
-			level := 1 + btoi(s[0] == '-')
-			m.heading(m.above.N, level, m.above.Text, section{n: m.above.N, level: level, title: string(above), underlined: true})
+			m.heading(m.above.N, 1+btoi(s[0] == '-'), m.above.Text)
 		}
 	case m.inTable && bytes.IndexByte(s, '|') >= 0:
 		m.rows++
@@ -168,10 +159,7 @@ func (m *markdownReader) endTable() {
 var link = lazy(`!?\[([^\[\]]*)\]\([^()\s]*(\([^()\s]*\))?[^()\s]*\)`)
 
 // heading adds a heading, with the texts of its links instead of the links.
-func (m *markdownReader) heading(n, level int, line []byte, s section) {
-	if len(m.sections) < maxRows {
-		m.sections = append(m.sections, s)
-	}
+func (m *markdownReader) heading(n, level int, line []byte) {
 	if contains(line, "](") && len(line) < 1000 && !contains(line, "`") {
 		plain := line
 		for range 2 { // a picture that is a link
@@ -212,41 +200,3 @@ func rankNewest(rows []Row) {
 	}
 }
 
-// suggest goes to the largest section that fits a page, and asks for the last by
-// its name.
-func (m *markdownReader) suggest(d *Digest, total int) {
-	if len(m.sections) < 2 {
-		if total > 20 {
-			d.page(total/2, 20)
-		}
-		return
-	}
-	var open []*section
-	best := &m.sections[0]
-	for i := range m.sections {
-		s := &m.sections[i]
-		s.lines = total - s.n
-		for len(open) > 0 && open[len(open)-1].level >= s.level {
-			before := open[len(open)-1]
-			before.lines = s.n - before.n
-			open = open[:len(open)-1]
-		}
-		open = append(open, s)
-	}
-	for i := range m.sections {
-		if s := &m.sections[i]; s.lines <= maxPage && (s.lines > best.lines || best.lines > maxPage) {
-			best = s
-		}
-	}
-	d.page(best.n, best.lines)
-	for i := len(m.sections) - 1; i > 0; i-- {
-		s := &m.sections[i]
-		if word := longestWord(s.title); s != best && word != "" {
-			if !s.underlined {
-				word = `^#+ .*` + word
-			}
-			d.search(word, "mode", `"context"`, "context_type", `"section"`)
-			return
-		}
-	}
-}

@@ -58,7 +58,7 @@ func isSentence(line []byte) bool {
 
 // readSource outlines the definitions.
 func readSource(d *Digest, r *reader) {
-	o := outline{Part: Part{Title: "definitions", Even: true, Find: "proxy_search finds the rest"}}
+	p := Part{Title: "definitions", Even: true, Find: "proxy_search finds the rest"}
 	total, comments, imports := 0, 0, 0
 	inComment, inImport := false, false
 	var kinds tally
@@ -69,28 +69,17 @@ func readSource(d *Digest, r *reader) {
 		} else if isImport(line, &inImport) {
 			imports += btoi(n == comments+imports)
 		} else if found := definitionOf(line); found.kind != "" {
-			o.enter(found)
-			o.addLine(n, bytes.TrimRight(line, " \t{"), found.rank)
+			p.addLine(n, bytes.TrimRight(line, " \t{"), found.rank)
 			kinds.add([]byte(found.kind), n)
 		}
 	}
-	o.close()
 	if dull := comments + imports; dull > 3 && dull < total {
 		d.Dull = dull
 	}
 	for _, c := range kinds.order[:min(len(kinds.order), 8)] {
 		d.factf("%s %s", c.name, show.Count(c.count))
 	}
-	d.Parts = append(d.Parts, o.Part)
-	if len(o.Rows) == 0 {
-		return
-	}
-	if name := definedName(o.Rows[len(o.Rows)/2].Text); name != "" {
-		d.search(`\b`+name+`\b`, "context_lines", "3")
-	}
-	if n, lines := o.longest(total); lines > 3 {
-		d.page(n, lines)
-	}
+	d.Parts = append(d.Parts, p)
 }
 
 // isComment follows comments over several lines.
@@ -123,53 +112,4 @@ func isImport(line []byte, open *bool) bool {
 	}
 	*open = isOneOf(lastByte(line), "({") && (hasPrefix(line, "import") || hasPrefix(line, "from "))
 	return true
-}
-
-// An outline is the definitions of a program. What one at the margin holds is
-// counted, as not all of it may be shown.
-type outline struct {
-	Part
-	row   int // of the one at the margin that is open
-	open  bool
-	kinds tally // inside of it
-}
-
-// enter is called before a definition is added.
-func (o *outline) enter(d definition) {
-	if d.column > 1 {
-		o.kinds.add([]byte(d.kind), 0)
-		return
-	}
-	o.close()
-	o.row, o.open, o.kinds = len(o.Rows), true, tally{}
-}
-
-// close tells what was inside, if it is much.
-func (o *outline) close() {
-	n := 0
-	for _, c := range o.kinds.order {
-		n += c.count
-	}
-	if o.open && n > 7 && o.row < len(o.Rows) {
-		o.Rows[o.row].note = "  (" + o.kinds.top(4, ", ") + ")"
-	}
-	o.open = false
-}
-
-// longest is the longest stretch between two definitions on top that makes a good
-// page, of as many lines as the text has.
-func (o *outline) longest(total int) (n, lines int) {
-	for i, r := range o.Rows {
-		end := total
-		for _, next := range o.Rows[i+1 : min(i+200, len(o.Rows))] {
-			if next.Rank <= r.Rank {
-				end = next.N
-				break
-			}
-		}
-		if size := end - r.N; r.Rank <= 3 && size > lines && size <= 200 {
-			n, lines = r.N, size
-		}
-	}
-	return n, lines
 }

@@ -15,14 +15,11 @@ func isYAML(s *sample) bool {
 	keys, items, odd, total, block := 0, 0, 0, 0, -1
 	for _, line := range s.lines {
 		t := bytes.TrimSpace(line)
-		if len(t) == 0 {
+		in := indent(line)
+		if len(t) == 0 || block >= 0 && in > block {
 			continue
 		}
 		total++
-		in := indent(line)
-		if block >= 0 && in > block {
-			continue
-		}
 		block = -1
 		switch {
 		case t[0] == '#' || hasAnyPrefix(line, []string{"---", "...", "%YAML"}):
@@ -54,11 +51,24 @@ func startsYAMLKey(line []byte) bool { return len(line) > 0 && !isOneOf(line[0],
 
 const (
 	maxYAMLDepth = 3   // of the keys that are shown
-	maxYAMLOpen  = 100 // keys around a line that are counted
+	maxYAMLOpen  = 100 // keys around a line whose keys and items are counted
 	maxYAMLItems = 20  // shown of a document that is a list
-	maxYAMLNames = 30  // keys of items or documents that are named
 	itemEnds     = 20  // lines of head and tail of such a document: an item or two
 )
+
+// A yamlReader outlines by indentation. Unlike a parser it reads what is cut off
+// and what has the marks of a template, in little memory.
+type yamlReader struct {
+	keys, items, documents Part
+	itemKeys               tally // of the items at the margin
+	mappings               int   // items that begin with a key
+	inner                  int   // indent of the keys of the last item
+	open                   []yamlNode
+	block                  int    // indent of the key whose block scalar is open, or -1
+	end                    int    // line after the last that is not blank
+	from                   int    // line where the document begins
+	kind, name             string // of the document
+}
 
 // A yamlNode is a key around the lines that pass.
 type yamlNode struct {
@@ -68,35 +78,13 @@ type yamlNode struct {
 	items, keys int // below it
 }
 
-// A yamlReader outlines by indentation. Unlike a parser it reads what is cut off,
-// what has the marks of a template, and 10 MB in 60 ms and little memory.
-type yamlReader struct {
-	keys, items, documents Part
-	open                   []yamlNode
-	block                  int // indent of the key whose block scalar is open, or -1
-	end                    int // line after the last that is not blank
-
-	// Of the items of a document that is a list:
-	itemAt, inner     int // line of the one that is open; indent of its keys
-	best, most        int // line and lines of the longest that is a page
-	mappings, notList int
-	itemKeys          tally
-
-	// Of documents:
-	from           int // line where the one that is open begins
-	kind, name     string
-	kinds, topKeys tally
-	count          int
-}
-
 // readYAML lists the keys of the first levels, with how much is below each. Of a
-// list it tells which keys its items have, of several documents what they have
-// in common.
+// list it tells which keys its items have, of several documents what each is.
 func readYAML(d *Digest, r *reader) {
 	y := &yamlReader{
 		keys:      Part{Title: "keys", Even: true, Find: "proxy_search finds the rest"},
 		items:     Part{Title: "items", Even: true, Share: 35, Most: maxYAMLItems, Find: `proxy_search "^- " finds all`},
-		documents: Part{Title: "documents", Even: true},
+		documents: Part{Title: "documents", Even: true, Share: 40},
 		block:     -1,
 	}
 	total := 0
@@ -118,15 +106,19 @@ func readYAML(d *Digest, r *reader) {
 		y.end = n + 1
 	}
 	y.endDocument(total)
-	if y.items.Total > 1 && y.notList == 0 && 2*y.mappings > y.items.Total && y.count < 2 {
-		y.describeItems(d)
+	switch {
+	case y.documents.Total > 1:
+		d.Facts = append(d.Facts, show.Plural(y.documents.Total, "documents"))
+		d.Parts = append(d.Parts, y.documents)
+		y.keys.Title, y.keys.Share = "keys of the first document", 30
+	case y.items.Total > 1 && 2*y.mappings > y.items.Total && y.keys.Total == 0:
+		d.Ends = itemEnds
+		d.Facts = append(d.Facts, show.Plural(y.items.Total, "items"))
+		d.say("keys, in how many items: %s", y.itemKeys.top(30, " · "))
+		d.Parts = append(d.Parts, y.items)
 		return
 	}
-	if y.count > 1 {
-		y.describeDocuments(d)
-	}
 	d.Parts = append(d.Parts, y.keys)
-	y.suggest(d, total)
 }
 
 // line reads line n that is no comment, s without space around it.
@@ -137,25 +129,19 @@ func (y *yamlReader) line(n, in int, s, line []byte) {
 	for k := len(y.open) - 1; k >= 0 && (y.open[k].indent > in || y.open[k].indent == in && !isItem); k-- {
 		y.closeNode()
 	}
-	around := len(y.open)
-	switch {
+	switch around := len(y.open); {
 	case isItem && around > 0:
 		y.open[around-1].items++
 	case isItem && in == 0:
-		y.endItem()
 		y.items.addLine(n, line, 0)
-		y.itemAt, y.inner = n, len(s)-len(entry)
+		y.inner = len(s) - len(entry)
 		y.mappings += btoi(isKey)
+	case isKey && !isItem && (in > 0 && around == 0 || in == y.inner && y.items.Total > 0): // of an item
 	case isKey && !isItem:
 		y.addKey(n, in, key, value)
-	case in == 0:
-		y.notList++
 	}
 	if isKey && y.items.Total > 0 && (isItem && in == 0 || in == y.inner) {
 		y.itemKeys.add(key, n)
-	}
-	for isItem && hasPrefix(value, "- ") {
-		_, value, _ = splitKey(value[2:])
 	}
 	if isKey && opensBlock(value) {
 		y.block = in
@@ -166,13 +152,13 @@ func (y *yamlReader) line(n, in int, s, line []byte) {
 func (y *yamlReader) addKey(n, in int, key, value []byte) {
 	depth := len(y.open)
 	node := yamlNode{row: -1, n: n, indent: in}
-	if depth < maxYAMLDepth && (depth == 0 || y.open[depth-1].items == 0) {
+	if depth < maxYAMLDepth && (depth == 0 || y.open[depth-1].items == 0) && y.documents.Total == 0 {
 		text := strings.Repeat("  ", depth) + show.Clip(string(key), 60)
 		if len(value) > 0 {
 			text += ": " + show.Clip(string(value), 50)
 		}
+		node.row = y.keys.Total
 		y.keys.addf(n, depth, "%s", text)
-		node.row = y.keys.Total - 1
 	}
 	if depth > 0 {
 		y.open[depth-1].keys++
@@ -180,15 +166,11 @@ func (y *yamlReader) addKey(n, in int, key, value []byte) {
 	if depth < maxYAMLOpen {
 		y.open = append(y.open, node)
 	}
-	if in == 0 {
-		y.topKeys.add(key, n)
-		y.notList++
-	}
 	switch {
 	case in == 0 && string(key) == "kind":
-		y.kind = string(value)
+		y.kind = show.Clip(string(value), 60)
 	case y.name == "" && string(key) == "name":
-		y.name = string(value)
+		y.name = show.Clip(string(value), 60)
 	}
 }
 
@@ -197,8 +179,6 @@ func splitKey(s []byte) (key, value []byte, ok bool) {
 	i := 0
 	if c := byteAt(s, 0); c == '"' || c == '\'' {
 		i = bytes.IndexByte(s[1:], c) + 2
-	} else if c == '#' {
-		return nil, nil, false
 	}
 	for ; i < len(s); i++ {
 		if s[i] == ':' && (i+1 == len(s) || s[i+1] == ' ') {
@@ -232,67 +212,13 @@ func (y *yamlReader) closeNode() {
 	}
 }
 
-// endItem ends the item of the list that is open.
-func (y *yamlReader) endItem() {
-	if lines := y.end - y.itemAt; y.items.Total > 0 && lines <= maxPage && lines > y.most {
-		y.best, y.most = y.itemAt, lines
-	}
-}
-
 // endDocument ends a document before line n, unless it is empty.
 func (y *yamlReader) endDocument(n int) {
-	y.endItem()
 	for len(y.open) > 0 {
 		y.closeNode()
 	}
 	if y.block = -1; n > y.from+1 {
-		y.count++
-		if y.kind != "" {
-			y.kinds.add([]byte(y.kind), y.from)
-		}
-		y.documents.addf(y.from, 0, "%s", strings.TrimSpace(show.Clip(y.kind, 60)+" "+show.Clip(y.name, 60)))
+		y.documents.addf(y.from, 0, "%s", strings.TrimSpace(y.kind+" "+y.name))
 	}
 	y.kind, y.name = "", ""
-}
-
-func (y *yamlReader) describeItems(d *Digest) {
-	d.Ends = itemEnds
-	d.Facts = append(d.Facts, show.Plural(y.items.Total, "items"))
-	d.say("keys, in how many items: %s", y.itemKeys.top(maxYAMLNames, " · "))
-	d.Parts = append(d.Parts, y.items)
-	// A key that few items have is worth a search.
-	sorted := y.itemKeys.sorted()
-	for i := len(sorted) - 1; i >= 0; i-- {
-		if key := sorted[i].name; len(key) < 60 && longestWord(key) == key {
-			d.search(`\b`+key+":", "context_lines", "5")
-			break
-		}
-	}
-	if y.most > 1 {
-		d.page(y.best, y.most)
-	}
-}
-
-func (y *yamlReader) describeDocuments(d *Digest) {
-	d.Facts = append(d.Facts, show.Plural(y.count, "documents"))
-	d.say("keys, in how many documents: %s", y.topKeys.top(maxYAMLNames, " · "))
-	if len(y.kinds.order) > 1 {
-		d.say("kinds: %s", y.kinds.top(maxYAMLNames, " · "))
-	}
-	y.documents.Share, y.keys.Share = 40, 30
-	// The keys of the others are much the same.
-	second, k := y.documents.Rows[1].N, 0
-	for k < len(y.keys.Rows) && y.keys.Rows[k].N < second {
-		k++
-	}
-	y.keys.Rows, y.keys.Total, y.keys.Title = y.keys.Rows[:k], k, "keys of the first document"
-	d.Parts = append(d.Parts, y.documents)
-}
-
-// suggest goes to the key on top with most lines.
-func (y *yamlReader) suggest(d *Digest, total int) {
-	o := outline{Part: y.keys}
-	if n, lines := o.longest(total); lines > 1 {
-		d.page(n, lines)
-	}
 }
