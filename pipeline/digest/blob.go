@@ -18,30 +18,34 @@ func isBinary(s *sample) bool {
 	return bytes.IndexByte(head(s.data, sampleBytes), 0) >= 0 && (legible < 10 || !s.most(legible, 80))
 }
 
-var base64Text = lazy(`^(data:[\w/+.;=-]{0,100};base64,)?[A-Za-z0-9+/_-]{40,}(\r?\n[A-Za-z0-9+/_-]{40,})*(\r?\n[A-Za-z0-9+/_-]+)?={0,2}\s*$`)
+var (
+	base64Start = lazy(`^(data:[\w/+.;=-]{1,100};base64,)?[A-Za-z0-9+/_-]{60}`)
+	base64Other = lazy(`[^A-Za-z0-9+/_=\r\n-]`)
+)
 
-// isBase64 wants nothing but base64, with capitals, small letters and digits: a
-// long word has not all of them.
+// isBase64 wants nothing but base64, with capitals, small letters and digits on
+// the first line: a long word has not all of them.
 func isBase64(s *sample) bool {
-	first := head(s.data, 4096)
-	if len(first) < 80 || bytes.IndexByte(first, ' ') >= 0 || !base64Text().Match(first) {
+	start := base64Start().Find(head(s.data, 200))
+	if start == nil || base64Other().Match(base64Of(s.data)) {
 		return false
 	}
 	var upper, lower, digits int
-	for _, c := range s.data {
-		switch {
-		case isUpper(c):
-			upper++
-		case isLetter(c):
-			lower++
-		case isDigit(c):
-			digits++
-		case isOneOf(c, " <\"\t"):
-			return false
-		}
+	for _, c := range head(s.data, 4000) {
+		upper += btoi(isUpper(c))
+		lower += btoi(c >= 'a' && c <= 'z')
+		digits += btoi(isDigit(c))
 	}
 	n := upper + lower + digits
-	return hasPrefix(first, "data:") || 10*upper > n && 10*lower > n && 20*digits > n
+	return hasPrefix(start, "data:") || 10*upper > n && 10*lower > n && 20*digits > n
+}
+
+// base64Of is what stands behind data:image/png;base64,.
+func base64Of(text []byte) []byte {
+	if _, behind, ok := bytes.Cut(head(text, 200), []byte(";base64,")); ok {
+		return text[min(len(text), 200)-len(behind):]
+	}
+	return text
 }
 
 // readBlob says what the bytes are, which nobody can read.
@@ -51,34 +55,8 @@ func readBlob(d *Digest, r *reader) {
 		d.Facts = append(d.Facts, http.DetectContentType(r.data))
 		return
 	}
-	text := r.data
-	if i := bytes.Index(head(text, 200), []byte(";base64,")); i > 0 {
-		d.factf("data URI %s", show.Clip(string(text[len("data:"):i]), 60))
-		text = text[i+len(";base64,"):]
-	}
-	size := len(text) - bytes.Count(text, []byte("\n")) - bytes.Count(text, []byte("\r")) - bytes.Count(text, []byte("="))
+	text := base64Of(r.data)
 	decoded := make([]byte, 4096)
-	n, _ := base64.RawStdEncoding.Decode(decoded, plainAlphabet(head(text, 4096)))
-	decoded = decoded[:n]
-	what := http.DetectContentType(decoded)
-	d.factf("decodes to %s bytes: %s", show.Count(size*3/4), what)
-	if hasPrefix([]byte(what), "text/") {
-		d.say("decoded, it begins with %s", show.Quote(show.Clip(show.Printable(decoded), 200)))
-	}
-}
-
-// plainAlphabet replaces what base64 for URLs has, and drops all else.
-func plainAlphabet(text []byte) []byte {
-	out := bytes.Map(func(r rune) rune {
-		switch {
-		case r == '-':
-			return '+'
-		case r == '_':
-			return '/'
-		case r == '=' || r <= ' ':
-			return -1
-		}
-		return r
-	}, text)
-	return out[:len(out)/4*4]
+	n, _ := base64.StdEncoding.Decode(decoded, head(text, 4096))
+	d.factf("decodes to %s bytes: %s", show.Count(len(text)*3/4), http.DetectContentType(decoded[:n]))
 }

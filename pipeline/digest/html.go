@@ -2,23 +2,20 @@ package digest
 
 import (
 	"bytes"
-	"html"
 	"strings"
 
-	tokens "golang.org/x/net/html"
+	"golang.org/x/net/html"
 
 	"rlmproxy/pipeline/show"
 )
 
 var htmlTag = lazy(`(?i)^</?(!doctype html|html|head|body|div|p|a|span|table|tr|td|th|ul|ol|li|h[1-6]|script|style|link|meta|title|nav|section|article|main|header|footer|form|input|button|img|br|label|template|pre|code|b|i|em|strong|hr|dl|dt|dd|iframe)\b`)
 
-// isHTML wants tags at the begin of three lines of ten, with names of HTML.
+// isHTML wants tags at the begin of three lines of ten, half of them of HTML.
 func isHTML(s *sample) bool {
-	if s.begins("<!doctype html", "<html", "<head", "<body") {
-		return true
-	}
 	tags, known := countTags(s)
-	return s.most(tags, 30) && 2*known >= tags || s.begins("<?xml") && contains(bytes.ToLower(head(s.data, 1000)), "<html")
+	return s.begins("<!doctype html", "<html", "<head", "<body") || s.most(tags, 30) && 2*known >= tags ||
+		s.begins("<?xml") && contains(bytes.ToLower(head(s.data, 1000)), "<html")
 }
 
 // isXML wants a declaration, or tags with other names.
@@ -42,16 +39,44 @@ func countTags(s *sample) (tags, known int) {
 	return tags, known
 }
 
-// blocks are elements that end a paragraph.
-var blocks = wordSet("p div li tr table ul ol section article br pre dt dd blockquote main header footer nav form figure body h1 h2 h3 h4 h5 h6")
+// A markupToken is a tag, or the text between two.
+type markupToken struct {
+	kind html.TokenType
+	name string // of a tag, in lower case
+	raw  []byte // as written, until the next token
+}
 
-// spaced are elements whose words do not touch those before.
-var spaced = wordSet("a span button label option")
+// markup yields the tokens of HTML or XML, each with the line where it begins.
+func (r *reader) markup(yield func(line int, t markupToken) bool) {
+	z := html.NewTokenizer(bytes.NewReader(r.data))
+	for n, line := 0, 0; n%1024 != 0 || r.ctx.Err() == nil; n++ {
+		t := markupToken{kind: z.Next()}
+		t.raw = bytes.Clone(head(z.Raw(), maxParagraph))
+		lines := bytes.Count(z.Raw(), []byte("\n"))
+		switch t.kind {
+		case html.ErrorToken:
+			return
+		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
+			name, _ := z.TagName()
+			t.name = string(head(name, 20))
+		}
+		if !yield(line, t) {
+			return
+		}
+		line += lines
+	}
+}
 
 const (
 	maxParagraph  = 600  // bytes of a paragraph that are read
 	maxParagraphs = 5000 // that are kept
 )
+
+// blocks are elements that end a paragraph.
+var blocks = wordSet("p div li tr table ul ol section article br pre dt dd blockquote main header footer nav form figure body h1 h2 h3 h4 h5 h6")
+
+// spaced are elements whose words do not touch those before.
+var spaced = wordSet("a span button label option")
 
 // An htmlReader gathers headings and paragraphs, as a browser shows them.
 type htmlReader struct {
@@ -59,6 +84,7 @@ type htmlReader struct {
 	title          string
 	headings, text Part
 
+	open    string // tag directly before the text
 	words   []byte // of the paragraph or heading that is open
 	at      int    // line where it begins
 	heading int    // level of the heading that is open, or 0
@@ -68,28 +94,20 @@ type htmlReader struct {
 // shows text rather than tags.
 func readHTML(d *Digest, r *reader) {
 	h := &htmlReader{counts: map[string]int{}, headings: Part{Title: "headings", Share: 35, Even: true}, text: Part{Title: "text", Share: 45}}
-	z := tokens.NewTokenizer(bytes.NewReader(r.data))
-	line, tag := 0, ""
-	for n := 0; n%1024 != 0 || r.ctx.Err() == nil; n++ {
-		token := z.Next()
-		raw := z.Raw()
-		lines := bytes.Count(raw, []byte("\n"))
-		switch token {
-		case tokens.TextToken:
-			h.addText(line, tag, raw)
-			tag = ""
-		case tokens.StartTagToken, tokens.SelfClosingTagToken:
-			about := string(head(raw, 70))
-			tag = tagName(z)
-			h.start(line, tag, about)
-		case tokens.EndTagToken:
-			h.end(tagName(z))
-			tag = ""
+	for line, t := range r.markup {
+		switch t.kind {
+		case html.TextToken:
+			h.addText(line, t.raw)
+		case html.StartTagToken, html.SelfClosingTagToken:
+			h.start(line, t)
+		case html.EndTagToken:
+			if blocks[t.name] {
+				h.flush()
+			} else if (t.name == "td" || t.name == "th") && len(h.words) > 0 {
+				h.words = append(h.words, " | "...)
+			}
 		}
-		line += lines
-		if token == tokens.ErrorToken {
-			break
-		}
+		h.open = t.name
 	}
 	h.flush()
 	for _, c := range []struct{ tag, unit string }{{"a", "links"}, {"table", "tables"}, {"tr", "table rows"}, {"form", "forms"}, {"input", "inputs"}, {"img", "images"}, {"script", "scripts"}} {
@@ -101,72 +119,46 @@ func readHTML(d *Digest, r *reader) {
 		d.say("title: %s", show.Clip(h.title, 200))
 	}
 	d.Parts = append(d.Parts, h.headings, h.text)
-	if rows := h.headings.Rows; len(rows) > 1 {
-		d.page(rows[len(rows)/2].N, 30)
-	}
 }
 
-func tagName(z *tokens.Tokenizer) string {
-	name, _ := z.TagName()
-	return string(head(name, 20))
-}
-
-// addText reads text behind the tag, if it stands directly behind one.
-func (h *htmlReader) addText(line int, tag string, text []byte) {
+func (h *htmlReader) addText(line int, text []byte) {
+	trimmed := bytes.TrimSpace(text)
 	switch {
-	case tag == "script" || tag == "style":
-		return
-	case tag == "title" && h.title == "":
-		h.title = plainText(head(text, 300))
-		return
-	}
-	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && len(h.words) < maxParagraph {
+	case h.open == "script" || h.open == "style" || len(trimmed) == 0:
+	case h.open == "title" && h.title == "":
+		h.title = plainText(text)
+	case len(h.words) < maxParagraph:
 		if len(bytes.TrimSpace(h.words)) == 0 && h.heading == 0 {
 			h.at = line + bytes.Count(text[:bytes.Index(text, trimmed[:1])], []byte("\n"))
 		}
-		h.words = append(h.words, head(text, maxParagraph)...)
+		h.words = append(h.words, text...)
 	}
 }
 
-// start opens an element; about is its tag as written.
-func (h *htmlReader) start(line int, tag, about string) {
-	if h.counts[tag] > 0 || len(h.counts) < 500 {
-		h.counts[tag]++
+func (h *htmlReader) start(line int, t markupToken) {
+	if h.counts[t.name] > 0 || len(h.counts) < 500 {
+		h.counts[t.name]++
 	}
 	switch {
-	case blocks[tag]:
+	case blocks[t.name]:
 		h.flush()
-		if isHeading(tag) {
-			h.heading, h.at = int(tag[1]-'0'), line
+		if t.name[0] == 'h' && digitsAt([]byte(t.name), 1) == 1 {
+			h.heading, h.at = int(t.name[1]-'0'), line
 		}
-	case tag == "input" || tag == "textarea" || tag == "select":
-		h.words = append(h.words, " ["+plainText([]byte(strings.Trim(about, "<>/ ")))+"] "...)
-	case spaced[tag] && len(h.words) > 0 && len(h.words) < maxParagraph:
+	case t.name == "input" || t.name == "textarea" || t.name == "select":
+		h.words = append(h.words, " ["+plainText(bytes.Trim(head(t.raw, 70), "<>/ "))+"] "...)
+	case spaced[t.name] && len(h.words) > 0:
 		h.words = append(h.words, ' ')
 	}
-}
-
-func (h *htmlReader) end(tag string) {
-	switch {
-	case blocks[tag]:
-		h.flush()
-	case (tag == "td" || tag == "th") && len(h.words) > 0:
-		h.words = append(h.words, " | "...)
-	}
-}
-
-func isHeading(tag string) bool {
-	return len(tag) == 2 && tag[0] == 'h' && tag[1] >= '1' && tag[1] <= '6'
 }
 
 // flush ends a paragraph or a heading.
 func (h *htmlReader) flush() {
 	text := strings.TrimSuffix(plainText(h.words), " |")
 	switch {
-	case text == "" && h.heading == 0 || len(h.words) < 2:
 	case h.heading > 0:
 		h.headings.addf(h.at, h.heading-1, "%sh%d %s", strings.Repeat("  ", h.heading-1), h.heading, show.Clip(text, 100))
-	case h.text.Total < maxParagraphs:
+	case len(text) > 1 && h.text.Total < maxParagraphs:
 		h.text.addf(h.at, h.text.Total/8, "%s", show.Clip(text, 160))
 	}
 	h.words, h.heading = h.words[:0], 0

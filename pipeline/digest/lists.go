@@ -2,7 +2,6 @@ package digest
 
 import (
 	"bytes"
-	"strings"
 
 	"rlmproxy/pipeline/show"
 )
@@ -27,56 +26,28 @@ func readMatches(d *Digest, r *reader) {
 	d.Parts = append(d.Parts, files.part("files"))
 }
 
-// isFileList wants a path on every line.
+// isFileList wants a path on every line, or a name with a mark as the file system
+// server's list_directory has it.
 func isFileList(s *sample) bool {
-	n := s.count(isPath)
+	n := s.count(func(line []byte) bool {
+		line = bytes.TrimSpace(line)
+		return hasPrefix(line, "[FILE] ") || hasPrefix(line, "[DIR] ") || len(line) > 2 && !bytes.ContainsAny(line, " <>") && bytes.IndexByte(line, '/') >= 0 && !contains(line, "://")
+	})
 	return n > 4 && s.most(n, 90)
-}
-
-// pathMarks are those of the file system server's list_directory.
-var pathMarks = []string{"[FILE] ", "[DIR] "}
-
-// isPath reports a line that is the path of a file, marked perhaps.
-func isPath(line []byte) bool {
-	line = bytes.TrimSpace(line)
-	return hasAnyPrefix(line, pathMarks) || len(line) > 2 && bytes.IndexByte(line, '/') >= 0 && bytes.IndexByte(line, ' ') < 0 && !contains(line, "://")
-}
-
-// pathOf is the path without its mark.
-func pathOf(line []byte) string {
-	path := string(bytes.TrimSpace(head(line, 1000)))
-	for _, mark := range pathMarks {
-		path = strings.TrimPrefix(path, mark)
-	}
-	return path
 }
 
 // readFileList counts files by folder and by the ends of their names.
 func readFileList(d *Digest, r *reader) {
-	prefix := "" // what all folders have in common
-	for n, line := range r.lines {
-		path := pathOf(line)
-		folder := path[:strings.LastIndexByte(path, '/')+1]
-		if n == 0 {
-			prefix = folder
-		}
-		for !strings.HasPrefix(folder, prefix) {
-			prefix = prefix[:strings.LastIndexByte(prefix[:len(prefix)-1], '/')+1]
-		}
-	}
 	var folders, extensions tally
 	for n, line := range r.lines {
-		path := strings.TrimPrefix(pathOf(line), prefix)
-		if i := strings.IndexByte(path, '/'); i > 0 {
-			folders.add([]byte(path[:i+1]), n)
+		path := bytes.TrimSpace(head(line, 1000))
+		slash := bytes.LastIndexByte(path, '/')
+		if slash >= 0 {
+			folders.add(path[:slash+1], n)
 		}
-		base := path[strings.LastIndexByte(path, '/')+1:]
-		if i := strings.LastIndexByte(base, '.'); i > 0 && len(base)-i < 12 {
-			extensions.add([]byte(base[i:]), n)
+		if dot := bytes.LastIndexByte(path, '.'); dot > slash+1 && len(path)-dot < 12 {
+			extensions.add(path[dot:], n)
 		}
-	}
-	if len(prefix) > 1 {
-		d.say("all under %s", show.Clip(prefix, 200))
 	}
 	if len(extensions.order) > 0 {
 		d.say("names end in: %s", extensions.top(12, ", "))

@@ -88,7 +88,7 @@ type logReader struct {
 type levelLines struct {
 	count int
 	last  Line
-	word        []byte // that states it
+	word  []byte // that states it
 }
 
 func readLog(d *Digest, r *reader) {

@@ -106,11 +106,6 @@ func readMarkdown(d *Digest, r *reader) {
 	}
 	rankNewest(m.headings.Rows)
 	d.Parts = append(d.Parts, m.headings, m.tables)
-	if n := len(m.headings.Rows); n > 1 {
-		if word := longestWord(string(m.headings.Rows[n/2].Text)); word != "" {
-			d.search(word, "mode", `"context"`, "context_type", `"section"`)
-		}
-	}
 }
 
 // line reads line n, s without space around it.
@@ -199,4 +194,3 @@ func rankNewest(rows []Row) {
 		}
 	}
 }
-

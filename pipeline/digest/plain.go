@@ -2,7 +2,6 @@ package digest
 
 import (
 	"bytes"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -57,15 +56,4 @@ func isHeadingLike(s []byte, underlined bool) bool {
 	const firstOfCJK = 0x2e80 // scripts from there on have no capitals
 	r, _ := utf8.DecodeRune(s)
 	return 2*letters > len(s) && (underlined || unicode.IsUpper(r) || unicode.IsDigit(r) || r >= firstOfCJK)
-}
-
-// longestWord of letters in s, or nothing.
-func longestWord(s string) string {
-	best := ""
-	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r > '~' || !isLetter(byte(r)) }) {
-		if len(w) > len(best) && len(w) > 3 && len(w) < 40 {
-			best = w
-		}
-	}
-	return best
 }
