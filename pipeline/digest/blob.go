@@ -18,16 +18,13 @@ func isBinary(s *sample) bool {
 	return bytes.IndexByte(head(s.data, sampleBytes), 0) >= 0 && (legible < 10 || !s.most(legible, 80))
 }
 
-var (
-	base64Start = lazy(`^(data:[\w/+.;=-]{1,100};base64,)?[A-Za-z0-9+/_-]{60}`)
-	base64Other = lazy(`[^A-Za-z0-9+/_=\r\n-]`)
-)
+var base64Start = lazy(`^(data:[\w/+.;=-]{1,100};base64,)?[A-Za-z0-9+/_-]{60}`)
 
 // isBase64 wants nothing but base64, with capitals, small letters and digits on
 // the first line: a long word has not all of them.
 func isBase64(s *sample) bool {
 	start := base64Start().Find(head(s.data, 200))
-	if start == nil || base64Other().Match(base64Of(s.data)) {
+	if start == nil || bytes.ContainsFunc(base64Of(s.data), func(r rune) bool { return !isOneOf(byte(min(r, 0x7f)), base64Bytes) }) {
 		return false
 	}
 	var upper, lower, digits int
@@ -39,6 +36,8 @@ func isBase64(s *sample) bool {
 	n := upper + lower + digits
 	return hasPrefix(start, "data:") || 10*upper > n && 10*lower > n && 20*digits > n
 }
+
+const base64Bytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=\r\n"
 
 // base64Of is what stands behind data:image/png;base64,.
 func base64Of(text []byte) []byte {

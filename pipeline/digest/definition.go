@@ -14,15 +14,14 @@ func wordSet(s string) map[string]bool {
 }
 
 // modifiers may stand before the word that makes a definition.
-var modifiers = wordSet("export default pub public private protected internal static async abstract final sealed declare unsafe extern inline virtual override partial open data suspend operator local constexpr readonly mut global friend synchronized native required mutating fileprivate implicit get set case")
+var modifiers = wordSet("export default pub public private protected internal static async abstract final sealed declare unsafe extern inline virtual override partial open data suspend operator local constexpr readonly mut global friend synchronized native required mutating fileprivate implicit get set")
 
 // definers make a definition, with how it is counted.
 var definers = map[string]string{
-	"func": "functions", "fn": "functions", "def": "functions", "function": "functions", "fun": "functions", "sub": "functions", "proc": "functions", "defp": "functions", "macro_rules": "macros", "defmacro": "macros",
-	"class": "classes", "interface": "interfaces", "struct": "structs", "enum": "enums", "trait": "traits", "impl": "impls", "union": "unions", "record": "records", "protocol": "protocols", "extension": "extensions", "object": "objects",
-	"namespace": "namespaces", "module": "modules", "mod": "modules", "defmodule": "modules", "package": "packages", "type": "types", "typedef": "types", "message": "messages", "service": "services", "rpc": "methods",
-	"const": "constants", "let": "constants", "var": "variables", "val": "constants", "resource": "resources", "variable": "variables", "output": "outputs", "provider": "providers",
-	"CREATE": "statements", "create": "statements",
+	"func": "functions", "fn": "functions", "def": "functions", "function": "functions", "fun": "functions", "sub": "functions", "proc": "functions", "defp": "functions", "macro_rules": "macros",
+	"class": "classes", "interface": "interfaces", "struct": "structs", "enum": "enums", "trait": "traits", "protocol": "protocols", "namespace": "namespaces", "impl": "impls", "defmodule": "modules",
+	"union": "unions", "record": "records", "extension": "extensions", "object": "objects", "module": "modules", "mod": "modules", "type": "types", "typedef": "types", "message": "messages", "service": "services", "rpc": "methods",
+	"resource": "resources", "variable": "variables", "output": "outputs", "const": "constants", "let": "constants", "val": "constants", "var": "variables", "CREATE": "statements", "create": "statements",
 }
 
 // statements look like a call or a definition and are none.
@@ -33,179 +32,135 @@ const maxColumn = 12
 
 // A definition is what a line of a program defines.
 type definition struct {
-	kind   string // functions; nothing if it defines nothing
+	kind   string // functions; nothing if the line defines nothing
 	column int    // blanks before it
 	rank   int    // the lower, the more it says of the program
 }
 
-// definitionOf reads what a line defines by how it looks, in whatever language:
-// words such as class or def with a name behind, or a name with parameters and a
+// definitionOf reads what a line defines by how it looks, in whatever language: a
+// word such as class or def with a name behind, or a name with parameters and a
 // body. It reads words, as most lines of a program define nothing.
-func definitionOf(line []byte) definition {
-	none := definition{}
-	i, column := 0, 0
-	for ; i < len(line) && isIndented(line[i:]); i++ {
-		if column++; line[i] == '\t' {
-			column += 3
-		}
-	}
-	if i == len(line) || column > maxColumn {
-		return none
-	}
-	rest := bytes.TrimRight(line[i:min(len(line), i+300)], " \t")
-	if c := line[i]; !isLetter(c) && c != '_' {
-		if open := bytes.IndexByte(rest, '('); column == 0 && hasPrefix(rest, "#define ") && open > 8 && bytes.IndexByte(rest[8:open], ' ') < 0 {
-			return definition{kind: "macros"}
-		}
-		return none
-	}
+func definitionOf(line []byte) (d definition) {
+	rest := bytes.TrimLeft(line, " \t")
+	indent := line[:len(line)-len(rest)]
+	d.column = len(indent) + 3*bytes.Count(indent, []byte("\t"))
+	d.rank = 2 * ((d.column + 3) / 4)
+	rest = bytes.TrimRight(head(rest, 300), " \t")
 	modified := false
-	for {
+	for d.column <= maxColumn {
 		word := wordAt(rest)
 		after := rest[len(word):]
-		switch {
-		case len(word) == 0:
-			return none
-		case modifiers[string(word)] && byteAt(after, 0) == ' ', string(word) == "pub" && byteAt(after, 0) == '(':
-			if after[0] == '(' { // pub(crate)
-				after = after[bytes.IndexByte(after, ')')+1:]
-			}
-			rest = bytes.TrimLeft(after, " ")
-			modified = true
+		next := bytes.TrimLeft(after, " !*")
+		switch kind := definers[string(word)]; {
+		case len(word) == 0 || isDigit(word[0]) || statements[string(word)]:
+			return d
+		case modifiers[string(word)] && byteAt(after, 0) == ' ':
+			rest, modified = next, true
 			continue
-		case statements[string(word)]:
-			return none
-		}
-		d := definition{column: column, rank: 2 * ((column + 3) / 4)}
-		if kind := definers[string(word)]; kind != "" && isOneOf(byteAt(after, 0), " !*<(") {
-			d.kind = kind
-			d.byKeyword(string(word), bytes.TrimLeft(after, " !*"), modified)
-		} else {
-			d.bySignature(rest, modified)
+		case string(word) == "pub" && byteAt(after, 0) == '(': // pub(crate) fn
+			rest = bytes.TrimLeft(after[bytes.IndexByte(after, ')')+1:], " ")
+			if modified = true; len(rest) < len(after) {
+				continue
+			}
+		case string(word) == "func" && byteAt(next, 0) == '(': // func (r *T) name, of Go
+			_, name, _ := bytes.Cut(next, []byte(") "))
+			if len(wordAt(name)) > 0 {
+				d.kind, d.rank = "methods", d.rank+3-btoi(isUpper(name[0]))
+			}
+		case kind != "" && isOneOf(byteAt(after, 0), " !*<("):
+			if d.isKeyword(string(word), next, modified) {
+				d.kind = kind
+				d.refine(string(word), next)
+			}
+		case isSignature(rest, d.column, modified):
+			d.kind = "functions"
+			d.rank += btoi(lastByte(rest) == ';')
+			d.refine("", rest)
 		}
 		return d
 	}
+	return d
 }
 
-// byKeyword is for a definition that begins with word and goes on with after.
-// It clears the kind where the word has another meaning.
-func (d *definition) byKeyword(word string, after []byte, modified bool) {
-	if word == "func" && byteAt(after, 0) == '(' { // of Go, with a receiver
-		end := bytes.IndexByte(after, ')')
-		if d.kind = ""; end > 0 && isLetter(byteAt(after, end+2)) {
-			d.kind, d.rank = "methods", d.rank+3-btoi(isUpper(after[end+2]))
-		}
-		return
-	}
-	name := wordAt(after)
-	next := after[len(name):]
-	if len(name) == 0 && (len(after) == 0 || !isOneOf(after[0], `"${[(<`)) {
-		d.kind = ""
-		return
-	}
-	capital := isUpper(byteAt(name, 0))
-	switch word {
-	case "const", "let", "var", "val", "variable":
-		isFunction := contains(next, "=>") || contains(next, "= function") || contains(next, "= async ")
-		switch {
-		case contains(next, "= require("), byteAt(next, 0) == '(' && len(name) > 0:
-			d.kind = ""
-		case isFunction:
-			d.kind = "functions"
-		case d.column > 0 && !(modified && d.column <= 4), len(name) == 0 && byteAt(after, 0) != '"':
-			d.kind = ""
-		default:
-			d.rank++
-		}
-	case "type", "object", "message", "service", "module", "record", "extension", "output", "provider", "resource", "mod", "union", "package":
-		if !isBody(next, word) {
-			d.kind = ""
-		}
-		if d.rank++; contains(next, " struct") || contains(next, " interface") || word == "module" || word == "resource" {
-			d.rank--
-		}
-	case "class", "interface", "struct", "enum", "trait", "namespace", "protocol":
-		// In prose words follow: "class of things that". With ; it is declared elsewhere, or a field of C.
-		if !bytes.ContainsAny(next, "{(:<") && len(next) > 0 && !contains(next, " extends ") && !contains(next, " implements ") || byteAt(next, 0) == ' ' && lastByte(next) == ';' {
-			d.kind = ""
-		} else if lastByte(next) == ';' && word != "interface" {
-			d.kind = ""
-		}
-	case "def", "func", "fn", "function", "fun", "sub", "defp", "proc":
-		switch {
-		case byteAt(next, 0) == ' ' && !bytes.ContainsAny(next, "({") && word != "sub": // prose, or of Ruby
-			d.kind = ""
-		case d.column > 0 && d.column <= 4:
-			d.kind = "methods"
-		case d.column == 0 && word == "func": // what others may call says more
-			d.rank += 3 - 2*btoi(capital)
-		}
-	case "CREATE", "create":
-		switch strings.ToUpper(string(name)) {
-		case "TABLE", "VIEW", "INDEX", "FUNCTION", "PROCEDURE", "TRIGGER", "SCHEMA", "DATABASE", "TYPE", "OR", "UNIQUE", "TEMPORARY", "MATERIALIZED":
-		default:
-			d.kind = ""
-		}
-	case "typedef":
+// refine tells methods from functions, functions from constants, and what others
+// may use from the rest.
+func (d *definition) refine(word string, next []byte) {
+	name := wordAt(next)
+	switch {
+	case d.kind == "functions" && d.column > 0 && (word == "" || d.column <= 4):
+		d.kind = "methods"
+	case word == "func" && !isUpper(byteAt(name, 0)):
+		d.rank += 3
+	case word == "func", word == "typedef":
 		d.rank++
+	case word == "type" && !contains(next, " struct") && !contains(next, " interface"):
+		d.rank++
+	case d.kind == "constants" || d.kind == "variables":
+		d.rank++
+		if contains(next, "=>") || contains(next, "= function") || contains(next, "= async ") {
+			d.kind, d.rank = "functions", d.rank-1
+		}
 	}
 }
 
-// isBody reports what may follow a name that is defined by a word which has other
-// meanings too: type: 'x', object = 1, "type of".
-func isBody(next []byte, word string) bool {
-	t := bytes.TrimLeft(next, " ")
-	if len(t) == 0 {
-		return word == "module" || word == "mod" || word == "object" || word == "package"
+// isKeyword reports that a word which defines does so here, where next follows. In
+// prose and as the names of fields such words stand too: "class of things that",
+// type: 'x', object = 1.
+func (d *definition) isKeyword(word string, next []byte, modified bool) bool {
+	name := wordAt(next)
+	body := bytes.TrimLeft(next[len(name):], " ")
+	first, last := byteAt(body, 0), lastByte(next)
+	named := len(name) > 0 || isOneOf(byteAt(next, 0), `"${[(<`)
+	switch word {
+	case "const", "let", "val", "var", "variable":
+		isFunction := contains(body, "=>") || contains(body, "= function") || contains(body, "= async ")
+		local := d.column > 0 && !(modified && d.column <= 4)
+		return (isFunction || !local) && (len(name) > 0 && first != '(' || byteAt(next, 0) == '"') && !contains(body, "= require(")
+	case "class", "interface", "struct", "enum", "trait", "protocol", "namespace":
+		opens := len(body) == 0 || isOneOf(first, "{(:<") || last == '{' || last == ':' || contains(body, " extends ") || hasPrefix(body, "extends ") || contains(body, "implements ")
+		return named && opens && (last != ';' || word == "interface")
+	case "def", "func", "fn", "function", "fun", "sub", "defp", "proc":
+		return named && (len(body) == 0 || isOneOf(first, "(<{[:.=?!") || last == '{' || word == "sub")
+	case "CREATE", "create": // TABLE, or replace view
+		return last == '(' || last == ';' || isUpper(byteAt(next, 0)) || hasPrefix(next, "table ")
+	case "impl", "typedef", "rpc", "macro_rules", "defmodule":
+		return named
 	}
-	if isOneOf(t[0], `={<([;"*`) || t[0] == ':' && (word == "extension" || word == "object") {
-		return true
+	if len(body) == 0 {
+		return named && (word == "module" || word == "mod" || word == "object")
 	}
-	return lastByte(t) == '{' || hasPrefix(t, "do") || hasPrefix(t, "interface") || word == "type" && byteAt(next, 0) == ' ' && bytes.IndexByte(t, ' ') < 0 || word == "package" && byteAt(next, 0) == '.'
+	return named && (isOneOf(first, `={<([;"*`) || last == '{' || hasPrefix(body, "do") || hasPrefix(body, "interface") ||
+		first == ':' && (word == "extension" || word == "object") || word == "type" && bytes.IndexByte(body, ' ') < 0 && isWord(first))
 }
 
-// bySignature is for a function without a keyword: int main(void) {, method(x: T):
+// isSignature reports a function without a keyword: int main(void) {, method(x: T):
 // U;, foo(x) {, app.use = function use(fn) {.
-func (d *definition) bySignature(rest []byte, modified bool) {
+func isSignature(rest []byte, column int, modified bool) bool {
 	open := bytes.IndexByte(rest, '(')
 	if open < 1 {
-		return
+		return false
 	}
 	name, value, assigned := bytes.Cut(rest, []byte(" = "))
 	if assigned && len(name) < open {
-		if d.column == 0 && bytes.IndexByte(name, '.') > 0 && bytes.IndexByte(name, ' ') < 0 && (hasAnyPrefix(value, []string{"function", "async "}) || contains(value, "=>")) {
-			d.kind = "functions"
-		}
-		return
+		return column == 0 && bytes.IndexByte(name, '.') > 0 && bytes.IndexByte(name, ' ') < 0 && (hasPrefix(value, "function") || hasPrefix(value, "async ") || contains(value, "=>"))
 	}
 	for _, c := range rest[:open] {
 		if !isWord(c) && !isOneOf(c, " *&<>:,~[]?") {
-			return
+			return false
 		}
 	}
 	words := bytes.Fields(rest[:open])
-	if statements[string(words[len(words)-1])] || rest[open-1] == ' ' && len(words) > 1 && lastByte(rest) != '{' {
-		return
+	typed := len(words) > 1 && rest[open-1] != ' ' && (modified || column == 0)
+	if statements[string(words[len(words)-1])] {
+		return false
 	}
-	switch last := lastByte(rest); {
-	case last == '{':
-		if contains(rest, "=> {") || contains(rest, "function(") || contains(rest, "function (") { // a call
-			return
-		}
-	case last == ';':
-		declared := len(words) > 1 && hasSuffix(rest, ");") && (modified || d.column == 0 && bytes.IndexByte(rest, '=') < 0)
-		if !declared && !contains(rest, "): ") {
-			return
-		}
-		d.rank++
-	case (last == ')' || last == ',') && len(words) > 1 && (modified || d.column == 0):
-	default:
-		return
+	switch lastByte(rest) {
+	case '{':
+		return !contains(rest, "=> {") && !contains(rest, "function(") && !contains(rest, "function (") // a call
+	case ';':
+		return typed && bytes.HasSuffix(rest, []byte(");")) && bytes.IndexByte(rest, '=') < 0 || contains(rest, "): ")
+	case ')', ',':
+		return typed
 	}
-	d.kind = "functions"
-	if d.column > 0 {
-		d.kind = "methods"
-	}
+	return false
 }
-
-func hasSuffix(line []byte, suffix string) bool { return bytes.HasSuffix(line, []byte(suffix)) }

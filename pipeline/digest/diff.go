@@ -15,7 +15,7 @@ import (
 func isDiff(s *sample) bool {
 	for i, line := range s.lines {
 		switch {
-		case hasAnyPrefix(line, fenceMarks):
+		case isFence(line):
 			return false
 		case hasPrefix(line, "diff --git "), hasPrefix(line, "diff --cc "),
 			hasPrefix(line, "--- ") && i+2 < len(s.lines) && hasPrefix(s.lines[i+1], "+++ ") && startsHunk(s.lines[i+2]):

@@ -22,7 +22,7 @@ func isMarkdown(s *sample) bool {
 	blank := func(i int) bool { return i < 0 || i >= len(s.lines) || !notBlank(s.lines[i]) }
 	for i, line := range s.lines {
 		t := bytes.TrimSpace(line)
-		if hasAnyPrefix(t, fenceMarks) {
+		if isFence(t) {
 			fences++
 			fenced = !fenced
 			continue
@@ -59,7 +59,7 @@ func isMarkdown(s *sample) bool {
 	return other == 0 && (items > 1 && 100*items >= 30*total || inlines > 1 && 10*inlines > total)
 }
 
-var fenceMarks = []string{"```", "~~~"}
+func isFence(line []byte) bool { return hasPrefix(line, "```") || hasPrefix(line, "~~~") }
 
 // isUnderline reports a line of = or - that makes a heading of the one above.
 func isUnderline(line []byte) bool {
@@ -115,7 +115,7 @@ func (m *markdownReader) line(n int, line, s []byte) {
 		if hasPrefix(s, m.fence) && len(bytes.Trim(s, m.fence[:1])) == 0 {
 			m.fence = ""
 		}
-	case hasAnyPrefix(s, fenceMarks):
+	case isFence(s):
 		m.endTable()
 		m.blocks++
 		language := bytes.TrimLeft(s, string(s[:1]))

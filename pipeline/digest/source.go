@@ -6,6 +6,19 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
+// imports are begins of lines at the margin that only a program has.
+var imports = lazy(`^(import .*[;'"({]$|import [\w.*]+( as \w+)?(, ?[\w.]+)*$|from [\w.]+ import [\w(*]|\} from ['"]|using [\w.:= ]+;|use [\w\\:{}*, ]+;|#include ["<]|#(ifn?def|if|pragma|define) ?\w|package [\w.]+;?$|['"]use strict['"]|require(_relative)? ?['"(]|(module\.)?exports\b.* = |export \{|@\w+(\.\w+)*(\(.*)?$|(const|let|var) .* = (require|await import)\()`)
+
+// codeLine is a line that most languages could have.
+var codeLine = lazy(`[;{}]\s*$|^\s*(//|/\*|\*/|\*( |$)|[})\]]+[;,)]*$|@\w+)|^\s*(if|for|while|else|elif|try|except|return|switch|case|end|fi|done)\b.*([:{;)]|then|do|\w)$|^\s*[\w.$]+\(.*\)[;,]?$`)
+
+func isCode(line []byte) bool { return codeLine().Match(line) && !isSentence(line) }
+
+// isSentence reports a line that starts with a capital and goes on in words.
+func isSentence(line []byte) bool {
+	return len(line) > 40 && isUpper(line[0]) && bytes.Count(line, []byte(" ")) > 6 && !isOneOf(lastByte(line), "{;") && !contains(line, `: "`)
+}
+
 // isSource wants definitions and imports at the margin, or blocks in braces on
 // many lines. Code between the fences of Markdown does not count.
 func isSource(s *sample) bool {
@@ -13,10 +26,10 @@ func isSource(s *sample) bool {
 		return true
 	}
 	var sure, braces, code, prose, total int
-	first, fenced, block := false, false, false
+	first, fenced := false, false
 	for _, line := range s.lines {
 		t := bytes.TrimSpace(line)
-		if hasAnyPrefix(t, fenceMarks) {
+		if isFence(t) {
 			fenced = !fenced
 		}
 		if len(t) == 0 || fenced || hasPrefix(t, "# ") {
@@ -25,7 +38,7 @@ func isSource(s *sample) bool {
 		total++
 		defines := definitionOf(line)
 		switch {
-		case isImport(line, &block), defines.kind != "" && defines.column == 0:
+		case defines.kind != "" && defines.column == 0, imports().Match(line):
 			sure++
 			first = first || total == 1
 		case isOneOf(lastByte(t), "{}") || isOneOf(t[0], "})"):
@@ -46,70 +59,21 @@ func isSource(s *sample) bool {
 	return total > 1 && 100*(sure+braces) >= 20*total && 100*code >= 60*total
 }
 
-// codeLine is a line that most languages could have.
-var codeLine = lazy(`[;{}]\s*$|^\s*(//|/\*|\*/|\*( |$)|[})\]]+[;,)]*$|@\w+)|^\s*(if|for|while|else|elif|try|except|return|switch|case|end|fi|done)\b.*([:{;)]|then|do|\w)$|^\s*[\w.$]+\(.*\)[;,]?$`)
-
-func isCode(line []byte) bool { return codeLine().Match(line) && !isSentence(line) }
-
-// isSentence reports a line that starts with a capital and goes on in words.
-func isSentence(line []byte) bool {
-	return len(line) > 40 && isUpper(line[0]) && bytes.Count(line, []byte(" ")) > 6 && !isOneOf(lastByte(line), "{;") && !contains(line, `: "`)
-}
-
 // readSource outlines the definitions.
 func readSource(d *Digest, r *reader) {
 	p := Part{Title: "definitions", Even: true, Find: "proxy_search finds the rest"}
-	total, comments, imports := 0, 0, 0
-	inComment, inImport := false, false
 	var kinds tally
 	for n, line := range r.lines {
-		total++
-		if isComment(line, &inComment) {
-			comments += btoi(n == comments+imports)
-		} else if isImport(line, &inImport) {
-			imports += btoi(n == comments+imports)
-		} else if found := definitionOf(line); found.kind != "" {
+		if found := definitionOf(line); found.kind != "" {
 			p.addLine(n, bytes.TrimRight(line, " \t{"), found.rank)
 			kinds.add([]byte(found.kind), n)
 		}
 	}
-	if dull := comments + imports; dull > 3 && dull < total {
-		d.Dull = dull
+	if len(p.Rows) > 0 { // above it stand a licence and imports
+		d.Dull = p.Rows[0].N
 	}
 	for _, c := range kinds.order[:min(len(kinds.order), 8)] {
 		d.factf("%s %s", c.name, show.Count(c.count))
 	}
 	d.Parts = append(d.Parts, p)
-}
-
-// isComment follows comments over several lines.
-func isComment(line []byte, open *bool) bool {
-	t := bytes.TrimLeft(line, " \t")
-	switch {
-	case *open:
-		*open = !contains(t, "*/")
-		return true
-	case hasPrefix(t, "/*"):
-		*open = !contains(t[2:], "*/")
-		return true
-	}
-	return len(t) == 0 || len(t) == 1 && isOneOf(t[0], "#*") || hasAnyPrefix(t, commentMarks)
-}
-
-var commentMarks = []string{"//", "# ", "#!", "##", "--", "* "}
-
-// imports are begins of lines at the margin that only a program has.
-var imports = lazy(`^(import .*[;'"({]$|import [\w.*]+( as \w+)?(, ?[\w.]+)*$|from [\w.]+ import [\w(*]|\} from ['"]|using [\w.:= ]+;|use [\w\\:{}*, ]+;|#include ["<]|#(ifn?def|if|pragma|define) ?\w|package [\w.]+;?$|['"]use strict['"]|require(_relative)? ?['"(]|(module\.)?exports\b.* = |export \{|@\w+(\.\w+)*(\(.*)?$|(const|let|var) .* = (require|await import)\()`)
-
-// isImport reports a line of imports, over several lines while open.
-func isImport(line []byte, open *bool) bool {
-	if *open {
-		*open = byteAt(line, 0) != ')' && !contains(line, "} from ")
-		return true
-	}
-	if len(line) < 4 || !isOneOf(line[0], "ifu#pr}em@clv'\"") || !imports().Match(head(line, 200)) {
-		return false
-	}
-	*open = isOneOf(lastByte(line), "({") && (hasPrefix(line, "import") || hasPrefix(line, "from "))
-	return true
 }
