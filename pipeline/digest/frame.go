@@ -10,13 +10,8 @@ func isFrame(line []byte) bool {
 	}
 	if !isIndented(line) {
 		digits := digitsAt(t, 1)
-		switch {
-		case t[0] == '#': // PHP, gdb
-			return digits > 0 && byteAt(t, 1+digits) == ' ' && (bytes.IndexByte(t, '(') > 0 || bytes.HasSuffix(t, []byte("{main}")))
-		case contains(t, ".rb:"):
-			return contains(t, ":in `") || contains(t, ":in '")
-		}
-		return isGoCall(t)
+		return isGoCall(t) || contains(t, ".rb:") && contains(t, ":in ") || // Ruby
+			t[0] == '#' && digits > 0 && byteAt(t, 1+digits) == ' ' && bytes.ContainsAny(t, "({") // PHP, gdb
 	}
 	switch {
 	case hasPrefix(t, "at "): // Java, JavaScript, .NET, Rust
@@ -33,13 +28,9 @@ func isFrame(line []byte) bool {
 	return isGoFile(line)
 }
 
-// isGoFile reports the place of a call in a trace of Go, below the call.
+// isGoFile reports the place of a call in a trace of Go, which is below the call.
 func isGoFile(line []byte) bool {
-	if byteAt(line, 0) != '\t' {
-		return false
-	}
-	i := bytes.Index(line, []byte(".go:"))
-	return i > 0 && digitsAt(line, i+4) > 0 || contains(line, ".s:")
+	return byteAt(line, 0) == '\t' && (contains(line, ".go:") || contains(line, ".s:"))
 }
 
 // isGoCall reports main.(*T).f(0x1, {…}) and created by main.f in goroutine 1.
@@ -47,36 +38,27 @@ func isGoCall(t []byte) bool {
 	if hasPrefix(t, "created by ") {
 		return true
 	}
-	open := bytes.LastIndexByte(t, '(')
-	if open < 3 || lastByte(t) != ')' || bytes.IndexByte(t[:open], '.') < 0 || bytes.ContainsAny(t[:open], "= ") {
-		return false
+	name, args := t, t[:0]
+	if open := bytes.LastIndexByte(t, '('); open > 2 && lastByte(t) == ')' {
+		name, args = t[:open], t[open+1:]
 	}
-	args := t[open+1 : len(t)-1]
-	return len(args) == 0 || hasAnyPrefix(args, []string{"0x", "{0x", "...", "{{"})
+	return len(args) > 0 && bytes.IndexByte(name, '.') > 0 && !bytes.ContainsAny(name, "= ") && hasAnyPrefix(args, goArguments)
 }
+
+var goArguments = []string{")", "0x", "{0x", "...", "{{"}
 
 // traceOpeners begin a trace or the part of it that names a cause.
 var traceOpeners = []string{"Traceback (most recent call last)", "Caused by: ", "Exception in thread ", "Unhandled exception", "Suppressed: ", "panic: ", "fatal error: ", "stack backtrace:",
-	"Stack trace:", "PHP Fatal error:", "Fatal error: ", "[signal ", "--- End of", "---> ", "Uncaught "}
+	"Stack trace:", "PHP Fatal error:", "Fatal error: ", "[signal ", "--- End of", "---> ", "Uncaught ", "thread '"}
 
 // startsTrace reports a line that begins a trace or names its cause.
 func startsTrace(line []byte) bool {
 	t := bytes.TrimSpace(line)
-	switch {
-	case len(t) == 0:
-		return false
-	case isOneOf(t[0], "TCEUSpfs[-PF") && hasAnyPrefix(t, traceOpeners), isGoroutine(t):
-		return true
-	case hasPrefix(t, "thread '"):
-		return contains(t, "' panicked at")
-	}
-	return isException(line)
+	return len(t) > 0 && isOneOf(t[0], "TCEUSpfs[-PFt") && hasAnyPrefix(t, traceOpeners) || isGoroutine(t) || isException(line)
 }
 
 // isGoroutine reports goroutine 7 [chan receive, 5 minutes]:.
-func isGoroutine(t []byte) bool {
-	return hasPrefix(t, "goroutine ") && digitsAt(t, len("goroutine ")) > 0 && lastByte(t) == ':'
-}
+func isGoroutine(t []byte) bool { return hasPrefix(t, "goroutine ") && lastByte(t) == ':' }
 
 // isException reports java.lang.IllegalStateException: text, TypeError: text,
 // Error [ERR_X]: text.
@@ -89,8 +71,7 @@ func isException(line []byte) bool {
 	if end < 5 || len(rest) > 0 && rest[0] != ':' && !hasPrefix(rest, " [") {
 		return false
 	}
-	return bytes.HasSuffix(name, []byte("Error")) || bytes.HasSuffix(name, []byte("Exception")) || bytes.HasSuffix(name, []byte("Interrupt")) ||
-		bytes.HasSuffix(name, []byte("Warning")) && len(rest) > 0 && bytes.IndexByte(name, '.') > 0
+	return bytes.HasSuffix(name, []byte("Error")) || bytes.HasSuffix(name, []byte("Exception")) || bytes.HasSuffix(name, []byte("Interrupt"))
 }
 
 // libraries are marks of frames that are not the caller's own code.

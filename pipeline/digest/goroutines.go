@@ -16,7 +16,7 @@ const (
 
 // goroutines groups those of a dump of Go by what they do.
 type goroutines struct {
-	open   *stack // the one whose lines pass
+	open   stack // the one whose lines pass, if it has any
 	groups map[string]*stack
 	order  []*stack
 	count  int
@@ -27,27 +27,27 @@ type stack struct {
 	count int
 	state string // chan receive
 	top   string // the first call outside of libraries
-	calls []byte // names of functions
+	key   []byte // the state and the names of functions
 	lines []Line
 }
 
 func (g *goroutines) line(n int, line []byte) {
-	if isGoroutine(line) {
+	switch {
+	case isGoroutine(line):
 		g.close()
 		state, _, _ := bytes.Cut(line[bytes.IndexByte(line, '[')+1:], []byte("]"))
 		state, _, _ = bytes.Cut(state, []byte(",")) // how long
-		g.open = &stack{state: string(state)}
-	} else if g.open == nil {
+		g.open = stack{state: string(state), key: append(bytes.Clone(state), '\n')}
+	case len(g.open.lines) == 0:
 		return
-	} else if len(line) == 0 {
+	case len(line) == 0:
 		g.close()
 		return
+	case !isIndented(line) && isGoCall(line):
+		g.open.call(line)
 	}
 	if len(g.open.lines) < maxStackLines {
 		g.open.lines = append(g.open.lines, Line{n, line})
-	}
-	if !isIndented(line) && isGoCall(line) {
-		g.open.call(line)
 	}
 }
 
@@ -57,8 +57,8 @@ func (s *stack) call(line []byte) {
 	if i := bytes.LastIndexByte(line, '('); i > 0 && !creator {
 		name = line[:i]
 	}
-	if len(s.calls) < maxStack {
-		s.calls = append(append(s.calls, name...), '\n')
+	if len(s.key) < maxStack {
+		s.key = append(append(s.key, name...), '\n')
 	}
 	if s.top == "" || isLibrary([]byte(s.top)) && !creator && !isLibrary(name) {
 		s.top = string(name)
@@ -68,22 +68,22 @@ func (s *stack) call(line []byte) {
 // close puts the goroutine that is open to those like it.
 func (g *goroutines) close() {
 	s := g.open
-	if g.open = nil; s == nil {
+	g.open = stack{}
+	if len(s.lines) == 0 {
 		return
 	}
 	g.count++
-	key := s.state + "\n" + string(s.calls)
-	if same := g.groups[key]; same != nil {
+	if same := g.groups[string(s.key)]; same != nil {
 		same.count++
 	} else if len(g.order) < maxNames {
 		if g.groups == nil {
 			g.groups = map[string]*stack{}
 		}
-		if s.count, s.calls = 1, nil; len(g.order) >= maxStacks {
+		g.groups[string(s.key)] = &s
+		g.order = append(g.order, &s)
+		if s.count, s.key = 1, nil; len(g.order) > maxStacks {
 			s.lines = s.lines[:1]
 		}
-		g.groups[key] = s
-		g.order = append(g.order, s)
 	}
 }
 
@@ -101,7 +101,5 @@ func (g *goroutines) describe(d *Digest) {
 		}
 		p.addf(-1, i/8, "%s× %d  [%s] %s", show.Count(s.count), s.lines[0].N+1, show.Clip(s.state, 30), show.Clip(s.top, 100))
 	}
-	if g.count > 1 {
-		d.Parts = append(d.Parts, p)
-	}
+	d.Parts = append(d.Parts, p)
 }

@@ -31,8 +31,7 @@ type traceReader struct {
 	after       []Line          // frames below the last cause
 	caused      bool            // since a cause, there was no frame outside libraries
 	above       Line
-	python      bool // a traceback is open: what follows it is its cause
-	message     bool // the next line is the message of a panic, as Rust has it
+	expected    bool // the next line at the margin is a cause, as Python and Rust have it
 }
 
 func readTrace(d *Digest, r *reader) {
@@ -42,69 +41,58 @@ func readTrace(d *Digest, r *reader) {
 		seen:   map[string]bool{},
 	}
 	var g goroutines
-	lines := 0
 	for n, line := range r.lines {
 		g.line(n, line)
 		t.line(n, line)
-		lines++
+		t.above = Line{n, line}
 	}
 	if t.frames > 0 {
 		d.Facts = append(d.Facts, show.Plural(t.frames, "frames"))
 	}
-	// The first cause and the last say most.
-	causes := t.causes.Rows
-	if len(causes) > 0 {
-		causes[0].Rank, causes[len(causes)-1].Rank = 0, 0
-		d.page(causes[len(causes)-1].N-5, 30)
-	}
 	d.Parts = append(d.Parts, t.causes)
+	if rows := t.causes.Rows; len(rows) > 0 { // the first cause and the last say most
+		rows[0].Rank, rows[len(rows)-1].Rank = 0, 0
+		d.page(rows[len(rows)-1].N-5, 30)
+	}
 	g.describe(d)
 	d.Picks = append(d.Picks, t.after...)
-	if t.own.Total < 8 || 2*t.own.Total < lines {
+	if t.own.Total < 8 || 2*t.own.Total < t.above.N {
 		d.Parts = append(d.Parts, t.own)
-	}
-	if len(t.own.Rows) > 0 && (len(d.Calls) == 0 || t.own.Rows[0].N > 30) {
-		d.page(t.own.Rows[0].N-5, 20)
 	}
 }
 
 func (t *traceReader) line(n int, line []byte) {
 	s := bytes.TrimSpace(head(line, 2000))
-	frame := isFrame(line)
 	switch {
-	case frame:
+	case isFrame(line):
+		if len(t.after) < maxAfter {
+			t.after = append(t.after, Line{n, line})
+		}
 		t.frame(n, line, s)
 	case len(s) == 0 || isGoroutine(s):
-	case n == 0, t.message, t.python && !isIndented(line), startsTrace(line):
-		t.message = contains(s, "' panicked at")
-		t.python = false
+	case n == 0, t.expected && !isIndented(line), startsTrace(line):
+		t.expected = contains(s, "' panicked at")
 		if !hasAnyPrefix(s, []string{"Traceback ", "stack backtrace", "During handling", "The above exception"}) {
 			t.causes.addLine(n, line, btoi(!hasAnyPrefix(s, []string{"Caused by", "panic: ", "fatal error: "})))
 			t.caused, t.after = true, t.after[:0]
 		}
 	}
-	if frame && len(t.after) < maxAfter {
-		t.after = append(t.after, Line{n, line})
-	}
-	t.above = Line{n, line}
 }
 
 func (t *traceReader) frame(n int, line, s []byte) {
-	t.python = t.python || hasPrefix(s, `File "`)
+	t.expected = t.expected || hasPrefix(s, `File "`)
 	if isGoCall(s) && !isIndented(line) {
 		return // its file is on the next line
 	}
 	t.frames++
-	if len(t.seen) >= maxOwn || t.seen[string(s)] || isLibrary(s) || hasPrefix(s, "... ") {
+	goFile := isGoFile(line)
+	if len(t.seen) >= maxOwn || t.seen[string(s)] || isLibrary(s) || hasPrefix(s, "... ") || goFile && isLibrary(t.above.Text) {
 		return
 	}
-	if isGoFile(line) {
-		if isLibrary(t.above.Text) {
-			return
-		}
+	t.seen[string(s)] = true
+	if goFile {
 		t.own.addLine(t.above.N, t.above.Text, 0)
 	}
-	t.seen[string(s)] = true
-	t.own.addLine(n, line, btoi(!t.caused && !isGoFile(line)))
+	t.own.addLine(n, line, btoi(!t.caused && !goFile))
 	t.caused = false
 }
