@@ -1,7 +1,5 @@
 package digest
 
-import "bytes"
-
 // layouts are the dates and times that logs write: 0 is a digit, A a capital, a
 // a small letter, the rest is itself. Seconds, their fraction and the zone may
 // follow. Longer ones come before those that they begin with.
@@ -15,50 +13,35 @@ var layouts = []string{
 	"A0000 00:00", // klog: the level, month and day
 }
 
-// timeReach is how far into a line its time may begin.
-const timeReach = 100
+const (
+	timeReach = 100 // bytes of a line in which its time may begin
+	timeWords = 3   // words that may stand before it, with a bracket behind the last
+)
 
 // timestamp finds the time at the begin of a line of a log, behind a bracket, a
-// priority, a key, a container's name or the addresses of an access log.
+// key, a level, a container's name or the addresses of an access log.
 func timestamp(line []byte) (from, to int, ok bool) {
 	line = head(line, timeReach+60)
-	i := skipColour(line, 0)
-	if byteAt(line, i) == '<' { // <34>1 2024-…, RFC 5424
-		if end := bytes.IndexByte(line, '>'); end > 0 && end < i+6 {
-			if i = end + 1; hasPrefix(line[i:], "1 ") {
-				i += 2
+	words := 0
+	for i := 0; i < min(len(line), timeReach) && words <= timeWords; i++ {
+		i = skipColour(line, i)
+		before := byteAt(line, i-1)
+		if i == 0 || isOneOf(before, " [(\"=<>|\tm") && (words < timeWords || before == '[') {
+			if end := timeAt(line, i, before != ' '); end > i {
+				return i, end, true
 			}
 		}
-	}
-	for _, key := range []string{"time=", "ts=", "timestamp=", "t=", "at="} {
-		if hasPrefix(line[i:], key) {
-			i += len(key)
-		}
-	}
-	for isOneOf(byteAt(line, i), `[("`) || byteAt(line, i) == ' ' && i < 9 {
-		i++
-	}
-	i = skipColour(line, i)
-	if end := timeAt(line, i); end > i {
-		return i, end, true
-	}
-	if bar := bytes.Index(head(line, 60), []byte(" | ")); bar > 0 { // web-1  | 2024-…
-		i = skipColour(line, bar+3)
-		if end := timeAt(line, i); end > i {
-			return i, end, true
-		}
-	}
-	if open := bytes.IndexByte(head(line, timeReach), '['); open > 4 && bytes.Count(line[:open], []byte(" ")) == 3 { // 127.0.0.1 - bob [10/Oct/…
-		if end := timeAt(line, open+1); end > open+1 {
-			return open + 1, end, true
+		if byteAt(line, i) == ' ' && before != ' ' {
+			words++
 		}
 	}
 	return 0, 0, false
 }
 
 // timeAt returns the end of the date and time at i, or i. A date alone is none,
-// and neither are hours and minutes alone, as in "12:30 lunch".
-func timeAt(line []byte, i int) int {
+// and neither are hours and minutes alone, as in "12:30 lunch". Without a date, it
+// must be the first that stands in the line or in brackets.
+func timeAt(line []byte, i int, first bool) int {
 	c := byteAt(line, i)
 	if !isDigit(c) && !isUpper(c) {
 		return i
@@ -70,14 +53,13 @@ func timeAt(line []byte, i int) int {
 	}
 	digits := digitsAt(line, i)
 	switch end := i + digits; {
-	case digits == 1 && fits(line, i, "0:00:00"):
-		return timeEnd(line, i+len("0:00"))
-	case digits == 2 && fits(line, i, "00:00:00"):
-		return timeEnd(line, i+len("00:00"))
+	case !first && i > timeWords*3:
+	case digits < 3 && digits > 0 && fits(line, end, ":00:00"):
+		return timeEnd(line, end+len(":00"))
 	case (digits == 10 || digits >= 13 && digits < 20) && c <= '2' && isOneOf(byteAt(line, end), ". ]"): // since 1970
 		return end + fraction(line, end)
-	case digits > 0 && digits < 8 && byteAt(line, end) == '.' && digitsAt(line, end+1) == 6 && byteAt(line, end+7) == ']': // the kernel's seconds
-		return end + 7
+	case digits > 0 && digits < 8 && digitsAt(line, end+1) == 6 && fits(line, end, ".000000]"): // the kernel's seconds
+		return end + len(".000000")
 	}
 	return i
 }
