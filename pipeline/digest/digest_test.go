@@ -1,7 +1,6 @@
 package digest
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -90,19 +89,4 @@ func letters(n int) string {
 		n /= 26
 	}
 	return string(b)
-}
-
-// TestLogSpan: the span is the range of the times, in whatever order they come.
-func TestLogSpan(t *testing.T) {
-	line := func(day int) string { return fmt.Sprintf("2024-03-%02dT10:00:00Z INFO served\n", day) }
-	for want, text := range map[string]string{
-		"span: 2024-03-01T10:00:00Z .. 2024-03-20T10:00:00Z":               line(3) + line(20) + line(1) + line(11),
-		"span: 2024-03-02T10:00:00Z .. 2024-03-09T10:00:00Z, newest first": line(9) + line(5) + line(2),
-		"span: 23:59:58 .. 00:00:01":                                       "23:59:58 INFO a\n23:59:59 INFO b\n00:00:01 INFO c\n",
-	} {
-		d, err := Of(context.Background(), []byte(text))
-		if err != nil || len(d.Parts) == 0 || d.Parts[0].Words != want {
-			t.Errorf("%q: %+v, %v", text, d, err)
-		}
-	}
 }

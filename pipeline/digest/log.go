@@ -76,12 +76,12 @@ type logReader struct {
 	templates
 	entry *template // of the last line
 
-	times                 int
-	first, last, min, max []byte // times as written
-	levels                [numLevels]levelLines
-	statuses              [6]int // lines of an access log by class; 0 is not used
-	inside, bad           int    // lines inside of entries; lines that sound bad
-	traces                []Line // begins of stack traces below entries that are not the first of their template
+	times       int
+	first, last []byte // times as written
+	levels      [numLevels]levelLines
+	statuses    [6]int // lines of an access log by class; 0 is not used
+	inside, bad int    // lines inside of entries; lines that sound bad
+	traces      []Line // begins of stack traces below entries that are not the first of their template
 }
 
 // levelLines are the lines of one level.
@@ -108,14 +108,20 @@ func (l *logReader) line(line Line) {
 	text := line.Text
 	from, to, ok := timestamp(text)
 	if ok {
-		l.time(text[from:to])
+		if l.last = text[from:to]; l.times == 0 {
+			l.first = l.last
+		}
+		l.times++
 	} else if starts := startsTrace(text); l.times > 0 && (starts || isIndented(text) || isOneOf(text[0], "}]") || isFrame(text)) {
 		if l.inside++; starts && l.entry != nil {
 			l.trace(line)
 		}
 		return
 	}
-	severity, word := levelOf(text, to)
+	severity, word := levelOf(text[:from], 0)
+	if severity == noLevel {
+		severity, word = levelOf(text, to)
+	}
 	message := bytes.TrimLeft(text[to:], "] \"\t)")
 	class, request, status := accessStatus(text)
 	if class > 0 {
@@ -131,24 +137,6 @@ func (l *logReader) line(line Line) {
 	of.last = line
 	l.entry = l.add(severity, bad, line, message, status)
 }
-
-func (l *logReader) time(t []byte) {
-	if l.times++; l.times == 1 {
-		l.first, l.min, l.max = t, t, t
-	}
-	l.last = t
-	// Where the year stands first, the order of bytes is that of time.
-	switch {
-	case !yearFirst(t) || !yearFirst(l.min):
-		l.max = t
-	case bytes.Compare(t, l.min) < 0:
-		l.min = t
-	case bytes.Compare(t, l.max) > 0:
-		l.max = t
-	}
-}
-
-func yearFirst(t []byte) bool { return digitsAt(t, 0) == 4 && isOneOf(byteAt(t, 4), "-/") }
 
 const (
 	maxTraces     = 4 // kept of those by themselves
@@ -190,11 +178,7 @@ func accessStatus(line []byte) (class int, request, status []byte) {
 // summarise tells the span of time and the levels.
 func (l *logReader) summarise(d *Digest) {
 	if l.times > 0 {
-		order := ""
-		if yearFirst(l.first) && bytes.Compare(l.first, l.last) > 0 {
-			order = ", newest first"
-		}
-		d.say("span: %s .. %s%s", l.min, l.max, order)
+		d.say("span: %s .. %s", l.first, l.last)
 	}
 	var statuses, levels []string
 	for class, n := range l.statuses {

@@ -3,14 +3,9 @@ package digest
 import (
 	"bytes"
 	"strings"
-
-	"rlmproxy/pipeline/show"
 )
 
-const (
-	maxColumns      = 500 // of a table
-	maxColumnsNamed = 40
-)
+const maxColumns = 500 // of a table
 
 func isCSV(s *sample) bool {
 	sep, _ := Columns(s.data)
@@ -20,19 +15,6 @@ func isCSV(s *sample) bool {
 func isTSV(s *sample) bool {
 	sep, _ := Columns(s.data)
 	return sep == '\t'
-}
-
-// readTable names the columns.
-func readTable(d *Digest, r *reader) {
-	_, header := Columns(r.data)
-	names := ""
-	for i, name := range header[:min(len(header), maxColumnsNamed)] {
-		names += []string{", ", " "}[btoi(i == 0)] + show.Clip(name, 40)
-	}
-	if more := len(header) - maxColumnsNamed; more > 0 {
-		names += " … " + show.Count(more) + " more"
-	}
-	d.say("columns:%s", names)
 }
 
 // Columns returns what separates the cells of a table, and the cells of its first
@@ -45,7 +27,7 @@ func Columns(data []byte) (sep byte, header []string) {
 		cells, lines, odd, rules := 0, 0, 0, 0
 		var first []byte
 		for line := range tableLines(data) {
-			n := countCells(line, sep)
+			n := len(splitCells(line, sep))
 			if lines++; lines == 1 {
 				cells, first = n, line
 			}
@@ -104,8 +86,6 @@ func isHeader(line []byte, sep byte, cells int) bool {
 	}
 	return true
 }
-
-func countCells(line []byte, sep byte) int { return len(splitCells(line, sep)) }
 
 // splitCells splits at sep outside of double quotes.
 func splitCells(line []byte, sep byte) [][]byte {
