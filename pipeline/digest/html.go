@@ -42,28 +42,30 @@ func countTags(s *sample) (tags, known int) {
 // A markupToken is a tag, or the text between two.
 type markupToken struct {
 	kind html.TokenType
-	name string // of a tag, in lower case
-	raw  []byte // as written, until the next token
+	name string // of a tag, as written
+	raw  []byte // the begin of it as written, until the next token
 }
 
 // markup yields the tokens of HTML or XML, each with the line where it begins.
 func (r *reader) markup(yield func(line int, t markupToken) bool) {
 	z := html.NewTokenizer(bytes.NewReader(r.data))
 	for n, line := 0, 0; n%1024 != 0 || r.ctx.Err() == nil; n++ {
-		t := markupToken{kind: z.Next()}
-		t.raw = bytes.Clone(head(z.Raw(), maxParagraph))
-		lines := bytes.Count(z.Raw(), []byte("\n"))
-		switch t.kind {
+		kind := z.Next()
+		t := markupToken{kind: kind, raw: head(z.Raw(), maxParagraph)}
+		switch kind {
 		case html.ErrorToken:
 			return
 		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
-			name, _ := z.TagName()
-			t.name = string(head(name, 20))
+			name := bytes.TrimLeft(t.raw, "</")
+			if end := bytes.IndexAny(name, " \t\r\n/>"); end >= 0 {
+				name = name[:end]
+			}
+			t.name = string(name)
 		}
 		if !yield(line, t) {
 			return
 		}
-		line += lines
+		line += bytes.Count(z.Raw(), []byte("\n"))
 	}
 }
 
@@ -95,6 +97,7 @@ type htmlReader struct {
 func readHTML(d *Digest, r *reader) {
 	h := &htmlReader{counts: map[string]int{}, headings: Part{Title: "headings", Share: 35, Even: true}, text: Part{Title: "text", Share: 45}}
 	for line, t := range r.markup {
+		t.name = strings.ToLower(t.name)
 		switch t.kind {
 		case html.TextToken:
 			h.addText(line, t.raw)
@@ -175,15 +178,10 @@ func readXML(d *Digest, r *reader) {
 	var names tally
 	total := 0
 	for line, t := range r.markup {
-		if t.kind != html.StartTagToken && t.kind != html.SelfClosingTagToken {
-			continue
+		if t.kind == html.StartTagToken || t.kind == html.SelfClosingTagToken {
+			names.add([]byte(t.name), line)
+			total++
 		}
-		total++
-		name := t.raw[1:] // as written: TagName is in lower case
-		if end := bytes.IndexAny(name, " \t\r\n/>"); end >= 0 {
-			name = name[:end]
-		}
-		names.add(name, line)
 	}
 	d.Facts = append(d.Facts, show.Plural(total, "elements"))
 	d.Parts = append(d.Parts, names.part("elements"))

@@ -28,7 +28,7 @@ func readBrokenJSON(d *Digest, r *reader) {
 	case err == nil:
 		d.Kind = "JSON nested deeper than 1,000 levels"
 	case errors.As(err, &syntax):
-		at := min(int(syntax.Offset), len(r.data)) - 1
+		at := max(min(int(syntax.Offset), len(r.data))-1, 0)
 		n := bytes.Count(r.data[:at], []byte("\n"))
 		d.factf("%s at byte %s, line %s", syntax.Error(), show.Count(at+1), show.Count(n+1))
 		if n > 0 {
