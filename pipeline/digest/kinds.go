@@ -13,28 +13,26 @@ type kind struct {
 
 // kinds are tried in this order. What says of itself what it is in a line or two
 // comes first, such as a diff, then what most lines have in common.
-func kinds() []kind {
-	return []kind{
-		{"binary", isBinary, readBlob, 0, nil},
-		{"base64", isBase64, readBlob, 0, nil},
-		{"diff", isDiff, readDiff, 10, startsHunk},
-		{"git log", isGitLog, readDiff, 20, isCommit},
-		{"page snapshot", isSnapshot, readSnapshot, 20, nil},
-		{"JSON Lines and text", isJSONAndText, readJSONAndText, 12, notBlank},
-		{"stack trace", isTrace, readTrace, 25, startsTrace},
-		{"log", isLog, readLog, 10, startsLogEntry},
-		{"broken JSON", isBrokenJSON, readBrokenJSON, 0, nil},
-		{"HTML", isHTML, readHTML, 12, nil},
-		{"XML", isXML, readXML, 20, nil},
-		{"source", isSource, readSource, 0, nil},
-		{"matches", isMatches, readMatches, 25, notBlank},
-		{"CSV", isCSV, nil, 0, nil},
-		{"TSV", isTSV, nil, 0, nil},
-		{"Markdown", isMarkdown, readMarkdown, 0, nil},
-		{"YAML", isYAML, readYAML, 0, startsYAMLKey},
-		{"file list", isFileList, readFileList, 20, notBlank},
-		{"plain text", func(*sample) bool { return true }, readPlain, 0, nil},
-	}
+var kinds = []kind{
+	{"binary", isBinary, readBlob, 0, nil},
+	{"base64", isBase64, readBlob, 0, nil},
+	{"diff", isDiff, readDiff, 10, startsHunk},
+	{"git log", isGitLog, readDiff, 20, isCommit},
+	{"page snapshot", isSnapshot, readSnapshot, 20, nil},
+	{"JSON Lines and text", isJSONAndText, readJSONAndText, 12, notBlank},
+	{"stack trace", isTrace, readTrace, 25, startsTrace},
+	{"log", isLog, readLog, 10, startsLogEntry},
+	{"broken JSON", isBrokenJSON, readBrokenJSON, 0, nil},
+	{"HTML", isHTML, readHTML, 12, nil},
+	{"XML", isXML, readXML, 20, nil},
+	{"source", isSource, readSource, 0, nil},
+	{"matches", isMatches, readMatches, 25, notBlank},
+	{"CSV", isCSV, nil, 0, nil},
+	{"TSV", isTSV, nil, 0, nil},
+	{"Markdown", isMarkdown, readMarkdown, 0, nil},
+	{"YAML", isYAML, readYAML, 0, startsYAMLKey},
+	{"file list", isFileList, readFileList, 20, notBlank},
+	{"plain text", func(*sample) bool { return true }, readPlain, 0, nil},
 }
 
 // Kind guesses what a text is by its first lines: one of the names in [kinds].
@@ -47,7 +45,7 @@ func Kind(text []byte) string { return kindOf(text).name }
 // kinds whose text has no entries, such as prose and source code. The line is
 // without its newline.
 func Entry(name string) func(line []byte) bool {
-	for _, k := range kinds() {
+	for _, k := range kinds {
 		if k.name == name {
 			return k.next
 		}
@@ -57,13 +55,12 @@ func Entry(name string) func(line []byte) bool {
 
 func kindOf(text []byte) kind {
 	s := newSample(text)
-	all := kinds()
-	for _, k := range all {
+	for _, k := range kinds {
 		if k.is(s) {
 			return k
 		}
 	}
-	return all[len(all)-1]
+	return kinds[len(kinds)-1]
 }
 
 const (

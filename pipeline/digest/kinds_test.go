@@ -43,7 +43,7 @@ func FuzzKinds(f *testing.F) {
 				t.Fatalf("%s: line %d is not %q", kind, l.N, l.Text)
 			}
 		}
-		for _, k := range kinds() {
+		for _, k := range kinds {
 			k.is(newSample(data))
 			if k.next != nil {
 				for _, line := range lines {
