@@ -71,16 +71,6 @@ func digitsAt(line []byte, i int) int {
 // head is at most the first n bytes of line.
 func head(line []byte, n int) []byte { return line[:min(len(line), n)] }
 
-// isPrintable reports a word of ASCII, which a pattern may hold as it is.
-func isPrintable(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return s != ""
-}
-
 func btoi(b bool) int {
 	if b {
 		return 1

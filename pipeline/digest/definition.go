@@ -25,7 +25,7 @@ var definers = map[string]string{
 }
 
 // statements look like a call or a definition and are none.
-var statements = wordSet("if for while switch catch return else do try with foreach using lock new throw await yield elif except assert print echo exit defer go select range match loop unless until raise del and or not in is typeof delete sizeof super this self require case end fi done esac then elseif")
+var statements = wordSet("if for while switch catch return else do try with foreach using lock new throw await yield elif except assert print echo exit defer go select range match loop unless until raise del and or not in is typeof delete sizeof super this self require case end fi done esac then elseif elsif my use")
 
 // maxColumn is where definitions are local and stand in no outline.
 const maxColumn = 12
@@ -129,7 +129,7 @@ func (d *definition) isKeyword(word string, next []byte, modified bool) bool {
 	if len(body) == 0 {
 		return named && (word == "module" || word == "mod" || word == "object")
 	}
-	return named && (isOneOf(first, `={<([;"*`) || last == '{' || hasPrefix(body, "do") || hasPrefix(body, "interface") ||
+	return named && (isOneOf(first, `={<([;"*`) || last == '{' || hasPrefix(body, "do") || hasPrefix(body, "struct") || hasPrefix(body, "interface") ||
 		first == ':' && (word == "extension" || word == "object") || word == "type" && bytes.IndexByte(body, ' ') < 0 && isWord(first))
 }
 
@@ -156,7 +156,7 @@ func isSignature(rest []byte, column int, modified bool) bool {
 	}
 	switch lastByte(rest) {
 	case '{':
-		return !contains(rest, "=> {") && !contains(rest, "function(") && !contains(rest, "function (") // a call
+		return !contains(rest, "=> {") && !contains(rest, "func(") && !contains(rest, "function(") && !contains(rest, "function (") // a call
 	case ';':
 		return typed && bytes.HasSuffix(rest, []byte(");")) && bytes.IndexByte(rest, '=') < 0 || contains(rest, "): ")
 	case ')', ',':
