@@ -136,8 +136,7 @@ func (y *yamlReader) line(n, in int, s, line []byte) {
 		y.items.addLine(n, line, 0)
 		y.inner = len(s) - len(entry)
 		y.mappings += btoi(isKey)
-	case isKey && !isItem && (in > 0 && around == 0 || in == y.inner && y.items.Total > 0): // of an item
-	case isKey && !isItem:
+	case isKey && !isItem && (around > 0 || in == 0 || y.items.Total == 0): // other keys are those of an item
 		y.addKey(n, in, key, value)
 	}
 	if isKey && y.items.Total > 0 && (isItem && in == 0 || in == y.inner) {
