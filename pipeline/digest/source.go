@@ -59,6 +59,10 @@ func isSource(s *sample) bool {
 	return total > 1 && 100*(sure+braces) >= 20*total && 100*code >= 60*total
 }
 
+// maxPreamble lines above the first definition are taken for a licence and
+// imports. More are those of a script.
+const maxPreamble = 60
+
 // readSource outlines the definitions.
 func readSource(d *Digest, r *reader) {
 	p := Part{Title: "definitions", Even: true, Find: "proxy_search finds the rest"}
@@ -69,7 +73,7 @@ func readSource(d *Digest, r *reader) {
 			kinds.add([]byte(found.kind), n)
 		}
 	}
-	if len(p.Rows) > 0 { // above it stand a licence and imports
+	if len(p.Rows) > 0 && p.Rows[0].N <= maxPreamble {
 		d.Dull = p.Rows[0].N
 	}
 	for _, c := range kinds.order[:min(len(kinds.order), 8)] {
