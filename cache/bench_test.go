@@ -12,7 +12,7 @@ var benchSizes = []int{1 << 10, 1 << 20}
 func benchStore(b *testing.B) *Store {
 	validate = false
 	b.Cleanup(func() { validate = true })
-	return open(b, Options{}, 0)
+	return open(b, Options{})
 }
 
 // BenchmarkPut puts something new each time, mostly with a full shelf.
@@ -40,7 +40,7 @@ func BenchmarkPut(b *testing.B) {
 func BenchmarkPutFull(b *testing.B) {
 	validate = false
 	b.Cleanup(func() { validate = true })
-	s := open(b, Options{MaxBytes: 20_000 * 1024}, 0)
+	s := open(b, Options{MaxBytes: 20_000 * 1024})
 	next := uint64(0)
 	data := func() []byte {
 		next++

@@ -2,14 +2,16 @@
 //
 //	tools/call → middleware → Store.Put → cache_id → proxy_filter → Store.Get
 //
-//	Store   index: agent → id → size, last read, origin   (the truth)
-//	  ├─ bytes      ristretto; what it does not hold, the index holds
-//	  ├─ derived    ristretto; may drop anything, and it is built again
-//	  └─ tombstones what an expired or evicted id was, for the error
+//	Store   agent → id → result, size, last read, origin
+//	  ├─ derived     ristretto; may drop anything, and it is built again
+//	  └─ tombstones  what an expired or evicted id was, for the error
 //
 // Each entry belongs to one agent; no call reads across agents. An id that
 // was handed out always answers: with its bytes, or with a [GoneError].
 // Sizes are bytes: of the result as received, and of its [Origin].
+//
+// The results are in a map of ours, within quotas of ours. ristretto refuses and
+// drops what it likes, which is right only for what can be built again.
 package cache
 
 import (
@@ -55,45 +57,21 @@ type Options struct {
 }
 
 // A Store keeps results for agents. It is safe for concurrent use.
-//
-// ristretto calls back into the index from the goroutine that serves its
-// writes. So mu is never held while waiting for that goroutine: only
-// ristretto's Get, which does not block, is called under mu; Set, Wait and Del
-// are called without it, counted in calls so that Close can wait for them.
 type Store struct {
-	opts Options // fixed at creation, defaults filled in
+	opts    Options // fixed at creation, defaults filled in
+	derived *ristretto.Cache[string, any]
 
-	bytes   *ristretto.Cache[uint64, *parcel]
-	derived *ristretto.Cache[string, *artefact]
+	stop    chan struct{}  // closed by Close
+	sweeper sync.WaitGroup // the goroutine of sweep
 
-	stop  chan struct{}  // closed by Close
-	calls sync.WaitGroup // the sweeper, and calls inside ristretto
-
-	mu      sync.Mutex // guards the fields below
-	closed  bool
-	agents  map[agentKey]*shelf // those with at least one entry
-	graves  graveyard
-	flights map[string]*flight // artefacts being built, by artefactName
-	size    int64              // bytes kept, all agents
-	entries int                // entries kept, all agents
-	seq     uint64             // of the newest record or shelf
-	gone    []departure        // removed in this critical section; see unlock
-
-	quietUntil time.Time // nothing expires before
-
-	evictions, expirations int64
-}
-
-// Stats is a snapshot of a [Store].
-type Stats struct {
-	Agents     int   // with at least one entry
-	Entries    int   // all agents
-	Bytes      int64 // of these entries
-	IndexBytes int64 // of Bytes, those that ristretto does not hold
-	Tombstones int
-
-	Evictions   int64 // since New; Forget does not count
-	Expirations int64 // since New
+	mu         sync.Mutex // guards the fields below, and what is called on derived
+	closed     bool
+	agents     map[agentKey]*shelf // those with at least one entry
+	tombstones tombstones
+	builds     map[string]*building // of artefacts, by derivedName
+	size       int64                // bytes kept, all agents
+	seq        uint64               // of the newest record or shelf
+	removed    []removal            // in this critical section, for the log; see unlock
 }
 
 // ErrClosed is returned by calls on a closed [Store].
@@ -105,46 +83,25 @@ func New(opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A quarter of headroom: ristretto applies our deletions late, and
-	// refuses newcomers as long as its books are full.
-	return newStore(opts, opts.MaxBytes+opts.MaxBytes/4)
-}
-
-// newStore is New with the bound on what ristretto holds of the bytes. No
-// bound makes an id fail; a small one moves bytes into the index.
-func newStore(opts Options, tierBytes int64) (*Store, error) {
 	s := &Store{
-		opts:    opts,
-		stop:    make(chan struct{}),
-		agents:  make(map[agentKey]*shelf),
-		graves:  newGraveyard(10*opts.MaxEntriesPerAgent, opts.MaxTombstones),
-		flights: make(map[string]*flight),
+		opts:       opts,
+		stop:       make(chan struct{}),
+		agents:     make(map[agentKey]*shelf),
+		tombstones: newTombstones(10*opts.MaxEntriesPerAgent, opts.MaxTombstones),
+		builds:     make(map[string]*building),
 	}
-	// ristretto advises ten counters for each item it may hold; a counter
-	// takes three bytes.
-	counters := min(10*int64(opts.MaxAgents)*int64(opts.MaxEntriesPerAgent), 1<<20)
-	var err error
-	s.bytes, err = ristretto.NewCache(&ristretto.Config[uint64, *parcel]{
-		NumCounters:        counters,
-		MaxCost:            tierBytes,
-		BufferItems:        64,
-		IgnoreInternalCost: true,
-		OnEvict:            s.handBack,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cache: bytes: %w", err)
-	}
-	s.derived, err = ristretto.NewCache(&ristretto.Config[string, *artefact]{
-		NumCounters:        counters,
+	s.derived, err = ristretto.NewCache(&ristretto.Config[string, any]{
+		// ristretto advises ten counters for each item it may hold; a
+		// counter takes three bytes.
+		NumCounters:        min(10*int64(opts.MaxAgents)*int64(opts.MaxEntriesPerAgent), 1<<20),
 		MaxCost:            opts.DerivedBytes,
 		BufferItems:        64,
 		IgnoreInternalCost: true,
 	})
 	if err != nil {
-		s.bytes.Close()
 		return nil, fmt.Errorf("cache: derived: %w", err)
 	}
-	s.calls.Go(s.sweep)
+	s.sweeper.Go(s.sweep)
 	return s, nil
 }
 
@@ -185,29 +142,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Stats counts what the store keeps now. It visits every entry.
-func (s *Store) Stats() Stats {
-	s.mu.Lock()
-	defer s.unlock()
-	st := Stats{
-		Agents:      len(s.agents),
-		Entries:     s.entries,
-		Bytes:       s.size,
-		Tombstones:  s.graves.len(),
-		Evictions:   s.evictions,
-		Expirations: s.expirations,
-	}
-	for _, sh := range s.agents {
-		for _, rec := range sh.records {
-			st.IndexBytes += int64(len(rec.data))
-		}
-	}
-	return st
-}
-
-// Close drops everything and returns when the store's goroutines, and calls
-// that were inside ristretto, have ended. Artefacts still being built are
-// not waited for. Closing twice is fine.
+// Close drops everything and returns when the store's goroutines have ended.
+// Artefacts still being built are not waited for. Closing twice is fine.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -215,18 +151,12 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	s.mu.Unlock()
-	close(s.stop)
-	s.calls.Wait()
-	// From here on nobody calls ristretto, so handBack may take mu although
-	// ristretto holds a lock of its own while it empties itself.
-	s.bytes.Close()
-	s.derived.Close()
-
-	s.mu.Lock()
-	defer s.unlock()
 	clear(s.agents)
-	s.graves = newGraveyard(0, 0)
-	s.size, s.entries = 0, 0
+	s.tombstones = newTombstones(0, 0)
+	s.size = 0
+	s.unlock()
+	close(s.stop)
+	s.sweeper.Wait()
+	s.derived.Close() // nobody calls it any more: closed is set
 	return nil
 }

@@ -13,15 +13,8 @@ const maxDerived = 32
 // errUnfinished is what those get who waited for a build that panicked.
 var errUnfinished = errors.New("cache: artefact: another call's build did not return")
 
-// An artefact is a value in the derived cache. It carries its name because
-// ristretto looks up by hashes.
-type artefact struct {
-	name  string
-	value any
-}
-
-// A flight is a build in progress.
-type flight struct {
+// A building is an artefact that is being built.
+type building struct {
 	done  chan struct{} // closed when value and err are set
 	value any
 	err   error
@@ -38,91 +31,70 @@ type flight struct {
 //
 // For an entry that is gone, the error is that of [Store.Get].
 func (s *Store) Derived(agent string, id ID, key string, build func() (value any, sizeBytes int64, err error)) (any, error) {
-	rec, f, value, err := s.board(keyOf(agent), id, key)
-	switch {
-	case err != nil:
-		return nil, err
-	case f == nil:
-		return value, nil
-	case rec == nil:
-		<-f.done
-		return f.value, f.err
-	}
-
-	name := artefactName(rec, key)
-	f.err = errUnfinished
-	size := int64(-1) // not to be kept
-	defer func() {    // also when build panics or ends its goroutine
-		s.land(rec, name, f, size)
-	}()
-	value, size, err = build()
-	f.value, f.err = value, err
+	rec, b, err := s.startBuild(keyOf(agent), id, key)
 	if err != nil {
-		size = -1
 		return nil, err
 	}
-	size = max(size, 1)
-	return value, nil
+	if rec == nil { // kept, or another call builds
+		<-b.done
+		return b.value, b.err
+	}
+	var size int64
+	b.err = errUnfinished
+	defer func() { s.endBuild(rec, key, b, size) }() // also when build panics or ends its goroutine
+	b.value, size, b.err = build()
+	if b.err != nil {
+		b.value = nil
+	}
+	return b.value, b.err
 }
 
-// board finds an artefact, or the flight that builds it, or starts one: then
-// rec is not nil, and the caller must build and land.
-func (s *Store) board(agent agentKey, id ID, key string) (rec *record, f *flight, value any, err error) {
+// startBuild finds an artefact that is kept or being built. If there is none, rec is
+// not nil, and the caller must build and call endBuild.
+func (s *Store) startBuild(agent agentKey, id ID, key string) (rec *record, b *building, err error) {
 	s.mu.Lock()
 	defer s.unlock()
 	rec, err = s.find(agent, id)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	name := artefactName(rec, key)
-	if a, ok := s.derived.Get(name); ok && a.name == name {
-		return nil, nil, a.value, nil
+	name := derivedName(rec, key)
+	b = &building{done: make(chan struct{})}
+	if value, ok := s.derived.Get(name); ok {
+		b.value = value
+		close(b.done)
+		return nil, b, nil
 	}
-	if f := s.flights[name]; f != nil {
-		return nil, f, nil, nil
+	if other := s.builds[name]; other != nil {
+		return nil, other, nil
 	}
-	f = &flight{done: make(chan struct{})}
-	s.flights[name] = f
-	return rec, f, nil, nil
+	s.builds[name] = b
+	return rec, b, nil
 }
 
-// land ends a flight. The artefact is offered before the flight is taken
-// from the board, so that nobody finds neither.
-func (s *Store) land(rec *record, name string, f *flight, size int64) {
-	defer close(f.done)
+// endBuild tells those who wait, and keeps what was built unless its entry went.
+func (s *Store) endBuild(rec *record, key string, b *building, size int64) {
+	close(b.done)
 	s.mu.Lock()
-	keep := size >= 0 && !rec.gone && !s.closed
-	dropped := ""
-	if keep {
-		s.calls.Add(1)
-		defer s.calls.Done()
-		if i := slices.Index(rec.derived, name); i >= 0 {
-			rec.derived = slices.Delete(rec.derived, i, i+1) // ristretto had dropped it
-		}
-		if len(rec.derived) >= maxDerived {
-			dropped = rec.derived[0]
-			rec.derived = slices.Delete(rec.derived, 0, 1)
-		}
-		rec.derived = append(rec.derived, name)
+	defer s.unlock()
+	name := derivedName(rec, key)
+	delete(s.builds, name)
+	if b.err != nil || rec.removed || s.closed {
+		return
 	}
-	s.unlock()
-	if keep {
-		if dropped != "" {
-			s.derived.Del(dropped)
-		}
-		s.derived.Set(name, &artefact{name, f.value}, size)
-		s.derived.Wait()
+	if i := slices.Index(rec.derived, name); i >= 0 {
+		rec.derived = slices.Delete(rec.derived, i, i+1) // ristretto had dropped it
 	}
-	s.mu.Lock()
-	delete(s.flights, name)
-	gone := rec.gone
-	s.unlock()
-	if keep && gone {
-		s.derived.Del(name) // the removal may have come before the offer
+	if len(rec.derived) == maxDerived {
+		s.derived.Del(rec.derived[0])
+		rec.derived = slices.Delete(rec.derived, 0, 1)
 	}
+	rec.derived = append(rec.derived, name)
+	s.derived.Set(name, b.value, max(size, 1))
+	s.derived.Wait() // until then, ristretto would not find it
 }
 
-// artefactName is unique for all time, because seq is.
-func artefactName(rec *record, key string) string {
+// derivedName is unique for all time, because seq is.
+func derivedName(rec *record, key string) string {
 	return string(binary.BigEndian.AppendUint64(nil, rec.seq)) + key
 }

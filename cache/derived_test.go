@@ -20,7 +20,7 @@ func TestDerived(t *testing.T) {
 		{"size zero is kept", 0, 1},
 		{"too large to keep", 1000, 3},
 	} {
-		s := open(t, Options{DerivedBytes: 100}, 0)
+		s := open(t, Options{DerivedBytes: 100})
 		id, built := put(t, s, "a", "one"), 0
 		for range 3 {
 			v, err := s.Derived("a", id, "tree", func() (any, int64, error) {
@@ -38,7 +38,7 @@ func TestDerived(t *testing.T) {
 }
 
 func TestDerivedError(t *testing.T) {
-	s := open(t, Options{MaxEntriesPerAgent: 1}, 0)
+	s := open(t, Options{MaxEntriesPerAgent: 1})
 	id, bad, built := put(t, s, "a", "one"), errors.New("bad JSON"), 0
 	build := func() (any, int64, error) { built++; return nil, 0, bad }
 	for range 2 {
@@ -61,7 +61,7 @@ func TestDerivedError(t *testing.T) {
 // Artefacts go with their entry, and a new entry under the same id does not
 // see them.
 func TestDerivedGoesWithEntry(t *testing.T) {
-	s := open(t, Options{}, 0)
+	s := open(t, Options{})
 	for round := range 3 {
 		id := put(t, s, "a", "one")
 		v, err := s.Derived("a", id, "tree", func() (any, int64, error) { return round, 50, nil })
@@ -69,35 +69,32 @@ func TestDerivedGoesWithEntry(t *testing.T) {
 			t.Errorf("round %d: %v, %v", round, v, err)
 		}
 		s.Forget("a")
-		s.derived.Wait()
-		if left := s.derived.MaxCost() - s.derived.RemainingCost(); left != 0 {
+		if left := derivedBytes(s); left != 0 {
 			t.Errorf("round %d: %d bytes left", round, left)
 		}
 	}
 	// Also when the entry goes while it is being built from.
 	id := put(t, s, "a", "one")
 	s.Derived("a", id, "tree", func() (any, int64, error) { s.Forget("a"); return 1, 50, nil })
-	s.derived.Wait()
-	if left := s.derived.MaxCost() - s.derived.RemainingCost(); left != 0 {
+	if left := derivedBytes(s); left != 0 {
 		t.Errorf("%d bytes left", left)
 	}
 }
 
 func TestDerivedIsBounded(t *testing.T) {
-	s := open(t, Options{}, 0)
+	s := open(t, Options{})
 	id := put(t, s, "a", "one")
 	for i := range 10 * maxDerived {
 		s.Derived("a", id, fmt.Sprint(i), func() (any, int64, error) { return i, 1, nil })
 	}
-	s.derived.Wait()
-	if left := s.derived.MaxCost() - s.derived.RemainingCost(); left != maxDerived {
+	if left := derivedBytes(s); left != maxDerived {
 		t.Errorf("%d artefacts kept, want %d", left, maxDerived)
 	}
 }
 
 func TestDerivedBuildsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, Options{}, 0)
+		s := open(t, Options{})
 		id := put(t, s, "a", "one")
 		var built atomic.Int64
 		gate := make(chan struct{})
@@ -132,7 +129,7 @@ func TestDerivedPanic(t *testing.T) {
 		"goexit": runtime.Goexit,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := open(t, Options{}, 0)
+			s := open(t, Options{})
 			id := put(t, s, "a", "one")
 			gate := make(chan struct{})
 			var wg sync.WaitGroup

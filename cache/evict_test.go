@@ -30,7 +30,7 @@ func TestEvict(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := open(t, tt.opts, 0)
+				s := open(t, tt.opts)
 				ids := map[string]ID{}
 				order := strings.Fields(tt.puts)
 				for _, p := range order {
@@ -45,8 +45,8 @@ func TestEvict(t *testing.T) {
 						t.Errorf("%s: %.20q, kept should be %t", p, got, kept)
 					}
 				}
-				if st := s.Stats(); int(st.Evictions) != len(order)-len(strings.Fields(tt.want)) {
-					t.Errorf("evictions: %+v", st)
+				if got := totals(s).entries; got != len(strings.Fields(tt.want)) {
+					t.Errorf("%d entries are left", got)
 				}
 			})
 		})
@@ -64,7 +64,7 @@ func TestTooLarge(t *testing.T) {
 		{Options{MaxBytes: 100}, 100, false},
 		{Options{MaxBytes: 100}, 101, true},
 	} {
-		s := open(t, tt.opts, 0)
+		s := open(t, tt.opts)
 		id := put(t, s, "a", "one")
 		_, err := s.Put("b", Origin{}, make([]byte, tt.size))
 		if errors.Is(err, ErrTooLarge) != tt.want {
@@ -79,7 +79,7 @@ func TestTooLarge(t *testing.T) {
 // What nobody needs any more goes before what somebody does.
 func TestExpiredGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, Options{MaxEntriesPerAgent: 2, TTL: time.Minute}, 0)
+		s := open(t, Options{MaxEntriesPerAgent: 2, TTL: time.Minute})
 		small := put(t, s, "a", "s")
 		time.Sleep(50 * time.Second)
 		large := put(t, s, "a", strings.Repeat("l", 10_000))
@@ -95,18 +95,18 @@ func TestExpiredGoFirst(t *testing.T) {
 }
 
 func TestTombstonesAreBounded(t *testing.T) {
-	s := open(t, Options{MaxEntriesPerAgent: 1, MaxTombstones: 15}, 0)
+	s := open(t, Options{MaxEntriesPerAgent: 1, MaxTombstones: 15})
 	var ids []ID
 	for i := range 30 {
 		ids = append(ids, put(t, s, "a", fmt.Sprint(i)))
 	}
-	if n := s.Stats().Tombstones; n != 10 {
+	if n := totals(s).tombstones; n != 10 {
 		t.Errorf("one agent has %d", n)
 	}
 	for i := range 30 {
 		put(t, s, "b", fmt.Sprint(i))
 	}
-	if n := s.Stats().Tombstones; n != 15 {
+	if n := totals(s).tombstones; n != 15 {
 		t.Errorf("all agents have %d", n)
 	}
 	for i, id := range ids[:29] {
@@ -118,14 +118,14 @@ func TestTombstonesAreBounded(t *testing.T) {
 
 // One large entry may displace all there is.
 func TestLargeDisplacesMany(t *testing.T) {
-	s := open(t, Options{MaxBytesPerAgent: 1 << 20, MaxBytes: 1 << 20}, 0)
+	s := open(t, Options{MaxBytesPerAgent: 1 << 20, MaxBytes: 1 << 20})
 	for i := range 500 {
 		for range 2 {
 			put(t, s, fmt.Sprint(i), strings.Repeat("x", 100+i))
 		}
 	}
 	put(t, s, "large", strings.Repeat("x", 1<<20-7))
-	if st := s.Stats(); st.Entries != 1 || st.Evictions != 500 {
-		t.Errorf("%+v", st)
+	if got := totals(s); got.entries != 1 || got.tombstones != 500 {
+		t.Errorf("%+v", got)
 	}
 }

@@ -17,30 +17,17 @@ type shelf struct {
 	lastUsed time.Time // last Put or Get
 }
 
-// A record is one entry in the index.
+// A record is one entry of a shelf.
 type record struct {
 	shelf    *shelf
 	id       ID
-	seq      uint64 // its key in ristretto, never used again
+	seq      uint64 // order of creation, never used again
 	origin   Origin
-	size     int64
+	data     []byte
+	size     int64 // of data and origin
 	lastRead time.Time
-	gone     bool // removed from the index
-
-	data    []byte // nil while ristretto holds the bytes
-	inTier  bool   // ristretto holds the bytes
-	derived []string
-}
-
-// A departure is what must be undone outside the lock after a removal.
-type departure struct {
-	agent   agentKey
-	id      ID
-	seq     uint64
-	size    int64
-	inTier  bool
-	derived []string
-	reason  Reason // empty when the agent was forgotten
+	removed  bool
+	derived  []string // names of artefacts that ristretto was given, oldest first
 }
 
 // Put keeps data for agent and returns its id. Room is made before: other
@@ -58,29 +45,15 @@ func (s *Store) Put(agent string, origin Origin, data []byte) (ID, error) {
 	key := keyOf(agent)
 	id := s.newID(key, origin, data)
 
-	rec, err := s.insert(key, id, origin, data, size)
-	if err != nil {
-		return "", err
-	}
-	if rec != nil {
-		s.moveToTier(rec, data)
-	}
-	return id, nil
-}
-
-// insert adds a record that holds data itself. It returns nil when the entry
-// is there already. Unless it fails, the caller of a returned record must
-// call moveToTier, which ends the call that insert counted.
-func (s *Store) insert(key agentKey, id ID, origin Origin, data []byte, size int64) (*record, error) {
 	s.mu.Lock()
 	defer s.unlock()
 	if s.closed {
-		return nil, ErrClosed
+		return "", ErrClosed
 	}
 	now := time.Now()
 	if rec := s.live(key, id, now); rec != nil {
 		rec.touch(now)
-		return nil, nil
+		return id, nil
 	}
 	s.makeRoom(key, size, now)
 	sh := s.agents[key]
@@ -92,15 +65,13 @@ func (s *Store) insert(key agentKey, id ID, origin Origin, data []byte, size int
 	s.seq++
 	// Arguments are usually a slice of a whole request line.
 	origin.Arguments = bytes.Clone(origin.Arguments)
-	rec := &record{shelf: sh, id: id, seq: s.seq, origin: origin, size: size, data: data}
+	rec := &record{shelf: sh, id: id, seq: s.seq, origin: origin, data: data, size: size}
 	rec.touch(now)
 	sh.records[id] = rec
 	sh.size += size
 	s.size += size
-	s.entries++
-	s.graves.remove(key, id)
-	s.calls.Add(1)
-	return rec, nil
+	s.tombstones.remove(key, id)
+	return id, nil
 }
 
 func (rec *record) touch(now time.Time) {
@@ -113,31 +84,11 @@ func (s *Store) Get(agent string, id ID) (*Entry, error) {
 	key := keyOf(agent)
 	s.mu.Lock()
 	defer s.unlock()
-	var missed *record
-	for {
-		rec, err := s.find(key, id)
-		if err != nil {
-			return nil, err
-		}
-		if data, ok := s.dataOf(rec); ok {
-			return &Entry{ID: id, Agent: agent, Origin: rec.origin, Data: data}, nil
-		}
-		if rec == missed {
-			// Cannot happen as ristretto 2.4 is written. An id must answer
-			// nevertheless.
-			s.opts.Logger.Error("cache: ristretto lost an entry", "id", id)
-			s.remove(rec, Evicted)
-			continue
-		}
-		missed = rec
-		// ristretto has let the bytes go and handBack has not yet run. It
-		// has when Wait returns: one goroutine does both, in order.
-		s.calls.Add(1)
-		s.mu.Unlock()
-		s.bytes.Wait()
-		s.calls.Done()
-		s.mu.Lock()
+	rec, err := s.find(key, id)
+	if err != nil {
+		return nil, err
 	}
+	return &Entry{ID: id, Agent: agent, Origin: rec.origin, Data: rec.data}, nil
 }
 
 // find returns the record of an id and counts as a read, or says why there
@@ -152,11 +103,11 @@ func (s *Store) find(key agentKey, id ID) (*record, error) {
 		rec.touch(now)
 		return rec, nil
 	}
-	grave := s.graves.get(key, id)
+	t := s.tombstones.get(key, id)
 	issued := s.issued(key, id)
 	switch {
-	case grave != nil:
-		return nil, &GoneError{ID: id, Reason: grave.reason, Origin: grave.origin}
+	case t != nil:
+		return nil, &GoneError{ID: id, Reason: t.reason, Origin: t.origin}
 	case issued:
 		return nil, &GoneError{ID: id, Reason: Evicted}
 	}
@@ -188,36 +139,47 @@ func (s *Store) Forget(agent string) {
 			s.remove(rec, "")
 		}
 	}
-	s.graves.forget(key)
+	s.tombstones.forget(key)
 }
 
-// unlock ends a critical section. What the section removed is released and
-// logged after it, because ristretto's Del may wait for a goroutine that
-// waits for mu.
+// A removal is what the log says of a record that went.
+type removal struct {
+	rec    *record
+	reason Reason
+}
+
+// remove takes a record out of the store, and its shelf when that was the
+// last one. Without a reason it leaves no tombstone. s.mu must be held.
+func (s *Store) remove(rec *record, reason Reason) {
+	sh := rec.shelf
+	delete(sh.records, rec.id)
+	sh.size -= rec.size
+	s.size -= rec.size
+	if len(sh.records) == 0 {
+		delete(s.agents, sh.agent)
+	}
+	rec.removed = true
+	for _, name := range rec.derived {
+		s.derived.Del(name)
+	}
+	if reason != "" {
+		s.tombstones.add(sh.agent, rec.id, reason, rec.origin)
+		s.removed = append(s.removed, removal{rec, reason})
+	}
+}
+
+// unlock ends a critical section, and logs what was removed in it: a log that
+// is slow must not hold up the others.
 func (s *Store) unlock() {
 	if validate {
 		s.check()
 	}
-	gone := s.gone
-	s.gone = nil
-	if len(gone) == 0 || s.closed {
-		s.mu.Unlock()
-		return
-	}
-	s.calls.Add(1)
-	defer s.calls.Done()
+	removed := s.removed
+	s.removed = nil
 	s.mu.Unlock()
-	for _, d := range gone {
-		if d.inTier {
-			s.bytes.Del(d.seq)
-		}
-		for _, name := range d.derived {
-			s.derived.Del(name)
-		}
-		if d.reason != "" {
-			s.opts.Logger.LogAttrs(context.Background(), slog.LevelDebug, "cache: entry gone",
-				slog.String("reason", string(d.reason)), slog.String("id", string(d.id)),
-				slog.String("agent", d.agent.String()), slog.Int64("bytes", d.size))
-		}
+	for _, r := range removed {
+		s.opts.Logger.LogAttrs(context.Background(), slog.LevelDebug, "cache: entry gone",
+			slog.String("reason", string(r.reason)), slog.String("id", string(r.rec.id)),
+			slog.String("agent", r.rec.shelf.agent.String()), slog.Int64("bytes", r.rec.size))
 	}
 }

@@ -5,104 +5,102 @@ import "container/list"
 // What a tombstone keeps of its origin. Larger arguments are data themselves:
 // an agent that sent them has them, and 10,000 tombstones stay under 25 MB.
 const (
-	maxBuriedArguments = 2 << 10
-	maxBuriedTool      = 256
+	maxKeptArguments = 2 << 10
+	maxKeptTool      = 256
 )
 
-// A graveyard remembers entries that are gone, so that their ids can say what
-// they were. It drops the oldest, of an agent and of all. It has no lock.
-type graveyard struct {
+// tombstones remember entries that are gone, so that their ids can say what
+// they were. They drop the oldest, of an agent and of all. They have no lock.
+type tombstones struct {
 	perAgent, total int // bounds
-	graves          map[graveKey]*grave
-	order           *list.List              // of *grave, oldest first
+	byID            map[tombstoneKey]*tombstone
+	order           *list.List              // of *tombstone, oldest first
 	agents          map[agentKey]*list.List // the same for each agent
 }
 
-type graveKey struct {
+type tombstoneKey struct {
 	agent agentKey
 	id    ID
 }
 
-type grave struct {
-	graveKey
+type tombstone struct {
+	tombstoneKey
 	reason Reason
 	origin Origin
 
 	inAll, inAgent *list.Element
 }
 
-func newGraveyard(perAgent, total int) graveyard {
-	return graveyard{
+func newTombstones(perAgent, total int) tombstones {
+	return tombstones{
 		perAgent: perAgent,
 		total:    total,
-		graves:   make(map[graveKey]*grave),
+		byID:     make(map[tombstoneKey]*tombstone),
 		order:    list.New(),
 		agents:   make(map[agentKey]*list.List),
 	}
 }
 
-func (g *graveyard) len() int { return len(g.graves) }
-
-// get returns nil when there is no such grave.
-func (g *graveyard) get(agent agentKey, id ID) *grave {
-	return g.graves[graveKey{agent, id}]
+// get returns nil when there is none.
+func (ts *tombstones) get(agent agentKey, id ID) *tombstone {
+	return ts.byID[tombstoneKey{agent, id}]
 }
 
-// bury adds a grave, the newest, in place of one for the same id.
-func (g *graveyard) bury(agent agentKey, id ID, reason Reason, origin Origin) {
-	g.remove(agent, id)
-	if len(origin.Arguments) > maxBuriedArguments {
+// add remembers an entry that is gone, the newest, in place of one for the same id.
+func (ts *tombstones) add(agent agentKey, id ID, reason Reason, origin Origin) {
+	ts.remove(agent, id)
+	if len(origin.Arguments) > maxKeptArguments {
 		origin.Arguments = nil
 	}
-	if len(origin.Tool) > maxBuriedTool {
+	if len(origin.Tool) > maxKeptTool {
 		origin = Origin{}
 	}
-	gr := &grave{graveKey: graveKey{agent, id}, reason: reason, origin: origin}
-	own := g.agents[agent]
+	t := &tombstone{tombstoneKey: tombstoneKey{agent, id}, reason: reason, origin: origin}
+	own := ts.agents[agent]
 	if own == nil {
 		own = list.New()
-		g.agents[agent] = own
+		ts.agents[agent] = own
 	}
-	gr.inAll, gr.inAgent = g.order.PushBack(gr), own.PushBack(gr)
-	g.graves[gr.graveKey] = gr
-	if own.Len() > g.perAgent {
-		g.drop(own.Front().Value.(*grave))
+	t.inAll, t.inAgent = ts.order.PushBack(t), own.PushBack(t)
+	ts.byID[t.tombstoneKey] = t
+	if own.Len() > ts.perAgent {
+		ts.drop(own.Front().Value.(*tombstone))
 	}
-	if g.order.Len() > g.total {
-		g.drop(g.order.Front().Value.(*grave))
-	}
-}
-
-// remove does nothing when there is no such grave.
-func (g *graveyard) remove(agent agentKey, id ID) {
-	if gr := g.get(agent, id); gr != nil {
-		g.drop(gr)
+	if ts.order.Len() > ts.total {
+		ts.drop(ts.order.Front().Value.(*tombstone))
 	}
 }
 
-// forget drops all of an agent's graves.
-func (g *graveyard) forget(agent agentKey) {
-	for own := g.agents[agent]; own != nil && own.Len() > 0; {
-		g.drop(own.Front().Value.(*grave))
+// remove does nothing when there is none.
+func (ts *tombstones) remove(agent agentKey, id ID) {
+	if t := ts.get(agent, id); t != nil {
+		ts.drop(t)
 	}
 }
 
-func (g *graveyard) drop(gr *grave) {
-	delete(g.graves, gr.graveKey)
-	g.order.Remove(gr.inAll)
-	own := g.agents[gr.agent]
-	own.Remove(gr.inAgent)
+// forget drops all of an agent's tombstones.
+func (ts *tombstones) forget(agent agentKey) {
+	for own := ts.agents[agent]; own != nil && own.Len() > 0; {
+		ts.drop(own.Front().Value.(*tombstone))
+	}
+}
+
+func (ts *tombstones) drop(t *tombstone) {
+	delete(ts.byID, t.tombstoneKey)
+	ts.order.Remove(t.inAll)
+	own := ts.agents[t.agent]
+	own.Remove(t.inAgent)
 	if own.Len() == 0 {
-		delete(g.agents, gr.agent)
+		delete(ts.agents, t.agent)
 	}
 }
 
-func (g *graveyard) check(assert func(ok bool, format string, args ...any)) {
+func (ts *tombstones) check(assert func(ok bool, format string, args ...any)) {
 	n := 0
-	for key, own := range g.agents {
-		assert(own.Len() > 0 && own.Len() <= g.perAgent, "%s: %d graves", key, own.Len())
+	for key, own := range ts.agents {
+		assert(own.Len() > 0 && own.Len() <= ts.perAgent, "%s: %d tombstones", key, own.Len())
 		n += own.Len()
 	}
-	assert(n == len(g.graves) && n == g.order.Len(), "%d graves, booked %d and %d", n, len(g.graves), g.order.Len())
-	assert(n <= g.total, "%d graves exceed the limit", n)
+	assert(n == len(ts.byID) && n == ts.order.Len(), "%d tombstones, listed %d and %d", n, len(ts.byID), ts.order.Len())
+	assert(n <= ts.total, "%d tombstones exceed the limit", n)
 }

@@ -12,7 +12,11 @@
 // Sizes are bytes, unless a name says characters or tokens.
 package config
 
-import "time"
+import (
+	"fmt"
+	"io"
+	"time"
+)
 
 // A Config is everything that an operator can decide.
 type Config struct {
@@ -132,3 +136,14 @@ type Proxy struct {
 	SessionIdle   time.Duration `koanf:"sessionIdleSeconds"`
 	SessionResume time.Duration `koanf:"sessionResumeSeconds"`
 }
+
+// A Secret is text that does not show when it is printed, logged or marshalled.
+type Secret string
+
+const notShown = "(not shown)"
+
+// Format prints the same whatever s is and whatever the verb.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, notShown) }
+
+// MarshalText is what slog and encoding/json write.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(notShown), nil }

@@ -54,42 +54,47 @@ func (v variables) expand(s string) (expanded string, missing []string) {
 }
 
 // expandServer replaces the references in s and makes its paths absolute.
-func (r *reader) expandServer(s *Server, at map[string]node, vars variables) {
-	expand := func(text *string, n node, within string) {
-		expanded, missing := vars.expand(*text)
-		*text = expanded
+func (r *reader) expandServer(s *Server, fields map[string]node, vars variables) {
+	expand := func(text, key, within string) string {
+		expanded, missing := vars.expand(text)
 		// A server that is off may well lack its secrets.
 		if len(missing) > 0 && !s.Disabled {
-			r.warn(n.value.StartOffset, n.path+within, "not set, left as written: "+missing[0], "")
+			n := fields[key]
+			n.path += within
+			r.warn(n, "not set, left as written: "+missing[0], "")
 		}
+		return expanded
 	}
-	expand(&s.Command, at["command"], "")
-	if n, ok := at["command"]; ok && s.Command == "" && n.literal().Kind() == '"' {
+	s.Command = vars.inHome(expand(s.Command, "command", ""))
+	if n, ok := fields["command"]; ok && s.Command == "" && n.kind() == '"' {
 		r.mistake(n, "the command is empty", "")
 	}
-	expand(&s.Cwd, at["cwd"], "")
-	expand(&s.URL, at["url"], "")
-	if n, ok := at["url"]; ok && n.literal().Kind() == '"' && !reference.MatchString(s.URL) {
+	s.Cwd = vars.inHome(expand(s.Cwd, "cwd", ""))
+	if s.Cwd != "" && !strings.HasPrefix(s.Cwd, "~/") {
+		s.Cwd = absolute(s.Cwd, vars.dir)
+	}
+	s.URL = expand(s.URL, "url", "")
+	if n, ok := fields["url"]; ok && n.kind() == '"' && !reference.MatchString(s.URL) {
 		r.checkURL(n, s.URL)
 	}
 	for i := range s.Args {
-		expand(&s.Args[i], at["args"], fmt.Sprintf("[%d]", i))
+		s.Args[i] = expand(s.Args[i], "args", fmt.Sprintf("[%d]", i))
 	}
-	expandMap := func(m map[string]string, n node) {
-		for _, name := range slices.Sorted(maps.Keys(m)) {
-			value := m[name]
-			expand(&value, n, "."+shownKey(name))
-			m[name] = value
-		}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		s.Env[name] = expand(s.Env[name], "env", "."+shownKey(name))
 	}
-	expandMap(s.Env, at["env"])
-	expandMap(s.Headers, at["headers"])
-	r.checkHeaders(s.Headers, at["headers"])
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		s.Headers[name] = expand(s.Headers[name], "headers", "."+shownKey(name))
+	}
+	r.checkHeaders(s.Headers, fields["headers"])
+}
 
-	s.Command = vars.inHome(s.Command)
-	if s.Cwd = vars.inHome(s.Cwd); s.Cwd != "" && !filepath.IsAbs(s.Cwd) && !strings.HasPrefix(s.Cwd, "~/") {
-		s.Cwd = filepath.Join(vars.dir, s.Cwd)
+// absolute is path, from dir where it is relative.
+func absolute(path, dir string) string {
+	if filepath.IsAbs(path) {
+		return path
 	}
+	return filepath.Join(dir, path)
 }
 
 // inHome replaces ~ and a leading ~/, as a shell would.

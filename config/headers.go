@@ -51,16 +51,17 @@ func Headers(lines, environ []string) (map[string]string, error) {
 // trims values: a secret from a file often ends with its line.
 func (r *reader) checkHeaders(headers map[string]string, n node) {
 	seen := map[string]bool{}
+	path := n.path
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		headers[name] = strings.TrimSpace(headers[name])
-		at := pathTo(n.path, name)
+		n.path = pathTo(path, name)
 		switch {
 		case !isHeaderName(name):
-			r.mistakeAt(n.value.StartOffset, at, "it is no name of a header", "")
+			r.mistake(n, "it is no name of a header", "")
 		case !isHeaderValue(headers[name]):
-			r.mistakeAt(n.value.StartOffset, at, controlInHeader, "")
+			r.mistake(n, controlInHeader, "")
 		case seen[http.CanonicalHeaderKey(name)]:
-			r.mistakeAt(n.value.StartOffset, at, "the header stands twice", "")
+			r.mistake(n, "the header stands twice", "")
 		}
 		seen[http.CanonicalHeaderKey(name)] = true
 	}

@@ -71,7 +71,7 @@ func TestHTTPMistakes(t *testing.T) {
 		{`"httpJWTAudience": ["a"]`, "", "mcp.json:1:39: proxySettings.httpJWTAudience: expected a string in quotes, found an array"},
 		{`"httpAllowedHosts": 7`, "", "mcp.json:1:40: proxySettings.httpAllowedHosts: expected an array of strings, found 7"},
 		{`"httpAllowedHosts": ["a", 7]`, "", "mcp.json:1:46: proxySettings.httpAllowedHosts[1]: expected a string in quotes, found 7"},
-		{`"httpAllowedHosts": ["a", "*"]`, "", `mcp.json:1:40: proxySettings.httpAllowedHosts: expected a name such as "mcp.example.com" or "mcp.example.com:8080", found "*"; it is entry 2`},
+		{`"httpAllowedHosts": ["a", "*"]`, "", `mcp.json:1:46: proxySettings.httpAllowedHosts[1]: expected a name such as "mcp.example.com" or "mcp.example.com:8080", found "*"`},
 		{`"httpAllowedOrigins": "a"`, "", `mcp.json:1:42: proxySettings.httpAllowedOrigins: expected an origin such as "https://inspector.example.com", found "a"`},
 		{`"httpJWTAudience": "x"`, "", "httpJWTAudience: set without httpJWTIssuer, so no token is verified; set both or none"},
 		{``, "RLMPROXY_HTTP_JWT_KEYS_URL=https://a", "httpJWTKeysURL: set without httpJWTIssuer, so no token is verified; set both or none"},

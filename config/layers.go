@@ -3,8 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"strings"
-	"time"
 
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/env/v2"
@@ -26,62 +24,91 @@ const delim = "."
 func (r *reader) settings(n node, vars variables) map[string]any {
 	members, _ := r.object(n)
 	known := map[string]Setting{}
+	var names []string
 	for _, s := range Settings() {
 		known[s.Name] = s
+		names = append(names, s.Name)
 	}
 	layer := map[string]any{}
 	for _, m := range members {
 		s, ok := known[m.key]
 		switch {
-		case ok && s.EnvOnly():
-			r.mistakeAt(m.offset, m.value.path, "secrets have no place in this file", "set "+s.Env()+", or name a file of tokens in httpTokensFile")
-		case ok && s.Unit == unitList && m.value.value.Value.Kind() == '[':
-			if value := r.listed(m.value, s); value != nil {
-				layer[s.Name] = value
-			}
-		case ok && s.Unit == unitList && m.value.literal().Kind() != '"':
-			r.wrong(m.value, "an array of strings")
-		case ok && s.textual() && m.value.literal().Kind() != '"':
-			r.wrong(m.value, "a string in quotes")
-		case ok:
-			m.value.secret = m.value.secret || s.private()
-			if value := r.parsed(m.value, s.parse, s.quoted()); value != nil {
+		case m.key == "comment" || m.key == "_comment" || m.key == "//":
+		case !ok:
+			r.mistake(m.atKey(), "unknown key", didYouMean(m.key, names))
+		case s.EnvOnly():
+			r.mistake(m.atKey(), "secrets have no place in this file", "set "+s.Env()+", or name a file of tokens in httpTokensFile")
+		default:
+			if value := r.setting(m, s); value != nil {
 				layer[s.Name] = s.placed(value, vars)
 			}
-		case m.key == "comment" || m.key == "_comment" || m.key == "//":
-		default:
-			r.mistakeAt(m.offset, m.value.path, "unknown key", didYouMean(m.key, settingNames()))
 		}
 	}
 	return layer
 }
 
+// setting is the value of s that n gives, or nil with a mistake noted.
+func (r *reader) setting(n node, s Setting) any {
+	switch {
+	case s.Unit == unitList && n.kind() == '[':
+		list := []string{}
+		for _, each := range n.elements() {
+			if each.kind() != '"' {
+				r.wrong(each, "a string in quotes", "")
+				continue
+			}
+			values, _ := r.parsed(each, s.parse, true).([]string)
+			list = append(list, values...)
+		}
+		return list
+	case s.Unit == unitList && n.kind() != '"':
+		r.wrong(n, "an array of strings", "")
+		return nil
+	case s.textual() && n.kind() != '"':
+		r.wrong(n, "a string in quotes", "")
+		return nil
+	}
+	n.secret = n.secret || s.private()
+	return r.parsed(n, s.parse, s.quoted())
+}
+
+// placed is value, and for a file its path from where paths start in vars.
+func (s Setting) placed(value any, vars variables) any {
+	if path, ok := value.(string); ok && s.Unit == unitFile {
+		return absolute(vars.inHome(path), vars.dir)
+	}
+	return value
+}
+
 // layered is the Proxy of all layers. The mistakes are those of the
 // environment and of flags.
 func layered(file map[string]any, opts Options) (p Proxy, warnings []string, mistakes ErrorList) {
-	k := koanf.New(delim)
-	note := func(s Setting, key, text, want string) {
+	defaults := map[string]any{}
+	byEnv, byFlag := map[string]Setting{}, map[string]Setting{}
+	variables := []string{envConfig}
+	for _, s := range Settings() {
+		byEnv[s.Env()] = s
+		variables = append(variables, s.Env())
+		if !s.EnvOnly() {
+			byFlag[s.Flag()] = s
+		}
+		if s.Default != "" {
+			defaults[s.Name], _ = s.parse(s.Default)
+		}
+	}
+	vars := newVariables(opts.Environ, opts.Dir)
+	// read gives koanf the value of s from text, or no name and no value.
+	read := func(s Setting, key, text string) (string, any) {
+		value, want := s.parse(text)
+		if want == "" {
+			return s.Name, s.placed(value, vars)
+		}
 		found := preview(text)
 		if s.private() {
 			found = "something else"
 		}
 		mistakes = append(mistakes, Mistake{Key: key, Text: "expected " + want + ", found " + found})
-	}
-	vars := newVariables(opts.Environ, opts.Dir)
-
-	byEnv := map[string]Setting{}
-	byFlag := map[string]Setting{}
-	defaults := map[string]any{}
-	variables := []string{envConfig}
-	for _, s := range Settings() {
-		byEnv[s.Env()] = s
-		if !s.EnvOnly() {
-			byFlag[s.Flag()] = s
-		}
-		variables = append(variables, s.Env())
-		if s.Default != "" {
-			defaults[s.Name], _ = s.parse(s.Default)
-		}
+		return "", nil
 	}
 	fromEnv := env.Provider(delim, env.Opt{
 		Prefix:      envPrefix,
@@ -89,15 +116,11 @@ func layered(file map[string]any, opts Options) (p Proxy, warnings []string, mis
 		TransformFunc: func(name, text string) (string, any) {
 			s, ok := byEnv[name]
 			switch {
+			case ok && text != "": // an empty variable is how shells unset one
+				return read(s, name, text)
 			case !ok && name != envConfig:
 				m := Mistake{Key: shownKey(name), Text: "unknown variable, ignored", Hint: didYouMean(name, variables)}
 				warnings = append(warnings, m.Error())
-			case ok && text != "": // an empty variable is how shells unset one
-				value, want := s.parse(text)
-				if want == "" {
-					return s.Name, s.placed(value, vars)
-				}
-				note(s, name, text, want)
 			}
 			return "", nil
 		},
@@ -107,17 +130,12 @@ func layered(file map[string]any, opts Options) (p Proxy, warnings []string, mis
 		flags = pflag.NewFlagSet("", pflag.ContinueOnError)
 	}
 	fromFlags := posflag.ProviderWithFlag(flags, delim, nil, func(f *pflag.Flag) (string, any) {
-		s, ok := byFlag[f.Name]
-		if !ok || !f.Changed {
-			return "", nil
+		if s, ok := byFlag[f.Name]; ok && f.Changed {
+			return read(s, "--"+f.Name, f.Value.String())
 		}
-		value, want := s.parse(f.Value.String())
-		if want != "" {
-			note(s, "--"+f.Name, f.Value.String(), want)
-			return "", nil
-		}
-		return s.Name, s.placed(value, vars)
+		return "", nil
 	})
+	k := koanf.New(delim)
 	for _, layer := range []koanf.Provider{confmap.Provider(defaults, delim), confmap.Provider(file, delim), fromEnv, fromFlags} {
 		if err := k.Load(layer, nil, koanf.WithMergeFunc(mergeLayer)); err != nil {
 			panic(fmt.Sprintf("config: a flat layer did not merge: %v", err))
@@ -126,14 +144,10 @@ func layered(file map[string]any, opts Options) (p Proxy, warnings []string, mis
 	if err := k.Unmarshal("", &p); err != nil {
 		panic(fmt.Sprintf("config: a typed layer did not fit: %v", err))
 	}
-	p.settle()
+	if !p.EnableAgentIsolation && p.CacheMaxEntries > 0 {
+		p.MaxEntriesPerAgent = p.CacheMaxEntries // the older spelling
+	}
 	return p, warnings, append(mistakes, p.checkHTTP()...)
-}
-
-// quoted reports whether a string in the file may hold the value of s. A
-// count in quotes is a slip; an amount with a unit needs them.
-func (s Setting) quoted() bool {
-	return s.textual() || s.Unit == "bytes" || s.Unit == "seconds" || strings.Contains(s.Unit, "|") && s.Default != "true"
 }
 
 // mergeLayer lays src over dest. The two spellings of the response limit
@@ -152,53 +166,22 @@ func mergeLayer(src, dest map[string]any) error {
 	return nil
 }
 
-// settle replaces older spellings by what they mean.
-func (p *Proxy) settle() {
-	if !p.EnableAgentIsolation && p.CacheMaxEntries > 0 {
-		p.MaxEntriesPerAgent = p.CacheMaxEntries
+// checkHTTP notes settings that would have no effect: whoever sets one of
+// them believes that tokens are asked for.
+func (p *Proxy) checkHTTP() ErrorList {
+	if p.HTTPJWTIssuer != "" {
+		return nil
 	}
-}
-
-// RegisterFlags adds a flag to fs for every setting but those of [Setting.EnvOnly].
-// A value is checked as it is set.
-func RegisterFlags(fs *pflag.FlagSet) {
-	for _, s := range Settings() {
-		if s.EnvOnly() {
-			continue
-		}
-		f := fs.VarPF(&flagValue{setting: s, text: s.Default}, s.Flag(), "", s.Usage)
-		if s.Unit == "true|false" {
-			f.NoOptDefVal = "true"
+	var mistakes ErrorList
+	for _, s := range []struct {
+		name string
+		set  bool
+	}{
+		{"httpJWTAudience", p.HTTPJWTAudience != ""}, {"httpJWTKeysURL", p.HTTPJWTKeysURL != ""}, {"httpJWTAgentClaim", p.HTTPJWTAgentClaim != "sub"},
+	} {
+		if s.set {
+			mistakes = append(mistakes, Mistake{Key: s.name, Text: "set without httpJWTIssuer, so no token is verified", Hint: "set both or none"})
 		}
 	}
-}
-
-var _ pflag.Value = (*flagValue)(nil)
-
-// A flagValue is the text of a flag.
-type flagValue struct {
-	setting Setting
-	text    string
-}
-
-func (v *flagValue) String() string { return v.text }
-
-// Type is what help shows for the value.
-func (v *flagValue) Type() string { return v.setting.Unit }
-
-func (v *flagValue) Set(text string) error {
-	if _, want := v.setting.parse(text); want != "" {
-		return fmt.Errorf("expected %s", want)
-	}
-	v.text = text
-	return nil
-}
-
-// fill gives every server the call timeout that its entry does not set.
-func fill(servers []Server, timeout time.Duration) {
-	for i := range servers {
-		if servers[i].Timeout == 0 {
-			servers[i].Timeout = timeout
-		}
-	}
+	return mistakes
 }

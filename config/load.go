@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,11 +46,11 @@ const maxFileBytes = 4 << 20
 func Load(opts Options) (*Config, error) {
 	shown, path, err := find(opts)
 	if errors.Is(err, ErrNoConfig) {
-		proxy, warnings, mistakes := layered(nil, opts)
-		if len(mistakes) > 0 {
+		c, mistakes := assemble("", nil, nil, &reader{}, opts)
+		if mistakes != nil {
 			return nil, mistakes
 		}
-		return &Config{Proxy: proxy, Warnings: warnings}, err
+		return c, err
 	}
 	if err != nil {
 		return nil, err
@@ -74,15 +75,9 @@ func find(opts Options) (shown, path string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("working directory: %w", err)
 	}
-	absolute := func(name string) string {
-		if filepath.IsAbs(name) {
-			return name
-		}
-		return filepath.Join(dir, name)
-	}
 	for _, named := range []string{opts.Path, newVariables(opts.Environ, "").environ[envConfig]} {
 		if named != "" {
-			return named, absolute(named), nil
+			return named, absolute(named, dir), nil
 		}
 	}
 	places := []string{"mcp.json"}
@@ -91,13 +86,13 @@ func find(opts Options) (shown, path string, err error) {
 	}
 	for _, place := range places {
 		// What exists but cannot be read is for read to report.
-		if _, err := os.Stat(absolute(place)); !errors.Is(err, fs.ErrNotExist) {
-			return place, absolute(place), nil
+		if _, err := os.Stat(absolute(place, dir)); !errors.Is(err, fs.ErrNotExist) {
+			return place, absolute(place, dir), nil
 		}
 	}
 	var looked []string
 	for _, place := range places {
-		looked = append(looked, "\n  "+absolute(place))
+		looked = append(looked, "\n  "+absolute(place, dir))
 	}
 	return "", "", fmt.Errorf("%w; --config and %s are not set, and these do not exist:%s", ErrNoConfig, envConfig, strings.Join(looked, ""))
 }
@@ -137,31 +132,41 @@ func load(shown, path string, data []byte, opts Options) (*Config, error) {
 		return nil, err
 	}
 	r := &reader{doc: doc}
-	c := &Config{Path: path}
-	file := r.top(node{value: tree}, c, newVariables(opts.Environ, filepath.Dir(path)))
+	servers, file := r.sections(node{value: tree}, newVariables(opts.Environ, filepath.Dir(path)))
+	return assemble(path, servers, file, r, opts)
+}
 
+// Single is the configuration of one server that the command line gives. No
+// file is read: the settings are those of the environment and the flags. The
+// error is an [ErrorList].
+func Single(s Server, opts Options) (*Config, error) {
+	return assemble("", []Server{s}, nil, &reader{}, opts)
+}
+
+// assemble lays the environment and flags over the settings of the file.
+func assemble(path string, servers []Server, file map[string]any, r *reader, opts Options) (*Config, error) {
 	proxy, warnings, mistakes := layered(file, opts)
 	if all := append(r.mistakes.sorted(), mistakes...); len(all) > 0 {
 		return nil, all
 	}
-	c.Proxy = proxy
-	c.Warnings = append(r.warnings, warnings...)
-	fill(c.Servers, proxy.CallTimeout)
-	return c, nil
+	for i := range servers {
+		servers[i].Timeout = cmp.Or(servers[i].Timeout, proxy.CallTimeout)
+	}
+	return &Config{Path: path, Servers: servers, Proxy: proxy, Warnings: append(r.warnings, warnings...)}, nil
 }
 
-// top reads the whole file: the servers into c, the settings as a layer.
-func (r *reader) top(n node, c *Config, vars variables) (file map[string]any) {
+// sections reads the whole file: the servers, and the settings as a layer.
+func (r *reader) sections(n node, vars variables) (servers []Server, settings map[string]any) {
 	ours := []string{"mcpServers", "proxySettings"}
 	members, ok := r.object(n)
-	servers, hint := false, example
+	found, hint := false, example
 	for _, m := range members {
 		switch m.key {
 		case "mcpServers":
-			servers = true
-			c.Servers = r.servers(m.value, vars)
+			found = true
+			servers = r.servers(m, vars)
 		case "proxySettings":
-			file = r.settings(m.value, vars)
+			settings = r.settings(m, vars)
 		case "servers": // of VS Code
 			hint = `rename "servers" to "mcpServers"`
 		default:
@@ -169,14 +174,14 @@ func (r *reader) top(n node, c *Config, vars variables) (file map[string]any) {
 			if near == "" {
 				continue
 			}
-			r.warn(m.offset, m.value.path, "unknown key, ignored", didYouMean(m.key, ours))
-			if near == ours[0] {
+			r.warn(m.atKey(), "unknown key, ignored", didYouMean(m.key, ours))
+			if near == "mcpServers" {
 				hint = fmt.Sprintf("did you mean %q where it says %s?", near, preview(m.key))
 			}
 		}
 	}
-	if ok && !servers {
+	if ok && !found {
 		r.mistake(n, "mcpServers is missing", hint)
 	}
-	return file
+	return servers, settings
 }

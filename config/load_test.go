@@ -113,7 +113,11 @@ func TestOtherHosts(t *testing.T) {
 		{Name: "off", Type: "stdio", Command: "npx", Disabled: true, Env: map[string]string{"KEY": "${MISSING}"}},
 		{Name: "wondering", Type: "stdio", Command: "npx"},
 	}
-	fill(want, time.Minute)
+	for i := range want {
+		if want[i].Timeout == 0 {
+			want[i].Timeout = time.Minute
+		}
+	}
 	if diff := cmp.Diff(want, c.Servers, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

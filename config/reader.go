@@ -1,9 +1,9 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/tailscale/hujson"
 )
@@ -18,135 +18,145 @@ type reader struct {
 
 // A node is one value of the document.
 type node struct {
-	value  hujson.Value
-	path   string // mcpServers.git.args[1]
-	secret bool   // its text must not be shown
+	value     hujson.Value
+	path      string // mcpServers.git.args[1]
+	key       string // of a member of an object
+	keyOffset int
+	secret    bool // its text must not be shown
 }
 
-// A member is one key of an object with its value.
-type member struct {
-	key    string
-	offset int // of the key
-	value  node
-}
+// secretKeys hold values that are never shown.
+var secretKeys = map[string]bool{"env": true, "headers": true, "httpTokens": true}
 
 func (n node) literal() hujson.Literal {
 	lit, _ := n.value.Value.(hujson.Literal)
 	return lit
 }
 
-func (n node) isNull() bool { return n.literal().Kind() == 'n' }
+func (n node) kind() hujson.Kind { return n.value.Value.Kind() }
+
+// atKey is n with the place of its key, for what is wrong with that.
+func (n node) atKey() node {
+	n.value.StartOffset = n.keyOffset
+	return n
+}
 
 // found says what stands at n, for "found …".
 func (n node) found() string {
-	switch n.value.Value.Kind() {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case 'n':
-		return "null"
-	}
+	kind := map[hujson.Kind]string{
+		'{': "an object", '[': "an array", 'n': "null", 't': "true", 'f': "false", '"': "a string", '0': "a number",
+	}[n.kind()]
 	lit := n.literal()
-	kind := map[hujson.Kind]string{'"': "a string", '0': "a number", 't': "true", 'f': "false"}[lit.Kind()]
 	switch {
-	case n.secret || lit.Kind() == 't' || lit.Kind() == 'f':
-		return kind
-	case lit.Kind() == '"':
+	case n.secret:
+	case n.kind() == '"':
 		return preview(lit.String())
-	case len(lit) > maxPreview:
+	case n.kind() == '0' && len(lit) > maxPreview:
 		return string(lit[:maxPreview]) + "…"
+	case n.kind() == '0':
+		return string(lit)
 	}
-	return string(lit)
+	return kind
 }
 
 // wrong notes that n is not what it should be.
-func (r *reader) wrong(n node, want string) {
-	r.mistake(n, "expected "+want+", found "+n.found(), "")
+func (r *reader) wrong(n node, want, hint string) {
+	r.mistake(n, "expected "+want+", found "+n.found(), hint)
 }
 
-func (r *reader) mistake(n node, text, hint string) {
-	r.mistakeAt(n.value.StartOffset, n.path, text, hint)
+// noneOf notes that n is none of known.
+func (r *reader) noneOf(n node, known []string) {
+	r.wrong(n, "one of "+strings.Join(known, ", "), didYouMean(n.literal().String(), known))
 }
 
 // maxKept bounds mistakes, and warnings. To place one takes time in the
 // size of the file, and a generated file can have one in every value.
 const maxKept = 200
 
-func (r *reader) mistakeAt(offset int, key, text, hint string) {
-	if len(r.mistakes) >= maxKept {
-		return
+// mistake notes what is wrong at the place of n.
+func (r *reader) mistake(n node, text, hint string) {
+	if len(r.mistakes) < maxKept {
+		r.mistakes = append(r.mistakes, r.placed(n, text, hint))
 	}
-	m := r.doc.mistake(offset, text)
-	m.Key, m.Hint = key, hint
-	r.mistakes = append(r.mistakes, m)
 }
 
-func (r *reader) warn(offset int, key, text, hint string) {
-	if len(r.warnings) >= maxKept {
-		return
+// warn notes what is odd at the place of n, but stops nothing.
+func (r *reader) warn(n node, text, hint string) {
+	if len(r.warnings) < maxKept {
+		r.warnings = append(r.warnings, r.placed(n, text, hint).Error())
 	}
-	m := r.doc.mistake(offset, text)
-	m.Key, m.Hint = key, hint
-	r.warnings = append(r.warnings, m.Error())
+}
+
+func (r *reader) placed(n node, text, hint string) Mistake {
+	m := r.doc.mistake(n.value.StartOffset, text)
+	m.Key, m.Hint = n.path, hint
+	return m
 }
 
 // object lists the members of n in the file's order, without those whose
 // value is null: hosts write null for "not set". A key's second occurrence
 // is a mistake. ok is false when n is no object.
-func (r *reader) object(n node) (members []member, ok bool) {
+func (r *reader) object(n node) (members []node, ok bool) {
 	obj, ok := n.value.Value.(*hujson.Object)
 	if !ok {
-		r.wrong(n, "an object")
+		r.wrong(n, "an object", "")
 		return nil, false
 	}
-	first := map[string]int{}
+	first := map[string]int{} // offset of each key
 	for _, m := range obj.Members {
-		name, _ := m.Name.Value.(hujson.Literal)
-		key := name.String()
-		at := pathTo(n.path, key)
-		if offset, seen := first[key]; seen && len(r.mistakes) < maxKept {
-			line, _ := r.doc.position(offset)
-			r.mistakeAt(m.Name.StartOffset, at, fmt.Sprintf("the key stands twice, first on line %d", line), "")
+		key := m.Name.Value.(hujson.Literal).String()
+		member := node{m.Value, pathTo(n.path, key), key, m.Name.StartOffset, n.secret || secretKeys[key]}
+		if offset, seen := first[key]; seen {
+			if len(r.mistakes) < maxKept {
+				line, _ := r.doc.position(offset)
+				r.mistake(member.atKey(), fmt.Sprintf("the key stands twice, first on line %d", line), "")
+			}
 			continue
 		}
 		first[key] = m.Name.StartOffset
-		value := node{m.Value, at, n.secret || secretKeys[key]}
-		if !value.isNull() {
-			members = append(members, member{key, m.Name.StartOffset, value})
+		if member.kind() != 'n' {
+			members = append(members, member)
 		}
 	}
 	return members, true
 }
 
+// elements are those of n, and none if it is no array.
+func (n node) elements() []node {
+	var list []node
+	if array, ok := n.value.Value.(*hujson.Array); ok {
+		for i, v := range array.Elements {
+			list = append(list, node{value: v, path: fmt.Sprintf("%s[%d]", n.path, i), secret: n.secret})
+		}
+	}
+	return list
+}
+
 // text is the string n, or "" with a mistake noted.
 func (r *reader) text(n node) string {
-	lit := n.literal()
-	if lit.Kind() == '"' {
-		return lit.String()
+	switch {
+	case n.kind() == '"':
+		return n.literal().String()
+	case n.literal() == nil:
+		r.wrong(n, "a string", "")
+	default:
+		r.wrong(n, "a string in quotes", "")
 	}
-	want := "a string"
-	if lit != nil {
-		want = "a string in quotes"
-	}
-	r.wrong(n, want)
 	return ""
 }
 
 // texts are the strings of the array n.
 func (r *reader) texts(n node) []string {
-	arr, ok := n.value.Value.(*hujson.Array)
-	if !ok {
-		hint := ""
-		if n.literal().Kind() == '"' {
-			hint = `each is a string of its own, in brackets: ["one", "two"]`
-		}
-		r.mistake(n, "expected an array of strings, found "+n.found(), hint)
-		return nil
+	switch n.kind() {
+	case '[':
+	case '"':
+		r.wrong(n, "an array of strings", `each is a string of its own, in brackets: ["one", "two"]`)
+	default:
+		r.wrong(n, "an array of strings", "")
 	}
 	var list []string
-	for i, v := range arr.Elements {
-		list = append(list, r.text(node{v, fmt.Sprintf("%s[%d]", n.path, i), n.secret}))
+	for _, each := range n.elements() {
+		list = append(list, r.text(each))
 	}
 	return list
 }
@@ -159,51 +169,51 @@ func (r *reader) textMap(n node) map[string]string {
 	}
 	m := map[string]string{}
 	for _, each := range members {
-		m[each.key] = r.text(each.value)
+		m[each.key] = r.text(each)
 	}
 	return m
 }
 
-// globs are the patterns in the array n.
+const globHint = `* is any run, ? one character, [a-z] a range; \[ is a bracket itself`
+
+// globs are the patterns over tool names in the array n.
 func (r *reader) globs(n node) []string {
 	list := r.texts(n)
-	if arr, ok := n.value.Value.(*hujson.Array); ok {
-		for i, v := range arr.Elements {
-			r.glob(v.StartOffset, fmt.Sprintf("%s[%d]", n.path, i), list[i])
+	for i, each := range n.elements() {
+		if _, err := path.Match(list[i], ""); err != nil {
+			r.mistake(each, "not a glob: "+preview(list[i]), globHint)
 		}
 	}
 	return list
 }
 
-// glob checks one pattern over tool names.
-func (r *reader) glob(offset int, key, pattern string) {
-	if _, err := path.Match(pattern, ""); err != nil {
-		r.mistakeAt(offset, key, "not a glob: "+preview(pattern), `* is any run, ? one character, [a-z] a range; \[ is a bracket itself`)
+// truth is true or false, and nil when a mistake was noted.
+func (r *reader) truth(n node) *bool {
+	if n.kind() == 't' || n.kind() == 'f' {
+		return new(n.literal().Bool())
 	}
+	r.wrong(n, "true or false", "")
+	return nil
 }
 
-func (r *reader) truth(n node) (value bool) {
-	switch n.literal().Kind() {
-	case 't', 'f':
-		return n.literal().Bool()
-	}
-	r.wrong(n, "true or false")
-	return false
+// whole is the whole number n, at least least, or 0 with a mistake noted.
+func (r *reader) whole(n node, least int64) int {
+	value, _ := r.parsed(n, whole(least, 1<<31-1), false).(int64)
+	return int(value)
 }
 
 // parsed is n as parse reads it. Numbers count, and strings too where
 // quoted says so. It is nil when a mistake was noted.
 func (r *reader) parsed(n node, parse parser, quoted bool) any {
-	lit := n.literal()
-	text := string(lit)
-	if lit.Kind() == '"' && quoted {
-		text = lit.String()
-	} else if !json.Valid(lit) || lit.Kind() == '"' {
+	text := string(n.literal())
+	if n.kind() == '"' && quoted {
+		text = n.literal().String()
+	} else if n.kind() == '"' || n.literal() == nil {
 		text = "\x00" // no parser accepts it, and all say what they want
 	}
 	value, want := parse(text)
 	if want != "" {
-		r.wrong(n, want)
+		r.wrong(n, want, "")
 		return nil
 	}
 	return value

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -54,185 +55,160 @@ func (r *reader) servers(n node, vars variables) []Server {
 	}
 	var list []Server
 	for _, m := range members {
-		if name := strings.TrimSpace(m.key); name == "" {
-			r.mistakeAt(m.offset, m.value.path, "a server's name is empty", "")
+		if strings.TrimSpace(m.key) == "" {
+			r.mistake(m.atKey(), "a server's name is empty", "")
 		} else if length := utf8.RuneCountInString(m.key); length > maxNameLength {
-			r.mistakeAt(m.offset, m.value.path, fmt.Sprintf("a server's name has %d characters, of at most %d", length, maxNameLength), "")
+			r.mistake(m.atKey(), fmt.Sprintf("a server's name has %d characters, of at most %d", length, maxNameLength), "")
 		}
-		s := Server{Name: m.key}
-		r.server(m, &s, vars)
-		list = append(list, s)
+		list = append(list, r.server(m, vars))
 	}
 	return list
 }
 
-// server reads one entry into s.
-func (r *reader) server(entry member, s *Server, vars variables) {
-	members, ok := r.object(entry.value)
+// server reads one entry.
+func (r *reader) server(entry node, vars variables) Server {
+	s := Server{Name: entry.key}
+	members, ok := r.object(entry)
 	if !ok {
-		return
+		return s
 	}
-	at := map[string]node{} // by our spelling
-	slip := ""              // hint for a misspelt command or url
-	for _, m := range members {
-		key := m.key
-		if ours := otherSpellings[key]; ours != "" {
-			key = ours
-		}
+	fields := map[string]node{} // by our spelling
+	slip := ""                  // hint for a misspelt command or url
+	for _, n := range members {
+		key := cmp.Or(otherSpellings[n.key], n.key)
+		_, twice := fields[key]
 		switch {
 		case slices.Contains(foreignKeys, key):
-			continue
 		case key == "envFile":
-			r.warn(m.offset, m.value.path, "the file is not read", "put its variables in env")
-			continue
+			r.warn(n.atKey(), "the file is not read", "put its variables in env")
 		case !slices.Contains(serverKeys, key):
-			hint := didYouMean(key, serverKeys)
 			if near := nearest(key, serverKeys); near == "command" || near == "url" {
 				slip = fmt.Sprintf("did you mean %q where it says %s?", near, preview(key))
 			}
-			r.warn(m.offset, m.value.path, "unknown key, ignored", hint)
-			continue
+			r.warn(n.atKey(), "unknown key, ignored", didYouMean(key, serverKeys))
+		case twice:
+			r.mistake(n.atKey(), fmt.Sprintf("%q stands twice, in two spellings", key), "")
+		default:
+			fields[key] = n
+			r.field(key, n, &s)
 		}
-		if _, twice := at[key]; twice {
-			r.mistakeAt(m.offset, m.value.path, fmt.Sprintf("%q stands twice, in two spellings", key), "")
-			continue
-		}
-		at[key] = m.value
-		r.field(key, m, s)
 	}
-	if n, ok := at["maxProcesses"]; ok && s.Isolation != "agent" {
-		r.warn(n.value.StartOffset, n.path, `no effect without "isolation": "agent"`, "")
+	if n, ok := fields["maxProcesses"]; ok && s.Isolation != "agent" {
+		r.warn(n, `no effect without "isolation": "agent"`, "")
 	}
-	r.kind(entry, s, at, slip)
-	r.expandServer(s, at, vars)
+	r.checkKind(entry, &s, fields, slip)
+	r.expandServer(&s, fields, vars)
+	return s
 }
 
 // field reads one key of a server, in our spelling.
-func (r *reader) field(key string, m member, s *Server) {
-	v := m.value
+func (r *reader) field(key string, n node, s *Server) {
 	switch key {
 	case "command", "url", "args":
 		// Tokens are passed in these too, so they are not shown either.
-		v.secret = true
+		n.secret = true
 	}
 	switch key {
 	case "command":
-		s.Command = strings.TrimSpace(r.text(v))
-		r.oneLine(v, s.Command)
+		s.Command = strings.TrimSpace(r.text(n))
+		r.checkBackslash(n, s.Command)
 	case "args":
-		s.Args = r.texts(v)
+		s.Args = r.texts(n)
 	case "env":
-		s.Env = r.textMap(v)
+		s.Env = r.textMap(n)
 	case "cwd":
-		s.Cwd = r.text(v)
-		r.oneLine(v, s.Cwd)
+		s.Cwd = r.text(n)
+		r.checkBackslash(n, s.Cwd)
 	case "url":
-		s.URL = strings.TrimSpace(r.text(v))
-		if m.key == "httpUrl" {
+		s.URL = strings.TrimSpace(r.text(n))
+		if n.key == "httpUrl" {
 			s.Type = "http"
 		}
 	case "headers":
-		s.Headers = r.textMap(v)
+		s.Headers = r.textMap(n)
 	case "type":
-		if text := r.text(v); text != "" {
-			r.serverType(v, text, s)
+		if text := r.text(n); text != "" {
+			if kind, ok := serverTypes[text]; ok {
+				s.Type = kind
+			} else {
+				r.noneOf(n, []string{"stdio", "http", "sse"})
+			}
 		}
 	case "isolation":
-		s.Isolation = r.oneOf(v, isolations)
+		if text := n.literal().String(); n.kind() == '"' && slices.Contains(isolations, text) {
+			s.Isolation = text
+		} else {
+			r.noneOf(n, isolations)
+		}
 	case "maxProcesses":
-		n, _ := r.parsed(v, whole(1, 1<<31-1), false).(int64)
-		s.MaxProcesses = int(n)
+		s.MaxProcesses = r.whole(n, 1)
 	case "timeout":
-		r.timeout(v, &s.Timeout)
+		s.Timeout = r.timeout(n)
 	case "disabled":
-		s.Disabled = r.truth(v) != (m.key == "enabled")
+		if truth := r.truth(n); truth != nil {
+			s.Disabled = *truth != (n.key == "enabled")
+		}
 	case "prefix":
-		prefix := r.text(v)
-		s.Prefix = &prefix
+		s.Prefix = new(r.text(n))
 	case "shape":
-		shape := r.truth(v)
-		s.Shape = &shape
+		s.Shape = r.truth(n)
 	case "maxResponseTokens":
-		s.MaxResponseTokens = r.tokens(v)
+		s.MaxResponseTokens = r.whole(n, 0)
 	case "allow":
-		s.Allow = append(s.Allow, r.globs(v)...)
+		s.Allow = append(s.Allow, r.globs(n)...)
 	case "deny":
-		s.Deny = r.globs(v)
+		s.Deny = r.globs(n)
 	case "hide":
-		s.Hide = r.texts(v)
+		s.Hide = r.texts(n)
 	case "freshCalls":
-		s.FreshCalls = r.globs(v)
+		s.FreshCalls = r.globs(n)
 	case "tools":
 		// Another host writes here the list of tools that it admits.
-		if v.value.Value.Kind() == '[' {
-			s.Allow = append(s.Allow, r.globs(v)...)
-			return
+		if n.kind() == '[' {
+			s.Allow = append(s.Allow, r.globs(n)...)
+		} else {
+			s.Tools = r.tools(n)
 		}
-		s.Tools = r.tools(v)
 	}
 }
 
-// oneLine warns of a path that a single backslash has changed: "C:\new" has a line
-// break.
-func (r *reader) oneLine(v node, path string) {
+// checkBackslash warns of a path that a single backslash has changed: "C:\new" has a
+// line break.
+func (r *reader) checkBackslash(n node, path string) {
 	if strings.ContainsAny(path, "\b\f\n\r\t") {
-		r.warn(v.value.StartOffset, v.path, "holds a line break, tab or the like", `a backslash is written \\, as in "C:\\new"`)
+		r.warn(n, "holds a line break, tab or the like", `a backslash is written \\, as in "C:\\new"`)
 	}
 }
 
-func (r *reader) serverType(v node, text string, s *Server) {
-	kind, ok := serverTypes[text]
-	if !ok {
-		r.unknown(v, text, []string{"stdio", "http", "sse"})
-		return
+// checkKind notes where the entry does not say in exactly one way how to reach s, and
+// warns of what has no effect on that kind of server. Other hosts write empty keys.
+func (r *reader) checkKind(entry node, s *Server, fields map[string]node, slip string) {
+	noEffect := func(key string, set bool, why, hint string) {
+		if set {
+			r.warn(fields[key], "no effect: "+why, hint)
+		}
 	}
-	s.Type = kind
-}
-
-// oneOf is the string n, or "" with a mistake noted if it is none of known.
-func (r *reader) oneOf(n node, known []string) string {
-	if n.literal().Kind() == '"' && slices.Contains(known, n.literal().String()) {
-		return n.literal().String()
-	}
-	r.unknown(n, n.literal().String(), known)
-	return ""
-}
-
-func (r *reader) unknown(n node, text string, known []string) {
-	r.mistake(n, fmt.Sprintf("expected one of %s, found %s", strings.Join(known, ", "), n.found()), didYouMean(text, known))
-}
-
-// kind checks that the entry says in exactly one way how to reach s.
-func (r *reader) kind(entry member, s *Server, at map[string]node, slip string) {
-	_, hasCommand := at["command"]
-	_, hasURL := at["url"]
+	_, hasCommand := fields["command"]
+	_, hasURL := fields["url"]
 	switch {
 	case hasCommand && hasURL:
-		r.mistakeAt(entry.offset, entry.value.path, "both command and url are set", "keep one")
+		r.mistake(entry.atKey(), "both command and url are set", "keep one")
 	case !hasCommand && !hasURL:
-		r.mistakeAt(entry.offset, entry.value.path, "neither command nor url is set", slip)
+		r.mistake(entry.atKey(), "neither command nor url is set", slip)
 	case hasCommand:
 		if s.Type == "http" || s.Type == "sse" {
-			r.mistake(at["type"], fmt.Sprintf("type %q needs a url, but command is set", s.Type), "")
+			r.mistake(fields["type"], fmt.Sprintf("type %q needs a url, but command is set", s.Type), "")
 		}
 		s.Type = "stdio"
-		r.noEffect(at, "headers", len(s.Headers) > 0, "a server that is started gets no headers", "pass secrets to it in env")
+		noEffect("headers", len(s.Headers) > 0, "a server that is started gets no headers", "pass secrets to it in env")
 	default:
 		if s.Type == "stdio" {
-			r.mistake(at["type"], `type "stdio" needs a command, but url is set`, "")
+			r.mistake(fields["type"], `type "stdio" needs a command, but url is set`, "")
 		}
 		const remote = "the server at a url is not started here"
-		r.noEffect(at, "args", len(s.Args) > 0, remote, "")
-		r.noEffect(at, "env", len(s.Env) > 0, remote, "pass secrets to it in headers")
-		r.noEffect(at, "cwd", s.Cwd != "", remote, "")
-	}
-}
-
-// noEffect warns of a key that has no effect on this kind of server, if something is
-// set: other hosts write empty ones.
-func (r *reader) noEffect(at map[string]node, key string, set bool, why, hint string) {
-	if n, ok := at[key]; ok && set {
-		r.warn(n.value.StartOffset, n.path, "no effect: "+why, hint)
+		noEffect("args", len(s.Args) > 0, remote, "")
+		noEffect("env", len(s.Env) > 0, remote, "pass secrets to it in headers")
+		noEffect("cwd", s.Cwd != "", remote, "")
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -14,6 +15,36 @@ type Setting struct {
 
 	parse func(text string) (value any, want string)
 }
+
+// Units of settings that are read in ways of their own.
+const (
+	unitURL  = "URL"  // not shown in errors: it may hold a key
+	unitFile = "file" // relative to the folder of mcp.json, or the working directory
+	unitList = "list" // an array in the file, or as elsewhere with commas
+	unitText = "text"
+)
+
+// envOnly is the setting that holds secrets. Whoever may list processes sees
+// flags, and mcp.json is shared and committed.
+const envOnly = "httpTokens"
+
+// EnvOnly reports whether s is an environment variable, but no flag and no key
+// of the file.
+func (s Setting) EnvOnly() bool { return s.Name == envOnly }
+
+// textual reports whether the value of s is a string in the file.
+func (s Setting) textual() bool {
+	return s.Unit == unitText || s.Unit == unitURL || s.Unit == unitFile || s.Unit == unitList
+}
+
+// quoted reports whether a string in the file may hold the value of s. A
+// count in quotes is a slip; an amount with a unit needs them.
+func (s Setting) quoted() bool {
+	return s.textual() || s.Unit == "bytes" || s.Unit == "seconds" || strings.Contains(s.Unit, "|") && s.Unit != "true|false"
+}
+
+// private reports whether the value of s is not to be shown.
+func (s Setting) private() bool { return s.EnvOnly() || s.Unit == unitURL }
 
 // Env is the environment variable of s, e.g. RLMPROXY_MAX_RESPONSE_TOKENS.
 func (s Setting) Env() string {
@@ -49,7 +80,7 @@ func Settings() []Setting {
 		boolean = "true|false"
 		maxInt  = 1<<31 - 1
 	)
-	all := []Setting{
+	return []Setting{
 		{"maxResponseTokens", "2000", "tokens", "largest result handed on whole; a larger one is cached and previewed", whole(1, maxInt)},
 		{"maxResponseSize", "", "characters", "older spelling of maxResponseTokens, used when that is not set", whole(0, maxInt)},
 		{"enableAutoTruncation", "true", boolean, "cut and cache results over the limit", truth},
@@ -72,16 +103,18 @@ func Settings() []Setting {
 		{"jqMemory", "768MiB", "bytes", "memory of one jq worker, of which there are two at most; a program that needs more fails", size(64<<20, 1<<40)},
 		{"searchTimeout", "5s", "seconds", "how long one search may run", duration},
 		{"logLevel", "info", "debug|info|warn|error", "least level that is logged", oneOf("debug", "info", "warn", "error")},
+		{"httpTokensFile", "", unitFile, "bearer tokens for HTTP, a line each: the agent, a colon, its token", word},
+		{envOnly, "", "secrets", "as in httpTokensFile, with commas for lines; in the environment only", word},
+		{"httpJWTIssuer", "", unitURL, "admit JSON web tokens of this issuer", address},
+		{"httpJWTAudience", "", unitText, "what such a token must be for; without it, httpPublicURL", word},
+		{"httpJWTKeysURL", "", unitURL, "where the issuer's keys (JWKS) are; without it, where the issuer says", address},
+		{"httpJWTAgentClaim", "sub", unitText, "claim of such a token that names the agent", word},
+		{"httpPublicURL", "", unitURL, "where clients reach the endpoint, as in https://mcp.example.com/mcp", address},
+		{"httpAllowedHosts", "", unitList, "names that clients may call this server by, besides loopback names and that of httpPublicURL", list(isHost, `a name such as "mcp.example.com" or "mcp.example.com:8080"`)},
+		{"httpAllowedOrigins", "", unitList, "origins of browser pages that may use it, besides its own", list(isOrigin, `an origin such as "https://inspector.example.com"`)},
+		// Agents that wait for a person come back within half an hour, mostly.
+		{"sessionIdleSeconds", "1800", "seconds", "how long a session over HTTP lasts without a request or an open stream", durationIn(time.Second, 30*24*time.Hour)},
+		// A client that was cut off comes back after a second or so, and a few times.
+		{"sessionResumeSeconds", "10", "seconds", "how long calls over HTTP go on for a client that was cut off and may resume their stream", durationIn(time.Second, 10*time.Minute)},
 	}
-	return append(all, httpSettings()...)
-}
-
-// settingNames lists the keys of proxySettings, and httpTokens, which a person
-// may look for there.
-func settingNames() []string {
-	var names []string
-	for _, s := range Settings() {
-		names = append(names, s.Name)
-	}
-	return names
 }

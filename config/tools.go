@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"time"
 )
@@ -18,60 +19,54 @@ func (r *reader) tools(n node) map[string]Tool {
 	}
 	tools := map[string]Tool{}
 	for _, m := range members {
-		r.glob(m.offset, m.value.path, m.key)
-		tools[m.key] = r.tool(m.value)
+		if _, err := path.Match(m.key, ""); err != nil {
+			r.mistake(m.atKey(), "not a glob: "+preview(m.key), globHint)
+		}
+		tools[m.key] = r.tool(m)
 	}
 	return tools
 }
 
-func (r *reader) tool(n node) Tool {
+func (r *reader) tool(entry node) Tool {
 	var t Tool
-	members, _ := r.object(n)
-	for _, m := range members {
-		switch v := m.value; m.key {
+	members, _ := r.object(entry)
+	for _, n := range members {
+		switch n.key {
 		case "shape":
-			shape := r.truth(v)
-			t.Shape = &shape
+			t.Shape = r.truth(n)
 		case "timeout":
-			r.timeout(v, &t.Timeout)
+			t.Timeout = r.timeout(n)
 		case "maxResponseTokens":
-			t.MaxResponseTokens = r.tokens(v)
+			t.MaxResponseTokens = r.whole(n, 0)
 		case "fields":
-			t.Fields = r.texts(v)
+			t.Fields = r.texts(n)
 		case "exclude":
-			t.Exclude = r.texts(v)
+			t.Exclude = r.texts(n)
 		case "hide":
-			t.Hide = r.texts(v)
+			t.Hide = r.texts(n)
 		case "jq":
-			t.JQ = r.text(v)
+			t.JQ = r.text(n)
 		default:
-			if !slices.Contains(foreignKeys, m.key) {
-				r.mistakeAt(m.offset, v.path, "unknown key", didYouMean(m.key, toolKeys))
+			if !slices.Contains(foreignKeys, n.key) {
+				r.mistake(n.atKey(), "unknown key", didYouMean(n.key, toolKeys))
 			}
 		}
 	}
 	if t.JQ != "" && len(t.Fields)+len(t.Exclude) > 0 {
-		r.mistake(n, "jq is set together with fields or exclude", "keep one: jq can select fields itself")
+		r.mistake(entry, "jq is set together with fields or exclude", "keep one: jq can select fields itself")
 	}
 	return t
 }
 
 // timeout reads seconds. Zero means not set.
-func (r *reader) timeout(n node, d *time.Duration) {
+func (r *reader) timeout(n node) time.Duration {
 	if string(n.literal()) == "0" {
-		return
+		return 0
 	}
-	if value, ok := r.parsed(n, duration, true).(time.Duration); ok {
-		*d = value
-		// Some hosts count a timeout in milliseconds. No call takes an hour.
-		if n.literal().Kind() == '0' && value > time.Hour {
-			r.warn(n.value.StartOffset, n.path, fmt.Sprintf("counted in seconds, this is %v", value), "")
-		}
+	value, _ := r.parsed(n, duration, true).(time.Duration)
+	// Some hosts count a timeout in milliseconds. No call takes an hour.
+	if n.kind() == '0' && value > time.Hour {
+		r.warn(n, fmt.Sprintf("counted in seconds, this is %v", value), "")
 	}
-}
-
-// tokens reads a limit. Zero means not set.
-func (r *reader) tokens(n node) int {
-	value, _ := r.parsed(n, whole(0, 1<<31-1), false).(int64)
-	return int(value)
+	return value
 }

@@ -69,6 +69,20 @@ func TestServerValues(t *testing.T) {
 	}
 }
 
+func TestSize(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want any // nil for a mistake
+	}{
+		{"2097152", int64(2 << 20)}, {"1e6", int64(1_000_000)}, {" 1.5 GiB ", int64(3 << 29)}, {"100MB", int64(100_000_000)}, {"100mib", int64(100 << 20)}, {"7b", int64(7)},
+		{"", nil}, {"-1", nil}, {"0.5", nil}, {"0", nil}, {"MiB", nil}, {"NaN", nil}, {"Inf", nil}, {"100 quarts", nil}, {"1 EiB", nil}, {"99999999999999999999", nil}, {"1e300", nil}, {"\x00", nil},
+	} {
+		if got, want := size(1, 1<<50)(tt.text); got != tt.want || (want == "") != (tt.want != nil) {
+			t.Errorf("%q: %v, %q; want %v", tt.text, got, want, tt.want)
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
 	tests := []struct{ got, want string }{
 		{"comand", "command"}, {"Command", "command"}, {"ENV", "env"}, {"evn", "env"}, {"arg", "args"}, {"max_response_tokens", "maxResponseTokens"},

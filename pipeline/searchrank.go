@@ -44,7 +44,7 @@ func (s *Search) ranked(ctx context.Context, in Value) (Value, error) {
 		if i > 0 && r.units.of != "rows" {
 			p.b.WriteString("--\n")
 		}
-		if err := p.print(r.units.at(h.Start), h.Score); err != nil {
+		if err := p.print(h.Passage, h.Score); err != nil {
 			return Value{}, err
 		}
 	}

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"sort"
 
 	"rlmproxy/pipeline/digest"
 	"rlmproxy/search"
@@ -219,11 +218,6 @@ func (u *units) spans() []search.Span {
 		spans[n-1].End = len(u.text)
 	}
 	return spans
-}
-
-// at returns the number of the unit whose span begins at pos.
-func (u *units) at(pos int) int {
-	return sort.Search(len(u.list), func(i int) bool { return int(u.list[i].end) > pos })
 }
 
 // path of unit n: of the value, or of the container that a group is in.

@@ -8,40 +8,32 @@ import (
 )
 
 // A Unit is what [Expand] shows around a hit.
-type Unit int
+type Unit string
 
 const (
 	// Paragraph is the lines around a hit up to the nearest blank ones.
-	Paragraph Unit = iota
+	Paragraph Unit = "paragraph"
 	// Section is the Markdown section, its subsections included. In a text
 	// without headings it is the paragraph.
-	Section
+	Section Unit = "section"
 	// Sentence ends at a full stop, or where the next line begins something
 	// else than a word.
-	Sentence
+	Sentence Unit = "sentence"
 	// Lines is a number of lines before and after.
-	Lines
+	Lines Unit = "lines"
 )
 
-var unitNames = []string{"paragraph", "section", "sentence", "lines"}
+var units = []Unit{Paragraph, Section, Sentence, Lines}
 
-// ParseUnit returns the unit that [Unit.String] calls name. The empty name
-// is Paragraph.
+// ParseUnit returns the unit with that name. The empty name is Paragraph.
 func ParseUnit(name string) (Unit, error) {
 	if name == "" {
 		return Paragraph, nil
 	}
-	if i := slices.Index(unitNames, name); i >= 0 {
-		return Unit(i), nil
+	if slices.Contains(units, Unit(name)) {
+		return Unit(name), nil
 	}
-	return 0, fmt.Errorf("unit %q is none of paragraph, section, sentence, lines", preview(name, 40))
-}
-
-func (u Unit) String() string {
-	if u < 0 || int(u) >= len(unitNames) {
-		return fmt.Sprintf("Unit(%d)", int(u))
-	}
-	return unitNames[u]
+	return "", fmt.Errorf("unit %q is none of paragraph, section, sentence, lines", preview(name, 40))
 }
 
 // Expand returns the units around hits, in document order. Overlapping ones
@@ -114,4 +106,23 @@ func unitFinder(text []byte, unit Unit, lines int) func(hit Span, floor int) Spa
 		}
 	}
 	return func(hit Span, floor int) Span { return paragraphs(text, hit, floor) }
+}
+
+// paragraphs returns the lines around hit up to blank ones.
+func paragraphs(text []byte, hit Span, floor int) Span {
+	start := lineStart(text, hit.Start, floor)
+	for blank := isBlank(text[start:lineEnd(text, start)]); !blank && start > floor; {
+		above := lineStart(text, start-1, floor)
+		if blank = isBlank(text[above:start]); !blank {
+			start = above
+		}
+	}
+	end := lineEnd(text, max(hit.Start, hit.End-1))
+	for blank := isBlank(text[lineStart(text, end, start):end]); !blank && end < len(text); {
+		below := lineEnd(text, end+1)
+		if blank = isBlank(text[end+1 : below]); !blank {
+			end = below
+		}
+	}
+	return Span{start, end}
 }

@@ -73,8 +73,8 @@ func TestExpand(t *testing.T) {
 }
 
 func TestParseUnit(t *testing.T) {
-	for u := Paragraph; u <= Lines; u++ {
-		if got, err := ParseUnit(u.String()); got != u || err != nil {
+	for _, u := range units {
+		if got, err := ParseUnit(string(u)); got != u || err != nil {
 			t.Errorf("%v: %v, %v", u, got, err)
 		}
 	}
@@ -103,11 +103,11 @@ func checkExpand(t *testing.T, text []byte, a, b Span, unit Unit, lines int) {
 }
 
 func TestExpandExhaustive(t *testing.T) {
-	for _, text := range words("a#. \n", 4) {
+	for _, text := range stringsOf("a#. \n", 4) {
 		text := bytes.Repeat([]byte(text), 2)
 		for i := range len(text) + 1 {
 			for j := range len(text) + 1 {
-				for unit := Paragraph; unit <= Lines; unit++ {
+				for _, unit := range units {
 					checkExpand(t, text, Span{i, i + 1}, Span{j, j}, unit, i%2)
 				}
 			}
@@ -119,6 +119,6 @@ func FuzzExpand(f *testing.F) {
 	f.Add([]byte("# A\n\ntext. More。\n```\n# x\n===\r\n"), 3, 5, 9, 9, 1, 1)
 	f.Add([]byte("\xff\x00"), -1, 50, 9, 1, 2, -1)
 	f.Fuzz(func(t *testing.T, text []byte, a, b, c, d, unit, lines int) {
-		checkExpand(t, text, Span{a, b}, Span{c, d}, Unit(unit), lines)
+		checkExpand(t, text, Span{a, b}, Span{c, d}, units[uint(unit)%uint(len(units))], lines)
 	})
 }

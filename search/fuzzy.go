@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// MaxFuzzyRunes bounds a query of [Fuzzy].
-const MaxFuzzyRunes = 256
-
 const (
+	// maxFuzzyRunes bounds a query of [Fuzzy].
+	maxFuzzyRunes = 256
+
 	defaultThreshold  = 0.7
 	defaultFuzzyLimit = 50
 )
@@ -30,13 +30,13 @@ type FuzzyOptions struct {
 // It compares the query with runs of whole words: letters and digits
 // between blanks, punctuation and the humps of camelCase, or single
 // characters of scripts without blanks. So "usrname" finds the end of
-// getUserName. A hit's Score is the [Similarity] of query and span: blanks
-// and line breaks are alike, case does not matter, nor does punctuation
-// around the query. Of runs that overlap one is reported: the most similar,
-// else the first.
+// getUserName. A hit's Score is their similarity: one minus the edit distance over
+// the length of the query, in runes. Blanks and line breaks are alike, case does not
+// matter, nor does punctuation around the query. Of runs that overlap one is
+// reported: the most similar, else the first.
 //
-// The text is read once, at about 4 ns per character for queries up to 64
-// of them. When ctx ends first, its error comes with the hits so far.
+// The text is read once, at 10 ns per character for a word and 50 ns for a query of
+// 100 characters. When ctx ends first, its error comes with the hits so far.
 func Fuzzy(ctx context.Context, text []byte, query string, opts FuzzyOptions) ([]Hit, int, error) {
 	if opts.Threshold == 0 {
 		opts.Threshold = defaultThreshold
@@ -51,7 +51,7 @@ func Fuzzy(ctx context.Context, text []byte, query string, opts FuzzyOptions) ([
 	switch {
 	case len(q) == 0:
 		return nil, 0, ErrNoQuery
-	case len(q) > MaxFuzzyRunes:
+	case len(q) > maxFuzzyRunes:
 		return nil, 0, ErrLongQuery
 	}
 	s := newFuzzyScan(ctx, text, q, opts)
@@ -61,12 +61,7 @@ func Fuzzy(ctx context.Context, text []byte, query string, opts FuzzyOptions) ([
 
 // foldQuery folds query and trims what no run of words begins or ends with.
 func foldQuery(query string) []rune {
-	// Beyond this many bytes it is too long whatever it holds; cut here, it
-	// need not be folded whole to say so.
 	query = strings.TrimFunc(query, func(r rune) bool { return !isWord(r) })
-	if len(query) > 16*MaxFuzzyRunes {
-		query = query[:16*MaxFuzzyRunes]
-	}
 	var q []rune
 	for _, r := range query {
 		r = foldRune(r)
@@ -78,36 +73,26 @@ func foldQuery(query string) []rune {
 	return q
 }
 
-// foldRune maps runes that Fuzzy holds for equal to one of them. Only ASCII
-// maps to ASCII, so that a byte scan sees every match.
+// foldRune maps runes that Fuzzy holds for equal to one of them.
 func foldRune(r rune) rune {
-	if r < utf8.RuneSelf {
-		return rune(foldASCII[r])
+	switch {
+	case '\t' <= r && r <= '\r':
+		return ' '
+	case r < utf8.RuneSelf:
+		return rune(lowerASCII(byte(r)))
 	}
 	if l := unicode.ToLower(r); l >= utf8.RuneSelf {
 		return l
 	}
-	return r
+	return r // the Kelvin sign is no k
 }
-
-// foldASCII is foldRune for ASCII.
-var foldASCII = func() (table [utf8.RuneSelf]byte) {
-	for i := range table {
-		b := byte(i)
-		if b == '\t' || b == '\n' || b == '\v' || b == '\f' || b == '\r' {
-			b = ' '
-		}
-		table[i] = lowerASCII(b)
-	}
-	return table
-}()
 
 // A fuzzyScan is one call of [Fuzzy].
 type fuzzyScan struct {
 	ctx           context.Context
 	text          []byte
-	ahead, behind *matcher // of the query, of the query reversed
-	most          int      // greatest distance reported
+	ahead, behind *edits // of the query, of the query reversed
+	most          int    // greatest distance reported
 	limit         int
 
 	lines   lineCounter
@@ -124,36 +109,31 @@ type candidate struct {
 	dist int
 }
 
-func newFuzzyScan(ctx context.Context, text []byte, q []rune, opts FuzzyOptions) *fuzzyScan {
+func newFuzzyScan(ctx context.Context, text []byte, query []rune, opts FuzzyOptions) *fuzzyScan {
 	// The small addend makes 1-0.9 of 10 runes one edit, not 0.9999; one
 	// rune at least must be the query's, or anything would do.
-	most := min(int((1-opts.Threshold)*float64(len(q))+1e-9), len(q)-1)
-	s := &fuzzyScan{ctx: ctx, text: text, ahead: newMatcher(q), most: most, limit: opts.Limit,
-		lines: lineCounter{text: text}, kept: make([][]Hit, most+1)}
-	slices.Reverse(q)
-	s.behind = newMatcher(q)
-	return s
+	most := min(int((1-opts.Threshold)*float64(len(query))+1e-9), len(query)-1)
+	reversed := slices.Clone(query)
+	slices.Reverse(reversed)
+	return &fuzzyScan{ctx: ctx, text: text, ahead: newEdits(query, most), behind: newEdits(reversed, most), most: most,
+		limit: opts.Limit, lines: lineCounter{text: text}, kept: make([][]Hit, most+1)}
 }
 
 // run visits the word ends where a run near enough to the query may end.
 func (s *fuzzyScan) run() error {
-	var c column
-	s.ahead.reset(&c)
 	defer func() { s.report(s.pending) }()
-	for pos, stop, visits := 0, 0, 0; pos < len(s.text); {
-		if pos >= stop || visits >= 4096 {
+	for pos, check, visits := 0, 0, 0; pos < len(s.text); {
+		if pos >= check || visits >= 1024 {
 			if err := s.ctx.Err(); err != nil {
 				return err
 			}
-			stop, visits = min(pos+chunkBytes, len(s.text)), 0
+			check, visits = pos+chunkBytes, 0
 		}
-		end := s.ahead.next(&c, s.text, pos, stop, s.most)
-		if end < 0 {
-			pos = stop
-			continue
-		}
-		if pos = end; wordEnd(s.text, end) {
-			s.visit(end)
+		r, size := utf8.DecodeRune(s.text[pos:])
+		pos += size
+		s.ahead.step(foldRune(r), 0)
+		if s.ahead.dist() <= s.most && wordEnd(s.text, pos) {
+			s.visit(pos)
 			visits++
 		}
 	}
@@ -163,21 +143,18 @@ func (s *fuzzyScan) run() error {
 // visit finds the best runs that end at end, and lets them contend with
 // the pending one.
 func (s *fuzzyScan) visit(end int) {
-	var c column
-	s.behind.reset(&c)
+	s.behind.reset()
 	var all, after candidate // best run, best run after the pending one
 	start := end
-	for range s.behind.size + s.most {
-		if start <= s.floor {
-			break
-		}
+	for n := 1; start > s.floor && s.behind.hope(); n++ {
 		r, size := utf8.DecodeLastRune(s.text[:start])
 		start -= size
-		s.behind.step(&c, foldRune(r), true)
-		if c.dist > s.most || all.End > 0 && c.dist >= all.dist || !wordStart(s.text, start) {
+		s.behind.step(foldRune(r), n)
+		dist := s.behind.dist()
+		if dist > s.most || all.End > 0 && dist >= all.dist || !wordStart(s.text, start) {
 			continue
 		}
-		all = candidate{Span{start, end}, c.dist}
+		all = candidate{Span{start, end}, dist}
 		if start >= s.pending.End {
 			after = all
 		}
@@ -200,7 +177,7 @@ func (s *fuzzyScan) report(c candidate) {
 	}
 	s.total++
 	if same := s.kept[c.dist]; len(same) < s.limit {
-		score := 1 - float64(c.dist)/float64(s.ahead.size)
+		score := 1 - float64(c.dist)/float64(len(s.ahead.query))
 		s.kept[c.dist] = append(same, Hit{Span: c.Span, Line: s.lines.line(c.Start), Score: score})
 	}
 }

@@ -42,20 +42,21 @@ func TestHighlight(t *testing.T) {
 
 // checkHighlights: what Search finds has spans, in order and inside of the
 // passage, and each has a token of the query.
-func checkHighlights(t interface{ Fatalf(string, ...any) }, text []byte, ix *Index, query string, limit int) {
+func checkHighlights(t interface{ Fatalf(string, ...any) }, text []byte, passages []Span, ix *Index, query string, limit int) {
 	asked := queryTokens(query)
-	for _, h := range ix.Search(query, len(ix.passages)) {
-		spans := Highlight(text, h.Span, query, limit)
+	for _, found := range ix.Search(query, len(passages)) {
+		h := passages[found.Passage]
+		spans := Highlight(text, h, query, limit)
 		if len(spans) == 0 || limit > 0 && len(spans) > limit {
 			t.Fatalf("%q: %d spans of %d in %q", query, len(spans), limit, text[h.Start:h.End])
 		}
 		at := h.Start
 		for _, s := range spans {
 			if s.Start < at || s.End <= s.Start || s.End > h.End {
-				t.Fatalf("%q: spans %v of %v", query, spans, h.Span)
+				t.Fatalf("%q: spans %v of %v", query, spans, h)
 			}
 			at = s.End
-			if !slices.ContainsFunc(Tokenize(string(text[s.Start:s.End])), func(token string) bool {
+			if !slices.ContainsFunc(tokenize(text[s.Start:s.End]), func(token string) bool {
 				return slices.Contains(asked, token)
 			}) {
 				t.Fatalf("%q: span %q", query, text[s.Start:s.End])
@@ -72,6 +73,6 @@ func TestHighlightFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkHighlights(t, text, ix, words.Draw(t, "query"), rapid.IntRange(0, 8).Draw(t, "limit"))
+		checkHighlights(t, text, Passages(text), ix, words.Draw(t, "query"), rapid.IntRange(0, 8).Draw(t, "limit"))
 	})
 }

@@ -3,14 +3,13 @@ package search
 import (
 	"context"
 	"errors"
-	"fmt"
+	"hash/maphash"
 	"math"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 // buildIndex makes an index with one passage for each line.
@@ -45,7 +44,7 @@ func TestRecall(t *testing.T) {
 	}, "\n"))
 	tests := []struct {
 		query string
-		line  int // of the best hit
+		line  int // of the best passage
 	}{
 		{"evicting the caches", 1},
 		{"retry connection", 2},
@@ -63,7 +62,7 @@ func TestRecall(t *testing.T) {
 	}
 	for _, tt := range tests {
 		hits := ix.Search(tt.query, 3)
-		if len(hits) == 0 || hits[0].Line != tt.line {
+		if len(hits) == 0 || hits[0].Passage != tt.line-1 {
 			t.Errorf("%q: %v, want line %d first", tt.query, hits, tt.line)
 		}
 	}
@@ -76,12 +75,7 @@ func TestSearchScores(t *testing.T) {
 	score := func(tf, length float64) float64 {
 		return idf * tf / (tf + 1.2*(1-0.75+0.75*length/(8.0/6)))
 	}
-	want := []Hit{
-		{Span{13, 18}, 2, score(1, 1)},
-		{Span{44, 49}, 6, score(1, 1)},
-		{Span{19, 37}, 3, score(2, 3)},
-		{Span{0, 12}, 1, score(1, 2)},
-	}
+	want := []Ranked{{1, score(1, 1)}, {5, score(1, 1)}, {2, score(2, 3)}, {0, score(1, 2)}}
 	if diff := cmp.Diff(want, ix.Search("apples", 10)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -113,22 +107,14 @@ func TestNewIndexErrors(t *testing.T) {
 	}
 }
 
-// TestIndexLongPassage has words where the text is read in parts.
-func TestIndexLongPassage(t *testing.T) {
-	for _, before := range []int{chunkBytes - 2000, chunkBytes - 1024, chunkBytes - 5, chunkBytes, 3 * chunkBytes} {
-		for _, pad := range []string{" ", "\x00", "x "} {
-			text := strings.Repeat(pad, before/len(pad)) + "needle haystack" + strings.Repeat(pad, chunkBytes)
-			ix, err := NewIndex(t.Context(), []byte(text), []Span{{0, len(text)}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if int(ix.lengths[0]) != len(Tokenize(text)) {
-				t.Errorf("%q × %d: %d tokens, want %d", pad, before, ix.lengths[0], len(Tokenize(text)))
-			}
-			if len(ix.Search("needle", 1)) != 1 {
-				t.Errorf("%q × %d: not found", pad, before)
-			}
-		}
+// TestIndexEndsInAPassage: a text that is one passage does not outlive its context.
+func TestIndexEndsInAPassage(t *testing.T) {
+	text := []byte(strings.Repeat("word ", chunkBytes))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := newTermReader(ctx, maphash.MakeSeed(), len(text))
+	if err := r.passage(text); !errors.Is(err, context.Canceled) || len(r.read) > 2*chunkBytes/5 {
+		t.Errorf("%d words read, error %v", len(r.read), err)
 	}
 }
 
@@ -157,63 +143,11 @@ func FuzzIndex(f *testing.F) {
 		}
 		last := math.Inf(1)
 		for _, h := range ix.Search(query, 10) {
-			if !(h.Score > 0 && h.Score <= last) || h.Line < 1 {
+			if !(h.Score > 0 && h.Score <= last) {
 				t.Fatalf("%q: %v", query, h)
 			}
 			last = h.Score
 		}
-		checkHighlights(t, text, ix, query, 3)
+		checkHighlights(t, text, Passages(text), ix, query, 3)
 	})
-}
-
-// TestIndexTokens: what the build counts is what Tokenize returns, also where it
-// takes a shorter way.
-func TestIndexTokens(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`([a-zA-Z0-9_./\- é日]|19\.5|2024-01-02|1\.2\.3\.4|getUserName ){0,60}`).Draw(t, "text")
-		bd := newIndexBuild(context.Background(), []byte(text))
-		if rapid.Bool().Draw(t, "collide") {
-			bd.chunks.keys = [2]uint64{} // all chunks of up to 8 bytes
-		}
-		var got []string
-		for pos := 0; ; {
-			start, end := nextChunk(bd.text, pos)
-			if start == end {
-				break
-			}
-			bd.chunk(start, end)
-			pos = end
-		}
-		for _, id := range bd.tokens {
-			got = append(got, string(term(bd.terms.keys, bd.terms.ends, id)))
-		}
-		if d := cmp.Diff(Tokenize(text), got); d != "" {
-			t.Fatalf("%q:\n%s", text, d)
-		}
-	})
-}
-
-// TestIndexManyWords has more chunks than are remembered, of all lengths, twice.
-func TestIndexManyWords(t *testing.T) {
-	var words []byte
-	for i := range maxMemo + 20_000 {
-		words = fmt.Appendf(words, "w%c%c%s ", 'a'+i%26, 'a'+i/26%26, strings.Repeat("0", i%40)+fmt.Sprint(i))
-	}
-	text := append(words, words...)
-	bd := newIndexBuild(t.Context(), text)
-	if err := bd.passage(Span{0, len(text)}); err != nil {
-		t.Fatal(err)
-	}
-	if bd.chunks.len != maxMemo {
-		t.Errorf("%d chunks remembered, want %d", bd.chunks.len, maxMemo)
-	}
-	want := Tokenize(string(text))
-	if len(bd.tokens) != len(want) {
-		t.Fatalf("%d tokens, want %d", len(bd.tokens), len(want))
-	}
-	for i, n := range bd.tokens {
-		if got := string(term(bd.terms.keys, bd.terms.ends, n)); got != want[i] {
-			t.Fatalf("token %d: %s, want %s", i, got, want[i])
-		}
-	}
 }

@@ -68,3 +68,55 @@ func (t *LineTable) Span(line int) Span {
 func (t *LineTable) SizeBytes() int64 {
 	return int64(unsafe.Sizeof(*t)) + int64(cap(t.starts))*int64(unsafe.Sizeof(int(0)))
 }
+
+// A lineCounter numbers positions that it is asked for one after another.
+// It reads only the text between two of them, so that numbering hits in
+// document order costs one pass, and in any order stays correct.
+type lineCounter struct {
+	text  []byte
+	at    int // position last asked for
+	above int // newlines before at
+}
+
+// line returns the number of the line holding pos, from 1.
+func (c *lineCounter) line(pos int) int {
+	if pos >= c.at {
+		c.above += bytes.Count(c.text[c.at:pos], newline)
+	} else {
+		c.above -= bytes.Count(c.text[pos:c.at], newline)
+	}
+	c.at = pos
+	return c.above + 1
+}
+
+var newline = []byte{'\n'}
+
+// lineStart returns where the line holding pos begins, or floor.
+func lineStart(text []byte, pos, floor int) int {
+	if pos <= floor {
+		return pos
+	}
+	return floor + bytes.LastIndexByte(text[floor:pos], '\n') + 1
+}
+
+// lineEnd returns the position of the newline that ends the line holding
+// pos, or len(text).
+func lineEnd(text []byte, pos int) int {
+	if i := bytes.IndexByte(text[pos:], '\n'); i >= 0 {
+		return pos + i
+	}
+	return len(text)
+}
+
+// trimCR returns line without the "\r" of a "\r\n" ending.
+func trimCR(line []byte) []byte { return bytes.TrimSuffix(line, []byte{'\r'}) }
+
+// isBlank reports whether line has nothing but blanks.
+func isBlank(line []byte) bool {
+	for _, b := range line {
+		if b != ' ' && b != '\t' && b != '\r' && b != '\n' {
+			return false
+		}
+	}
+	return true
+}

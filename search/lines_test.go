@@ -62,7 +62,7 @@ func checkLines(t *testing.T, text []byte) {
 }
 
 func TestLineTableExhaustive(t *testing.T) {
-	for _, text := range words("a\r\n", 7) {
+	for _, text := range stringsOf("a\r\n", 7) {
 		checkLines(t, []byte(text))
 	}
 	for n := range 3*lineStride + 2 {

@@ -153,13 +153,3 @@ func wordSplit(part []byte) int {
 	}
 	return most
 }
-
-// isBlank reports whether line has nothing but blanks.
-func isBlank(line []byte) bool {
-	for _, b := range line {
-		if b != ' ' && b != '\t' && b != '\r' && b != '\n' {
-			return false
-		}
-	}
-	return true
-}

@@ -68,7 +68,7 @@ func checkPassages(t *testing.T, text []byte) {
 }
 
 func TestPassagesTile(t *testing.T) {
-	for _, part := range words("a# \n\xff", 4) {
+	for _, part := range stringsOf("a# \n\xff", 4) {
 		checkPassages(t, []byte(strings.Repeat(part, 1000)))
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
-	"strings"
 )
 
 const (
-	// MaxPatternBytes bounds a pattern. Compiling 1 MB takes 0.8 s; what
+	// maxPatternBytes bounds a pattern. Compiling 1 MB takes 0.8 s; what
 	// people write by hand stays below 200 bytes.
-	MaxPatternBytes = 1000
+	maxPatternBytes = 1000
 
 	// maxProgram bounds the compiled pattern. Matching costs up to its
 	// length per byte of text, and \pL{1000} is 1000 instructions.
@@ -20,72 +19,59 @@ const (
 
 // A PatternError is a pattern that cannot be used.
 type PatternError struct {
-	// Pattern is the pattern, its first 200 bytes if it is longer.
-	Pattern string
-	// Offset is the byte of the pattern where the error is, or -1.
-	Offset int
-	Err    error
+	Pattern string // its first 200 bytes if it is longer
+	Err     error
 }
 
 func (e *PatternError) Error() string { return fmt.Sprintf("pattern %q: %v", e.Pattern, e.Err) }
 func (e *PatternError) Unwrap() error { return e.Err }
 
-// A pattern is a regular expression ready to scan with, by one goroutine.
+// A pattern is a regular expression ready to search with, by one goroutine.
 type pattern struct {
-	re     *regexp.Regexp
-	tree   *syntax.Regexp
-	size   int // instructions
-	filter prefilter
-	least  int    // bytes of the shortest match, or fewer
-	whole  extent // of a match
-	around bool   // looks at what is beside a match
+	re       *regexp.Regexp
+	tree     *syntax.Regexp
+	program  int       // instructions
+	required []literal // see requiredLiterals
 
-	careful *regexp.Regexp // see second; compiled on first use
+	behind *regexp.Regexp // see behindRune; compiled on first use
 }
 
 func compilePattern(expr string, fold bool) (*pattern, error) {
-	bad := func(offset int, err error) error {
-		return &PatternError{Pattern: preview(expr, 200), Offset: offset, Err: err}
+	p, err := compile(expr, fold)
+	if err != nil {
+		return nil, &PatternError{Pattern: preview(expr, 200), Err: err}
 	}
+	return p, nil
+}
+
+func compile(expr string, fold bool) (*pattern, error) {
 	if expr == "" {
-		return nil, bad(-1, errors.New("is empty"))
+		return nil, errors.New("is empty")
 	}
-	if len(expr) > MaxPatternBytes {
-		return nil, bad(-1, fmt.Errorf("has %d bytes, the limit is %d", len(expr), MaxPatternBytes))
+	if len(expr) > maxPatternBytes {
+		return nil, fmt.Errorf("has %d bytes, the limit is %d", len(expr), maxPatternBytes)
 	}
-	if _, err := syntax.Parse(expr, syntax.Perl); err != nil {
-		return nil, bad(errorOffset(expr, err), err)
+	flags := syntax.Perl
+	if fold {
+		flags |= syntax.FoldCase
+	}
+	tree, err := syntax.Parse(expr, flags)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if len(prog.Inst) > maxProgram {
+		return nil, fmt.Errorf("compiles to %d instructions, the limit is %d: use smaller repeat counts", len(prog.Inst), maxProgram)
 	}
 	if fold {
 		expr = "(?i)" + expr
 	}
-	tree, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		return nil, bad(-1, err)
-	}
-	prog, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return nil, bad(-1, err)
-	}
-	if len(prog.Inst) > maxProgram {
-		return nil, bad(-1, fmt.Errorf("compiles to %d instructions, the limit is %d: use smaller repeat counts", len(prog.Inst), maxProgram))
-	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		return nil, bad(-1, err)
+		return nil, err
 	}
-	return &pattern{
-		re: re, tree: tree, size: len(prog.Inst), filter: required(tree),
-		least: least(tree), whole: merged(extents(tree)), around: looksAround(tree),
-	}, nil
-}
-
-// errorOffset locates the fragment that a syntax error names. Fragments
-// that are the whole pattern, or occur twice, locate nothing.
-func errorOffset(expr string, err error) int {
-	var se *syntax.Error
-	if !errors.As(err, &se) || se.Expr == "" || se.Expr == expr || strings.Count(expr, se.Expr) != 1 {
-		return -1
-	}
-	return strings.Index(expr, se.Expr)
+	return &pattern{re: re, tree: tree, program: len(prog.Inst), required: requiredLiterals(tree)}, nil
 }

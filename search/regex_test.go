@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -59,31 +60,22 @@ func texts(text string, hits []Hit) []string {
 }
 
 func TestPatternError(t *testing.T) {
-	tests := []struct {
-		name, pattern string
-		offset        int
-	}{
-		{"empty", "", -1},
-		{"unclosed class", "ab[c", 2},
-		{"unclosed group", "a(b", -1},
-		{"bad escape", `ab\y`, 2},
-		{"lookahead", "a(?=b)", 1},
-		{"nested repeat", "((a{1000}){1000})", -1},
-		{"large program", strings.Repeat(`\pL{1000}`, 20), -1},
-		{"long", strings.Repeat("a", MaxPatternBytes+1), -1},
-	}
-	for _, tt := range tests {
-		_, err := Regex(t.Context(), []byte("text"), tt.pattern, RegexOptions{})
+	for name, pattern := range map[string]string{
+		"empty":          "",
+		"unclosed class": "ab[c",
+		"unclosed group": "a(b",
+		"bad escape":     `ab\y`,
+		"lookahead":      "a(?=b)",
+		"nested repeat":  "((a{1000}){1000})",
+		"large program":  strings.Repeat(`\pL{1000}`, 20),
+		"long":           strings.Repeat("a", maxPatternBytes+1),
+	} {
+		_, err := Regex(t.Context(), []byte("text"), pattern, RegexOptions{})
 		var pe *PatternError
 		if !errors.As(err, &pe) {
-			t.Errorf("%s: got %v, want a *PatternError", tt.name, err)
-			continue
-		}
-		if tt.name != "nested repeat" && pe.Offset != tt.offset {
-			t.Errorf("%s: offset %d, want %d (%v)", tt.name, pe.Offset, tt.offset, err)
-		}
-		if len(pe.Pattern) > 210 {
-			t.Errorf("%s: preview has %d bytes", tt.name, len(pe.Pattern))
+			t.Errorf("%s: got %v, want a *PatternError", name, err)
+		} else if len(pe.Pattern) > 210 {
+			t.Errorf("%s: preview has %d bytes", name, len(pe.Pattern))
 		}
 	}
 }
@@ -97,21 +89,28 @@ func TestRegexEndsWithContext(t *testing.T) {
 			t.Errorf("%q: got %v, want context.Canceled", pattern, err)
 		}
 	}
-	// A scan that has begun ends too.
-	p, err := compilePattern("(a|b)*c|a", false)
-	if err != nil {
-		t.Fatal(err)
+}
+
+// TestRegexEndsInALine: a scan ends with its context within one line, whose every
+// match is sought to the end of 4 MB.
+func TestRegexEndsInALine(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	line := bytes.Repeat([]byte("ab"), 2<<20)
+	begun := time.Now()
+	m, err := Regex(ctx, line, "(a|b)*c|a", RegexOptions{})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%d matches, error %v", m.Total, err)
 	}
-	s := regexScan{ctx: ctx, text: line, pattern: p, limit: 1, lines: lineCounter{text: line}}
-	if err := s.interruptible(0, line); !errors.Is(err, context.Canceled) {
-		t.Errorf("interruptible: got %v, want context.Canceled", err)
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("ended after %v", took)
 	}
 }
 
 func TestRequired(t *testing.T) {
 	tests := []struct {
 		pattern string
-		want    string // needles, separated by |; ~ before one in either case
+		want    string // literals, separated by |; ~ before one in either case
 	}{
 		{"word", "word"},
 		{"(?i)Word", "~word"},
@@ -131,11 +130,11 @@ func TestRequired(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, n := range p.filter.needles {
-			if n.fold {
-				n.lit = "~" + n.lit
+		for _, l := range p.required {
+			if l.fold {
+				l.text = "~" + l.text
 			}
-			got = append(got, n.lit)
+			got = append(got, l.text)
 		}
 		if g := strings.Join(got, "|"); g != tt.want {
 			t.Errorf("%q: %s, want %s", tt.pattern, g, tt.want)
@@ -143,7 +142,7 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// slowRegex is what Regex promises, without filter, chunks or readers.
+// slowRegex is what Regex promises: the regexp package, line by line.
 func slowRegex(text []byte, re *regexp.Regexp) Matches {
 	var m Matches
 	for pos, n := 0, 1; pos < len(text); n++ {
@@ -160,30 +159,31 @@ func slowRegex(text []byte, re *regexp.Regexp) Matches {
 }
 
 // checkRegex compares Regex, and its way with long lines, to slowRegex.
-func checkRegex(t *testing.T, text []byte, p *pattern) {
+func checkRegex(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, text []byte, p *pattern) {
 	t.Helper()
 	want := slowRegex(text, p.re)
-	got, err := p.find(t.Context(), text, 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !sameMatches(want, got) {
-		t.Fatalf("%q in %q: (-slow +fast)\n%s", p.re, text, cmp.Diff(want, got))
-	}
-	s := regexScan{ctx: t.Context(), text: text, pattern: p, limit: 1 << 30, lines: lineCounter{text: text}, lastLine: -1}
-	for pos := 0; pos < len(text); pos = lineEnd(text, pos) + 1 {
-		if err := s.interruptible(pos, trimCR(text[pos:lineEnd(text, pos)])); err != nil {
-			t.Fatal(err)
+	program := p.program
+	defer func() { p.program = program }()
+	for _, p.program = range []int{program, maxLineWork} { // with the second, all lines are long
+		s := regexScan{ctx: context.Background(), text: text, pattern: p, limit: 1 << 30, lines: lineCounter{text: text}, lastLine: -1}
+		if err := s.run(); err != nil {
+			t.Fatalf("%q in %q: %v", p.re, text, err)
 		}
-	}
-	if !sameMatches(want, s.found) {
-		t.Fatalf("%q in %q, as long lines: (-slow +fast)\n%s", p.re, text, cmp.Diff(want, s.found))
+		if got := s.found; got.Total != want.Total || got.Lines != want.Lines || !slices.Equal(got.Hits, want.Hits) {
+			t.Fatalf("%q in %q, program %d: (-slow +fast)\n%s", p.re, text, p.program, cmp.Diff(want, got))
+		}
 	}
 }
 
-// sameMatches is cmp.Equal, a hundred times faster.
-func sameMatches(a, b Matches) bool {
-	return a.Total == b.Total && a.Lines == b.Lines && slices.Equal(a.Hits, b.Hits)
+func mustCompile(t interface{ Fatalf(string, ...any) }, expr string, fold bool) *pattern {
+	p, err := compilePattern(expr, fold)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return p
 }
 
 var regexSeeds = []string{
@@ -196,14 +196,11 @@ func TestRegexExhaustive(t *testing.T) {
 		texts []string
 		fold  bool
 	}{
-		{words("ab \n\r", 4), false},
-		{words("aBK\u212a\xff\n", 4), true},
+		{stringsOf("ab \n\r", 4), false},
+		{stringsOf("aBK\u212a\xff\n", 4), true},
 	} {
 		for _, expr := range regexSeeds {
-			p, err := compilePattern(expr, tt.fold)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := mustCompile(t, expr, tt.fold)
 			for _, text := range tt.texts {
 				checkRegex(t, []byte(text), p)
 			}
@@ -211,9 +208,9 @@ func TestRegexExhaustive(t *testing.T) {
 	}
 }
 
-// words returns all strings of up to n of the runes of alphabet. An invalid
+// stringsOf returns all strings of up to n of the runes of alphabet. An invalid
 // byte counts as a rune.
-func words(alphabet string, n int) []string {
+func stringsOf(alphabet string, n int) []string {
 	all := []string{""}
 	for from := 0; n > 0; n-- {
 		to := len(all)
@@ -236,10 +233,8 @@ func FuzzRegex(f *testing.F) {
 		f.Add([]byte("ab ba\r\naab\x00b"), expr, false)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, expr string, fold bool) {
-		p, err := compilePattern(expr, fold)
-		if err != nil || len(text) > 1000 {
-			return
+		if p, err := compilePattern(expr, fold); err == nil {
+			checkRegex(t, text[:min(len(text), 1000)], p)
 		}
-		checkRegex(t, text, p)
 	})
 }

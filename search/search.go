@@ -12,10 +12,13 @@
 //
 // Each search keeps a bounded number of hits, counts the rest, and returns
 // when its context ends. Nothing here knows about tools, agents or JSON.
+//
+// A word is a run of letters or digits up to a blank, punctuation or the next hump
+// of camelCase, or a character of a script without blanks (words.go). Index and
+// Highlight see words as tokens, their stems in lower case (tokenize.go).
 package search
 
 import (
-	"bytes"
 	"errors"
 	"unicode/utf8"
 )
@@ -28,7 +31,7 @@ const chunkBytes = 256 << 10
 var (
 	// ErrNoQuery reports a query without a single letter or digit.
 	ErrNoQuery = errors.New("query has no words")
-	// ErrLongQuery reports a query over [MaxFuzzyRunes].
+	// ErrLongQuery reports a query of more than 256 characters.
 	ErrLongQuery = errors.New("query is too long")
 	// ErrThreshold reports a similarity outside 0 to 1.
 	ErrThreshold = errors.New("threshold is not between 0 and 1")
@@ -47,52 +50,13 @@ func (s Span) clamp(n int) Span {
 	return s
 }
 
-// A Hit is one place that a search found.
+// A Hit is one place that [Regex] or [Fuzzy] found.
 type Hit struct {
 	Span
 	// Line is the number of the line that holds Start, from 1.
 	Line int
-	// Score is a BM25 score, or a similarity from 0 to 1. Regex leaves it 0.
+	// Score is the similarity, from 0 to 1. Regex leaves it 0.
 	Score float64
-}
-
-// A lineCounter numbers positions that it is asked for one after another.
-// It reads only the text between two of them, so that numbering hits in
-// document order costs one pass, and in any order stays correct.
-type lineCounter struct {
-	text  []byte
-	at    int // position last asked for
-	above int // newlines before at
-}
-
-// line returns the number of the line holding pos, from 1.
-func (c *lineCounter) line(pos int) int {
-	if pos >= c.at {
-		c.above += bytes.Count(c.text[c.at:pos], newline)
-	} else {
-		c.above -= bytes.Count(c.text[pos:c.at], newline)
-	}
-	c.at = pos
-	return c.above + 1
-}
-
-var newline = []byte{'\n'}
-
-// trimCR returns line without the "\r" of a "\r\n" ending.
-func trimCR(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		return line[:n-1]
-	}
-	return line
-}
-
-// lineEnd returns the position of the newline that ends the line holding
-// pos, or len(text).
-func lineEnd(text []byte, pos int) int {
-	if i := bytes.IndexByte(text[pos:], '\n'); i >= 0 {
-		return pos + i
-	}
-	return len(text)
 }
 
 // preview returns at most n bytes of s, cut between runes and marked.

@@ -5,29 +5,13 @@ import (
 	"sort"
 )
 
-// headingLevel returns the level of a Markdown heading that begins with
-// "#", or 0.
-func headingLevel(line []byte) int {
-	for indent := 0; indent < 3 && len(line) > 0 && line[0] == ' '; indent++ {
-		line = line[1:]
-	}
-	level := 0
-	for level < len(line) && line[level] == '#' {
-		level++
-	}
-	if level > 6 || level < len(line) && !isBlank(line[level:level+1]) {
-		return 0
-	}
-	return level
-}
-
-// sections are the headings of a text, in order.
+// sections are the headings of a Markdown text, in order.
 type sections struct {
 	text     []byte
 	headings []heading
 }
 
-type heading struct{ start, end, level int } // end: of its section
+type heading struct{ start, level int }
 
 // newSections finds the headings of text: lines that begin with "#", and
 // lines underlined with "=" or "-", outside of fenced code. It returns nil
@@ -41,37 +25,50 @@ func newSections(text []byte) *sections {
 		line := bytes.TrimRight(text[pos:end], " \t\r")
 		trimmed := bytes.TrimLeft(line, " ")
 		mark := fenceMark(trimmed)
-		level := 0
+		paragraph := false
 		switch {
 		case fence != nil:
 			if mark != nil && bytes.HasPrefix(trimmed, fence) && isRun(trimmed, fence[0]) {
 				fence = nil
 			}
-			trimmed = nil
 		case mark != nil:
 			fence = mark
-			trimmed = nil
 		case above.Len() > 0 && isUnderline(trimmed):
-			level = 1
+			level := 1
 			if trimmed[0] == '-' {
 				level = 2
 			}
-			s.add(above.Start, level)
-			trimmed = nil
+			s.headings = append(s.headings, heading{above.Start, level})
+		case headingLevel(line) > 0:
+			s.headings = append(s.headings, heading{pos, headingLevel(line)})
 		default:
-			if level = headingLevel(line); level > 0 {
-				s.add(pos, level)
-				trimmed = nil
-			}
+			paragraph = true
 		}
-		above = Span{pos, pos + len(trimmed)}
+		above = Span{}
+		if paragraph {
+			above = Span{pos, pos + len(trimmed)}
+		}
 		pos = end + 1
 	}
 	if len(s.headings) == 0 {
 		return nil
 	}
-	s.nest()
 	return s
+}
+
+// headingLevel returns the level of a heading that begins with "#", or 0.
+func headingLevel(line []byte) int {
+	for indent := 0; indent < 3 && len(line) > 0 && line[0] == ' '; indent++ {
+		line = line[1:]
+	}
+	level := 0
+	for level < len(line) && line[level] == '#' {
+		level++
+	}
+	if level > 6 || level < len(line) && !isBlank(line[level:level+1]) {
+		return 0
+	}
+	return level
 }
 
 // fenceMark returns the "```" or "~~~", or longer, that line begins with.
@@ -92,51 +89,29 @@ func isUnderline(line []byte) bool {
 	return len(line) > 1 && (isRun(line, '=') || isRun(line, '-'))
 }
 
-func isRun(line []byte, b byte) bool {
-	for _, c := range line {
-		if c != b {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *sections) add(start, level int) {
-	s.headings = append(s.headings, heading{start: start, level: level})
-}
-
-// nest sets where each section ends: at the next heading of its level or a
-// higher one.
-func (s *sections) nest() {
-	var open []int // headings whose sections go on, levels ascending
-	for i, h := range s.headings {
-		for len(open) > 0 && s.headings[open[len(open)-1]].level >= h.level {
-			s.headings[open[len(open)-1]].end = h.start
-			open = open[:len(open)-1]
-		}
-		open = append(open, i)
-	}
-	for _, i := range open {
-		s.headings[i].end = len(s.text)
-	}
-}
+// isRun reports whether line has nothing but b.
+func isRun(line []byte, b byte) bool { return bytes.Count(line, []byte{b}) == len(line) }
 
 // around returns the sections that hit touches. What precedes the first
 // heading is a section too.
 func (s *sections) around(hit Span, _ int) Span {
-	first := s.last(hit.Start)
-	last := s.last(max(hit.Start, hit.End-1))
-	sp := Span{0, s.headings[0].start}
-	if first >= 0 {
-		sp = Span{s.headings[first].start, s.headings[first].end}
-	}
-	if last >= 0 {
-		sp.End = max(sp.End, s.headings[last].end)
-	}
-	return sp
+	first := s.section(hit.Start)
+	last := s.section(max(hit.Start, hit.End-1))
+	return Span{first.Start, max(first.End, last.End)}
 }
 
-// last returns the last heading at or before pos, or -1.
-func (s *sections) last(pos int) int {
-	return sort.Search(len(s.headings), func(i int) bool { return s.headings[i].start > pos }) - 1
+// section returns the innermost section that pos is in, with its subsections: it ends
+// at the next heading of its level or a higher one.
+func (s *sections) section(pos int) Span {
+	next := sort.Search(len(s.headings), func(i int) bool { return s.headings[i].start > pos })
+	if next == 0 {
+		return Span{0, s.headings[0].start}
+	}
+	of := s.headings[next-1]
+	for ; next < len(s.headings); next++ {
+		if s.headings[next].level <= of.level {
+			return Span{of.start, s.headings[next].start}
+		}
+	}
+	return Span{of.start, len(s.text)}
 }

@@ -1,170 +1,120 @@
 package search
 
 import (
+	"iter"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/english"
 )
 
 const (
 	// maxTokenBytes cuts words that nobody types, such as base64.
 	maxTokenBytes = 64
-	// maxChunkBytes cuts text without any word break, so that no input
-	// makes a chunk, and what is derived from it, large.
-	maxChunkBytes = 1024
+	// maxCompoundBytes cuts text without any word break, so that no input
+	// makes a compound, and what is derived from it, large.
+	maxCompoundBytes = 1024
 )
 
-// Tokenize returns the words of text as [Index] counts them: in lower case,
-// English words without their endings. Identifiers, paths, dates and the
-// like come whole and in pieces, so that getUserName answers to itself and
-// to "user". Han, kana, Hangul, Thai and other scripts without blanks come
-// as single characters and pairs.
-//
-// It returns nil for a text without letters and digits.
-func Tokenize(text string) []string {
+// tokenize returns the tokens of text, those that an [Index] counts: the
+// [token] of each of its words.
+func tokenize(text []byte) []string {
 	var tokens []string
-	b := []byte(text)
-	for pos := 0; ; {
-		start, end := nextChunk(b, pos)
-		if start == end {
-			return tokens
+	for c := (compound{}); c.next(text, c.End); {
+		for w := range c.words(text) {
+			tokens = append(tokens, token(text[w.Start:w.End]))
 		}
-		tokens = appendTokens(tokens, b[start:end])
-		pos = end
 	}
+	return tokens
 }
 
-// nextChunk returns the first chunk of text at or after pos: a run of
-// unspaced script, or of other words and what joins them. It returns an
-// empty range at the end of text.
-func nextChunk(text []byte, pos int) (start, end int) {
+// A compound is a run of words with nothing but "_", ".", "/" or "-" between them,
+// or a run of a script without blanks.
+type compound struct {
+	Span
+	parts    []Span // what is between two word breaks
+	unspaced bool
+}
+
+// next makes c the first compound of text at or after pos and reports whether there
+// is one.
+func (c *compound) next(text []byte, pos int) bool {
 	for pos < len(text) {
-		if c := classes[text[pos]]; c == classNone {
-			pos++
-			continue
-		} else if c == classWord {
-			break
-		}
-		r, size := decode(text, pos)
+		r, size := utf8.DecodeRune(text[pos:])
 		if isWord(r) || r == '_' {
 			break
 		}
 		pos += size
 	}
-	start, end = pos, pos
-	// Most chunks are ASCII from begin to end.
-ascii:
-	for most := min(len(text), start+maxChunkBytes); end < most; end++ {
-		switch b := text[end]; {
-		case classes[b] == classWord:
-		case classes[b] == classNone:
-			return start, end
-		case b >= utf8.RuneSelf || end+1 < len(text) && text[end+1] >= utf8.RuneSelf:
-			break ascii
-		case end+1 == len(text) || !isWord(rune(text[end+1])):
-			return start, end // a stop
-		}
-	}
-	if end == len(text) {
-		return start, end
-	}
-	var unspaced bool
-	for end < len(text) && end-start < maxChunkBytes {
-		r, size := decode(text, end)
+	first, _ := utf8.DecodeRune(text[pos:])
+	script := classOf(first) & unspaced
+	before := class(0)
+	c.Span, c.parts, c.unspaced = Span{pos, pos}, c.parts[:0], script != 0
+	for c.End < len(text) && c.Len() < maxCompoundBytes {
+		r, size := utf8.DecodeRune(text[c.End:])
+		end := c.End + size
+		kind := classOf(r)
 		switch {
-		case r < utf8.RuneSelf && isJoint(byte(r)):
-			// A joint stands between two words: the dot of a.go, not of a stop.
-			if unspaced || end+1 >= len(text) {
-				return start, end
+		case kind == 0:
+			if c.unspaced || !joins(r, text[end:]) {
+				return c.Len() > 0
 			}
-			if after, _ := decode(text, end+1); !isWord(after) || isUnspaced(after) {
-				return start, end
+		case kind&unspaced != script:
+			return true
+		case wordBreak(before, kind, text[end:]):
+			c.parts = append(c.parts, Span{c.End, end})
+		default:
+			c.parts[len(c.parts)-1].End = end
+		}
+		before, c.End = kind, end
+	}
+	return c.Len() > 0
+}
+
+// words returns where the words of c are. A compound such as getUserName, a path or a
+// date comes in parts and then whole, so that it answers to either. Han, kana,
+// Hangul, Thai and other scripts without blanks come as single characters and pairs.
+func (c *compound) words(text []byte) iter.Seq[Span] {
+	return func(yield func(Span) bool) {
+		if c.unspaced {
+			for pos, before := c.Start, -1; pos < c.End; {
+				_, size := utf8.DecodeRune(text[pos:])
+				if before >= 0 && !yield(Span{before, pos + size}) || !yield(Span{pos, pos + size}) {
+					return
+				}
+				pos, before = pos+size, pos
 			}
-		case r == '_' && !unspaced:
-		case !isWord(r):
-			return start, end
-		case end == start:
-			unspaced = isUnspaced(r)
-		case unspaced != isUnspaced(r):
-			return start, end
+			return
 		}
-		end += size
-	}
-	return start, end
-}
-
-// classes says what a byte of UTF-8 is on its own. Only letters, digits and the
-// underscore go on with a chunk whatever follows.
-var classes = func() (c [256]uint8) {
-	for b := range 256 {
-		switch {
-		case b >= utf8.RuneSelf || isJoint(byte(b)):
-			c[b] = classUnsure
-		case isWord(rune(b)) || b == '_':
-			c[b] = classWord
+		for _, part := range c.parts {
+			if !yield(part) {
+				return
+			}
+		}
+		if len(c.parts) > 1 && c.Len() <= maxTokenBytes {
+			yield(c.Span)
 		}
 	}
-	return c
-}()
-
-const (
-	classNone = iota
-	classWord
-	classUnsure
-)
-
-func isJoint(b byte) bool { return b == '.' || b == '/' || b == '-' }
-
-func decode(text []byte, pos int) (rune, int) {
-	if b := text[pos]; b < utf8.RuneSelf {
-		return rune(b), 1
-	}
-	return utf8.DecodeRune(text[pos:])
 }
 
-// appendTokens appends the tokens of one chunk.
-func appendTokens(tokens []string, chunk []byte) []string {
-	r, _ := decode(chunk, 0)
-	if isUnspaced(r) {
-		return appendPairs(tokens, string(chunk))
+// joins reports whether r joins the words on its two sides, as the dot of a.go
+// does and a full stop does not. Text is what follows r.
+func joins(r rune, text []byte) bool {
+	switch r {
+	case '_':
+		return true
+	case '.', '/', '-':
+		after, _ := utf8.DecodeRune(text)
+		kind := classOf(after)
+		return kind != 0 && kind&unspaced == 0
 	}
-	first := len(tokens)
-	for pos := 0; ; {
-		start, end := nextPiece(chunk, pos)
-		if start == end {
-			break
-		}
-		tokens = append(tokens, token(chunk[start:end]))
-		pos = end
-	}
-	if len(tokens)-first > 1 && len(chunk) <= maxTokenBytes {
-		tokens = append(tokens, token(chunk))
-	}
-	return tokens
+	return false
 }
 
-// appendPairs appends each character of s and each two neighbours.
-func appendPairs(tokens []string, s string) []string {
-	before := -1
-	for i, r := range s {
-		size := utf8.RuneLen(r)
-		if before >= 0 {
-			tokens = append(tokens, s[before:i+size])
-		}
-		tokens = append(tokens, s[i:i+size])
-		before = i
-	}
-	return tokens
-}
-
-// token returns the stem of word.
+// token returns what an [Index] counts word as: its stem, in lower case and of no
+// more than its first 64 bytes.
 func token(word []byte) string {
-	return string(appendToken(make([]byte, 0, maxTokenBytes), word))
-}
-
-// appendToken appends the stem of word, in lower case and of no more than its
-// first 64 bytes.
-func appendToken(to, word []byte) []byte {
 	if len(word) > maxTokenBytes {
 		n := maxTokenBytes
 		for n > 0 && !utf8.RuneStart(word[n]) {
@@ -172,18 +122,31 @@ func appendToken(to, word []byte) []byte {
 		}
 		word = word[:n]
 	}
-	start := len(to)
-	for _, b := range word {
-		if b >= utf8.RuneSelf {
-			to = to[:start]
-			for _, r := range string(word) {
-				to = utf8.AppendRune(to, unicode.ToLower(r))
-			}
-			break
-		}
-		to = append(to, lowerASCII(b))
+	return stem(strings.ToLower(string(word)))
+}
+
+// stem removes the endings of an English word in lower case, as Snowball's
+// English stemmer does (Porter's second): general, generate and generic are three
+// words, correctly is correct. Words with anything but the letters a to z, or
+// under three of them, stay as they are.
+//
+// Snowball keeps the s of a word without a vowel. Longer ones than dns are
+// plurals, such as vpcs, and lose it.
+func stem(word string) string {
+	if len(word) < 3 {
+		return word
 	}
-	return to[:start+len(stem(to[start:]))]
+	for i := range len(word) {
+		if word[i] < 'a' || word[i] > 'z' {
+			return word
+		}
+	}
+	if len(word) > 3 && !strings.ContainsAny(word, "aeiouy") && !strings.HasSuffix(word, "ss") {
+		return strings.TrimSuffix(word, "s")
+	}
+	env := snowballstem.NewEnv(word)
+	english.Stem(env)
+	return env.Current()
 }
 
 // stopWords are the English words that say nothing about a passage, as
@@ -194,7 +157,7 @@ var stopWords = func() map[string]bool {
 		such that the their then there these they this to was will with
 		what which who whom when where why how does do did has have had can could
 		should would i you he she we my your its our from about me were been am so than`) {
-		set[token([]byte(w))] = true
+		set[stem(w)] = true
 	}
 	return set
 }()

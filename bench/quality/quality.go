@@ -117,7 +117,7 @@ func BM25(f *File) (Rank, error) {
 	return func(query string, n int) []search.Span {
 		var spans []search.Span
 		for _, h := range ix.Search(query, n) {
-			spans = append(spans, h.Span)
+			spans = append(spans, f.Units[h.Passage])
 		}
 		return spans
 	}, nil

@@ -48,7 +48,7 @@ func (c *cli) open(cmd *cobra.Command, command []string) (conn *rpc.Conn, done f
 	if f := cmd.Flags().Lookup("log-level"); f == nil || !f.Changed {
 		cfg.Proxy.LogLevel = "warn" // somebody reads along
 	}
-	logger := slog.New(newLastWords(c.logger(cfg).Handler()))
+	logger := slog.New(newStderrTail(c.logger(cfg).Handler()))
 	s, err := start(cfg, logger, nil, nobody)
 	if err != nil {
 		return nil, nil, err

@@ -75,7 +75,7 @@ func (l *logWriter) put(line []byte) {
 	_, _ = l.w.Write(line) // there is nowhere to report to
 }
 
-// Close writes what is queued, unless nobody reads it for a while.
+// Close writes what is queued, and waits for at most logFlush until it is read.
 func (l *logWriter) Close() {
 	l.once.Do(func() { close(l.stop) })
 	select {

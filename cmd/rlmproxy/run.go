@@ -64,8 +64,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
-	// Who reads our stdout or stderr may go. That is an error of the write: the
-	// signal would end us, and leave servers behind.
+	// Whoever reads our stdout or stderr may close it. Then a write fails, which we
+	// handle. The signal that comes with it would end us, and leave servers running.
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)

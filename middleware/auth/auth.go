@@ -15,6 +15,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 )
 
@@ -42,9 +43,9 @@ type Options struct {
 
 // A Guard admits requests. It is safe for concurrent use.
 type Guard struct {
-	tokens   []digest
-	jwt      *verifier // nil without JWT
-	metadata *metadata // nil without JWT
+	tokens   map[secretSum]string // agents of static tokens
+	jwt      *verifier            // nil without JWT
+	metadata *metadata            // nil without JWT
 	hosts    map[string]bool
 	origins  map[string]bool
 	log      *slog.Logger
@@ -60,7 +61,7 @@ func New(opts Options) (*Guard, error) {
 	}
 	g.refusals.log = g.log
 	var err error
-	if g.tokens, err = digests(opts.Tokens); err != nil {
+	if g.tokens, err = agentsBySecret(opts.Tokens); err != nil {
 		return nil, err
 	}
 	for _, text := range opts.AllowedHosts {
@@ -129,7 +130,6 @@ func Expiry(ctx context.Context) (at time.Time, ok bool) {
 // the metadata of RFC 9728 and browsers' preflights itself. The request that
 // next sees has no Authorization header.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
-	admitted := withoutToken(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if no := g.checkHost(r); no != nil {
 			g.refuse(w, r, no)
@@ -146,15 +146,19 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		if preflight := allowOrigin(w, r); preflight {
 			return
 		}
+		ctx := r.Context()
 		if g.Authenticates() {
 			who, no := g.authenticate(r)
 			if no != nil {
 				g.refuse(w, r, no)
 				return
 			}
-			r = r.WithContext(context.WithValue(r.Context(), subjectKey{}, who))
+			ctx = context.WithValue(ctx, subjectKey{}, who)
 		}
-		admitted.ServeHTTP(w, r)
+		r = r.WithContext(ctx) // a copy
+		r.Header = r.Header.Clone()
+		r.Header.Del("Authorization") // a token for us is nobody else's business
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -164,7 +168,7 @@ func (g *Guard) authenticate(r *http.Request) (who subject, no *refusal) {
 	if no != nil {
 		return who, no
 	}
-	if agent, ok := match(g.tokens, token); ok {
+	if agent, ok := g.tokens[sum(token)]; ok {
 		return subject{agent: "token:" + agent}, nil
 	}
 	if g.jwt == nil {
@@ -173,12 +177,17 @@ func (g *Guard) authenticate(r *http.Request) (who subject, no *refusal) {
 	return g.jwt.verify(r.Context(), token, time.Now())
 }
 
-// withoutToken drops the header: a token for us is nobody else's business.
-func withoutToken(next http.Handler) http.Handler {
+// Open guards what anybody may see, such as whether the server runs: only a Host
+// that is a name is checked. Kubelets and load balancers know an address; a page
+// that was rebound (DNS rebinding) has a name.
+func (g *Guard) Open(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = r.WithContext(r.Context()) // a copy
-		r.Header = r.Header.Clone()
-		r.Header.Del("Authorization")
+		name := hostname(r.Host)
+		_, err := netip.ParseAddr(name)
+		if no := g.checkHost(r); no != nil && name != "" && err != nil {
+			g.refuse(w, r, no)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }

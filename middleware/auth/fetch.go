@@ -22,19 +22,19 @@ const (
 )
 
 // fetchKeys gets the issuer's keys from at, or from where its metadata says
-// when at is "". It returns where they were.
-func fetchKeys(ctx context.Context, client *http.Client, issuer, at string) ([]jose.JSONWebKey, string, error) {
+// when at is "".
+func fetchKeys(ctx context.Context, client *http.Client, issuer, at string) ([]jose.JSONWebKey, error) {
 	if at == "" {
 		var err error
 		if at, err = discover(ctx, client, issuer); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	}
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := getJSON(ctx, client, at, &set); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	var keys []jose.JSONWebKey
 	for _, raw := range set.Keys {
@@ -47,11 +47,11 @@ func fetchKeys(ctx context.Context, client *http.Client, issuer, at string) ([]j
 	}
 	switch {
 	case len(keys) == 0:
-		return nil, "", errors.New("the issuer's key set has no public key")
+		return nil, errors.New("the issuer's key set has no public key")
 	case len(keys) > maxKeys:
-		return nil, "", fmt.Errorf("the issuer's key set has %d keys, of at most %d", len(keys), maxKeys)
+		return nil, fmt.Errorf("the issuer's key set has %d keys, of at most %d", len(keys), maxKeys)
 	}
-	return keys, at, nil
+	return keys, nil
 }
 
 // discover asks the issuer for its metadata, in the order that MCP gives.

@@ -32,12 +32,11 @@ var errNoKeys = errors.New("no keys of the issuer")
 // A keySet keeps the issuer's public keys.
 type keySet struct {
 	issuer string
+	url    string // of the keys; "" to ask the issuer's metadata each time
 	client *http.Client
 	log    *slog.Logger
 
 	mu      sync.Mutex // guards the fields below
-	url     string     // of the keys; "" until it is discovered
-	fixed   bool       // url is the operator's
 	keys    []jose.JSONWebKey
 	fetched time.Time     // when keys came
 	tried   time.Time     // when the last refresh ended
@@ -49,7 +48,6 @@ func newKeySet(opts JWT, log *slog.Logger) *keySet {
 	return &keySet{
 		issuer: opts.Issuer,
 		url:    opts.JWKSURL,
-		fixed:  opts.JWKSURL != "",
 		log:    log,
 		client: &http.Client{
 			Transport: opts.Transport,
@@ -124,30 +122,25 @@ func (s *keySet) wait(ctx context.Context) error {
 // refresh asks the issuer for its keys, and keeps those here when that fails.
 // s.mu must be held; it is released meanwhile.
 func (s *keySet) refresh(ctx context.Context) {
-	pending, at := make(chan struct{}), s.url
+	pending := make(chan struct{})
 	s.pending = pending
 	s.mu.Unlock()
-	var (
-		keys []jose.JSONWebKey
-		err  = errNoKeys
-	)
+	var keys []jose.JSONWebKey
 	defer func() { // after a panic too, or all would wait for ever
 		s.mu.Lock()
 		s.pending, s.tried = nil, time.Now()
 		close(pending)
-		switch {
-		case err == nil:
-			s.keys, s.fetched, s.url = keys, s.tried, at
-		case !s.fixed:
-			s.url = "" // it may have moved
+		if len(keys) > 0 {
+			s.keys, s.fetched = keys, s.tried
 		}
 	}()
 	// A client that hangs up must not use up the one refresh a minute.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 	defer cancel()
-	if keys, at, err = fetchKeys(ctx, s.client, s.issuer, at); err != nil {
+	var err error
+	if keys, err = fetchKeys(ctx, s.client, s.issuer, s.url); err != nil {
 		s.log.Warn("keys of the issuer", "issuer", s.issuer, "error", err)
-	} else {
-		s.log.Debug("keys of the issuer", "issuer", s.issuer, "keys", len(keys))
+		return
 	}
+	s.log.Debug("keys of the issuer", "issuer", s.issuer, "keys", len(keys))
 }

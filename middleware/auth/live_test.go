@@ -196,34 +196,6 @@ func TestLiveTokens(t *testing.T) {
 	})
 }
 
-// TestLiveRotation: a new key is found, and a flood of made-up ones makes us ask
-// once a minute.
-func TestLiveRotation(t *testing.T) {
-	inLive(t, []signer{liveRSA()}, func(t *testing.T, l *live) {
-		old, next := func() string { return sign(t, liveRSA(), l.claims(nil), nil) }, func() string { return sign(t, liveEC(), l.claims(nil), nil) }
-		l.wants(200, old(), "at first")
-		l.rotate(liveRSA(), liveEC())
-		time.Sleep(refreshGap)
-		l.wants(200, next(), "rotated")
-		l.rotate(liveEC())
-		for minute := range 12 {
-			before := l.count(keysPath)
-			var all sync.WaitGroup
-			for i := range 50 {
-				token := sign(t, signer{fmt.Sprint(minute, "-", i), jose.ES256, ec256()}, l.claims(nil), nil)
-				all.Go(func() { l.wants(401, token, "made up") })
-			}
-			all.Go(func() { l.wants(200, next(), "in a flood") })
-			all.Wait()
-			if n := l.count(keysPath) - before; n > 1 {
-				t.Errorf("keys were asked for %d times in a minute", n)
-			}
-			time.Sleep(refreshGap)
-		}
-		l.wants(401, old(), "withdrawn")
-	})
-}
-
 // TestLiveTrouble: an issuer that answers wrongly, too much, never or by bits
 // fails what it has not been asked before, in ten seconds, and is asked again.
 func TestLiveTrouble(t *testing.T) {

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -24,33 +23,33 @@ func (t Token) MarshalText() ([]byte, error) { return fmt.Append(nil, t), nil }
 // 16 random characters have 96 bits, a word has 15.
 const minSecretBytes = 16
 
-// A digest stands for a token in memory: all have one length, so comparing
-// does not tell that of the secret.
-type digest struct {
-	agent string
-	sum   [sha256.Size]byte
-}
+// A secretSum stands for a token's secret in memory. Tokens are looked up by it:
+// how long that takes tells something of the sum at most, and from a sum nobody
+// gets to the secret.
+type secretSum = [sha256.Size]byte
 
-// digests checks tokens. Errors count from 1 and do not show a secret, nor an
-// agent, where somebody may have written one.
-func digests(tokens []Token) ([]digest, error) {
-	var list []digest
+func sum(secret string) secretSum { return sha256.Sum256([]byte(secret)) }
+
+// agentsBySecret checks tokens. Errors count from 1 and do not show a secret, nor
+// an agent, where somebody may have written one.
+func agentsBySecret(tokens []Token) (map[secretSum]string, error) {
+	agents := map[secretSum]string{}
+	numbers := map[string]int{} // of agents
 	for i, t := range tokens {
-		d := digest{t.Agent, sha256.Sum256([]byte(t.Secret))}
-		if err := checkToken(t); err != nil {
+		err := checkToken(t)
+		switch {
+		case err != nil:
+		case numbers[t.Agent] > 0:
+			err = fmt.Errorf("the agent of token %d again", numbers[t.Agent])
+		case agents[sum(t.Secret)] != "":
+			err = fmt.Errorf("the same token as %d, for another agent", numbers[agents[sum(t.Secret)]])
+		}
+		if err != nil {
 			return nil, fmt.Errorf("token %d: %w", i+1, err)
 		}
-		for j, earlier := range list {
-			switch {
-			case earlier.agent == d.agent:
-				return nil, fmt.Errorf("token %d: the agent of token %d again", i+1, j+1)
-			case earlier.sum == d.sum:
-				return nil, fmt.Errorf("token %d: the same token as %d, for another agent", i+1, j+1)
-			}
-		}
-		list = append(list, d)
+		numbers[t.Agent], agents[sum(t.Secret)] = i+1, t.Agent
 	}
-	return list, nil
+	return agents, nil
 }
 
 func checkToken(t Token) error {
@@ -77,18 +76,4 @@ func isAgent(s string) bool {
 		}
 	}
 	return s != "" && len(s) <= 64
-}
-
-// match is the agent of token. It compares with every digest, each in
-// constant time, so that the time tells neither which one nor how much fits.
-func match(all []digest, token string) (agent string, ok bool) {
-	sum := sha256.Sum256([]byte(token))
-	found := -1
-	for i := range all {
-		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], all[i].sum[:]), i, found)
-	}
-	if found < 0 {
-		return "", false
-	}
-	return all[found].agent, true
 }

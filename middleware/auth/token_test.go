@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 func TestParseTokens(t *testing.T) {
@@ -119,34 +118,6 @@ func TestTokenIsNotPrinted(t *testing.T) {
 	if !strings.Contains(out.String(), "alice") {
 		t.Errorf("the agent is not:\n%s", &out)
 	}
-}
-
-// TestMatch holds match to the plain comparison that it replaces.
-func TestMatch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		secrets := rapid.SliceOfNDistinct(rapid.StringMatching(`[ab]{16,18}`), 0, 20, rapid.ID).Draw(t, "secrets")
-		var tokens []Token
-		for i, s := range secrets {
-			tokens = append(tokens, Token{fmt.Sprint("agent", i), s})
-		}
-		all, err := digests(tokens)
-		if err != nil {
-			t.Fatal(err)
-		}
-		shown := rapid.StringMatching(`[ab]{15,18}`).Draw(t, "shown")
-		if len(secrets) > 0 && rapid.Bool().Draw(t, "known") {
-			shown = rapid.SampledFrom(secrets).Draw(t, "one of them")
-		}
-		want := ""
-		for _, token := range tokens {
-			if token.Secret == shown {
-				want = token.Agent
-			}
-		}
-		if got, ok := match(all, shown); got != want || ok != (want != "") {
-			t.Errorf("agent %q, want %q", got, want)
-		}
-	})
 }
 
 // FuzzParseTokens: what is accepted can be used and is the same when written

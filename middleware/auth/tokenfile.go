@@ -2,7 +2,6 @@ package auth
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -61,7 +60,7 @@ func ParseTokens(source, text string) ([]Token, error) {
 	var (
 		tokens []Token
 		agents = map[string]int{} // the line of each
-		sums   = map[[sha256.Size]byte]int{}
+		sums   = map[secretSum]int{}
 		n      = 0
 	)
 	text = strings.TrimPrefix(text, "\ufeff")
@@ -78,20 +77,19 @@ func ParseTokens(source, text string) ([]Token, error) {
 				continue
 			}
 			t, err := parseToken(entry)
-			sum := sha256.Sum256([]byte(t.Secret))
 			switch {
 			case err != nil:
 			case agents[t.Agent] > 0:
 				err = fmt.Errorf("the agent has a token on line %d already", agents[t.Agent])
-			case sums[sum] > 0:
-				err = fmt.Errorf("the token is that of line %d", sums[sum])
+			case sums[sum(t.Secret)] > 0:
+				err = fmt.Errorf("the token is that of line %d", sums[sum(t.Secret)])
 			case len(tokens) == maxTokens:
 				err = fmt.Errorf("more than %d tokens", maxTokens)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s:%d: %w", source, n, err)
 			}
-			agents[t.Agent], sums[sum] = n, n
+			agents[t.Agent], sums[sum(t.Secret)] = n, n
 			tokens = append(tokens, t)
 		}
 	}

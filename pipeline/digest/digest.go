@@ -3,43 +3,47 @@
 //	text → Kind → Of → Digest → facts, parts of ranked rows, lines, next calls
 //
 // It is text in, facts and ranked lines out: how many of them an agent sees
-// is for the caller, who knows the budget. A log is told by its levels and
-// templates, a diff by its files, a program by its definitions, and so on;
-// what is of no known kind has paragraphs and lines like headings.
+// is for the caller, who knows the budget. Each kind of text has a file with a
+// function that recognises it and one that reads it; kinds.go lists them. A text
+// that no kind claims is plain text: that is better than a wrong guess.
 //
-// Lines are counted from 0, and as an agent reads them from 1. Everything is read
-// in one pass or two, without a tree, so that what is hostile or broken
-// costs no more time, and bounded memory.
+// Lines are counted from 0, and as an agent reads them from 1. A reader goes
+// over the text once, without a tree, so that hostile or broken text costs no
+// more time than any other, and bounded memory.
 package digest
 
 import (
 	"bytes"
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
-	"strings"
+	"sync"
 
 	"rlmproxy/pipeline/show"
 )
 
 const (
-	// maxRows of a part are kept; what is beyond them is counted only.
+	// maxRows of a part are kept. What is beyond them is counted only.
 	maxRows = 10_000
 
 	// maxRowRunes of a line in the upper part are shown: an outline is read
 	// for its names.
 	maxRowRunes = 110
+
+	// maxPage is the most lines that a suggested page has.
+	maxPage = 80
 )
 
-// A Digest says what a text is and what stands out in it, whatever the room
-// that there is to tell it: a preview and an outline show the same digest. Its
+// A Digest says what a text is and what stands out in it, however much room
+// there is to show it: a preview and an outline show the same digest. Its
 // lines are slices of the text.
 type Digest struct {
 	Kind  string   // see [Kind]
-	Facts []string // of the first line, after kind, lines and bytes
+	Facts []string // for the first line, after kind, lines and bytes
 	Parts []Part   // in the order to be read, best first
 	Picks []Line   // lines to show before head and tail, best first
-	Calls []Call   // of use for this text, best first
+	Calls []Call   // useful for this text, best first
 
 	Ends  int  // lines of head and tail that are worth their tokens; 0 is all
 	Dull  int  // lines of the head that say little: a licence, imports
@@ -81,15 +85,15 @@ type Row struct {
 	note  string // of ours, behind the line
 }
 
+// addLine adds line n as it is.
+func (p *Part) addLine(n int, line []byte, rank int) {
+	p.add(Row{Line: Line{n, bytes.TrimRight(line, "\r\n")}, Rank: rank})
+}
+
 func (p *Part) add(r Row) {
 	if p.Total++; len(p.Rows) < maxRows {
 		p.Rows = append(p.Rows, r)
 	}
-}
-
-// addLine adds line n as it is.
-func (p *Part) addLine(n int, line []byte, rank int) {
-	p.add(Row{Line: Line{n, bytes.TrimRight(line, "\r\n")}, Rank: rank})
 }
 
 // addf adds words about line n, or about none if it is negative. They begin with
@@ -116,83 +120,30 @@ func (r *Row) String() string {
 
 // Of makes the digest of text. An error is that of ctx.
 func Of(ctx context.Context, text []byte) (*Digest, error) {
-	kind := Kind(text)
-	d := &Digest{Kind: kind, Ends: endLines[kind]}
-	longest(d, text)
-	if read := digesters[kind]; read != nil {
-		if err := read(d, text, &ticker{ctx: ctx}); err != nil {
-			return nil, err
-		}
+	k := kindOf(text)
+	d := &Digest{Kind: k.name, Ends: k.ends}
+	if k.read != nil {
+		k.read(d, &reader{ctx, text})
 	}
-	return d, nil
+	return d, ctx.Err()
 }
 
-// digesters read the kinds of text. A kind that is not here has only its ends.
-var digesters = map[string]func(d *Digest, data []byte, t *ticker) error{
-	"log":                 digestLog,
-	"access log":          digestLog,
-	"diff":                digestDiff,
-	"git log":             digestGitLog,
-	"source":              digestSource,
-	"Markdown":            digestMarkdown,
-	"HTML":                digestHTML,
-	"XML":                 digestXML,
-	"YAML":                digestYAML,
-	"INI":                 digestINI,
-	"TOML":                digestINI,
-	"page snapshot":       digestSnapshot,
-	"stack trace":         digestTrace,
-	"file list":           digestFiles,
-	"matches":             digestMatches,
-	"plain text":          digestPlain,
-	"base64":              digestBlob,
-	"binary":              digestBlob,
-	"broken JSON":         digestBroken,
-	"JSON Lines and text": digestMixed,
-	"CSV":                 digestColumns,
-	"TSV":                 digestColumns,
+// A reader goes over a text until its end, or until ctx ends: then the digest is
+// not used.
+type reader struct {
+	ctx  context.Context
+	data []byte
 }
 
-// endLines are worth showing where the upper part says what all lines are like.
-var endLines = map[string]int{
-	"log": 10, "access log": 8, "diff": 10, "git log": 20, "HTML": 12, "XML": 20, "page snapshot": 20, "stack trace": 25, "file list": 20, "matches": 25, "JSON Lines and text": 12,
-}
-
-// digestColumns tells the columns of a table.
-func digestColumns(d *Digest, data []byte, _ *ticker) error {
-	var b strings.Builder
-	describeColumns(&b, data)
-	d.say("%s", strings.TrimSuffix(b.String(), "\n"))
-	return nil
-}
-
-// longest tells of a line that is too long to be read whole. It leaps over the
-// short ones.
-func longest(d *Digest, data []byte) {
-	const long = 1000
-	most, at := long, -1
-	for i := 0; i < len(data); {
-		if short := bytes.LastIndexByte(data[i:min(i+long, len(data))], '\n'); short >= 0 {
-			i += short + 1
-			continue
+// lines yields each line, without its line end, with its number.
+func (r *reader) lines(yield func(n int, line []byte) bool) {
+	n := 0
+	for line := range bytes.Lines(r.data) {
+		if n%1024 == 0 && r.ctx.Err() != nil || !yield(n, bytes.TrimRight(line, "\r\n")) {
+			return
 		}
-		size := bytes.IndexByte(data[i:], '\n') + 1
-		if size == 0 {
-			size = len(data) - i
-		}
-		if size > most {
-			most, at = size, i
-		}
-		i += size
+		n++
 	}
-	if at >= 0 && most < len(data) {
-		d.factf("longest line %s: %s bytes", show.Count(bytes.Count(data[:at], []byte("\n"))+1), show.Count(most))
-	}
-}
-
-// say adds a part that is one line.
-func (d *Digest) say(format string, args ...any) {
-	d.Parts = append(d.Parts, Part{Words: show.Printable(fmt.Appendf(nil, format, args...))})
 }
 
 // factf adds to the first line.
@@ -200,9 +151,14 @@ func (d *Digest) factf(format string, args ...any) {
 	d.Facts = append(d.Facts, fmt.Sprintf(format, args...))
 }
 
+// say adds a part that is one line.
+func (d *Digest) say(format string, args ...any) {
+	d.Parts = append(d.Parts, Part{Words: show.Printable(fmt.Appendf(nil, format, args...))})
+}
+
 // page adds a call that shows limit lines from offset on.
 func (d *Digest) page(offset, limit int) {
-	d.Calls = append(d.Calls, Call{"proxy_filter", []string{"offset", strconv.Itoa(offset), "limit", strconv.Itoa(limit)}})
+	d.Calls = append(d.Calls, Call{"proxy_filter", []string{"offset", strconv.Itoa(max(offset, 0)), "limit", strconv.Itoa(min(limit, maxPage))}})
 }
 
 // search adds a call that finds pattern, a regular expression.
@@ -219,4 +175,10 @@ func (d *Digest) SizeBytes() int64 {
 		}
 	}
 	return int64(n)
+}
+
+// lazy compiles expr on first use: each start of a worker process would pay for
+// all of them.
+func lazy(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -1,8 +1,8 @@
 package digest
 
 import (
-	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,7 +18,7 @@ func TestMaskLine(t *testing.T) {
 		{"\x1b[31mred\x1b[0m 1", "red <*>"},
 		{"/api/v1/items/123/x", "/api/v<*>/items/<*>/x"},
 	} {
-		if got := string(maskLine(nil, []byte(tt.in))); got != tt.want {
+		if got := string(mask(nil, []byte(tt.in))); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.in, got, tt.want)
 		}
 	}
@@ -26,30 +26,9 @@ func TestMaskLine(t *testing.T) {
 
 // TestBadWords: what is counted as bad is found by the search suggested for it.
 func TestBadWords(t *testing.T) {
-	for word := range strings.SplitSeq(badWords, "|") {
+	for word := range slices.Values(badWords) {
 		if !soundsBad([]byte("it " + strings.ToUpper(word) + " so")) {
 			t.Errorf("%q does not sound bad", word)
-		}
-	}
-}
-
-func TestWithoutLinks(t *testing.T) {
-	for _, tt := range []struct{ in, want string }{
-		{"# Title", "# Title"},
-		{"## [7.8.1](https://x.y/compare/7.8.0...7.8.1) (2023-04-26)", "## 7.8.1 (2023-04-26)"},
-		{"## [a](x) and [b](y)", "## a and b"},
-		{"# [![Build](https://b/x.svg)](https://b) Tool", "# Build Tool"},
-		{"# ![logo](x.png)", "# logo"},
-		{"# [a](x(1)) b", "# a b"},
-		{"# [[1]](x)", "# [1]"},
-		{"# f(x)[0] and [ref][1]", "# f(x)[0] and [ref][1]"},
-		{"# `a[0](x)` [b](y)", "# `a[0](x)` b"},
-		{"# \\[a](x)", "# \\[a](x)"},
-		{"# [a](x", "# [a](x"},
-		{"# ](x) [", "# ](x) ["},
-	} {
-		if got := string(withoutLinks([]byte(tt.in))); got != tt.want {
-			t.Errorf("%q: %q, want %q", tt.in, got, tt.want)
 		}
 	}
 }
@@ -71,34 +50,34 @@ func TestLevelOf(t *testing.T) {
 }
 
 func TestDefinitions(t *testing.T) {
-	for _, tt := range []struct{ lang, in, want string }{
-		{"Go", "func f(x int) int {", "functions"}, {"Go", "func (t *T) m() {", "methods"}, {"Go", "type T struct {", "types"}, {"Go", "\treturn f(x)", ""}, {"Go", "\tfunc() {", ""}, {"Go", "const x = 1", "constants"},
-		{"Python", "def f(x):", "functions"}, {"Python", "    async def g(self):", "methods"}, {"Python", "class A(B):", "classes"}, {"Python", "class of things", ""}, {"Python", "x = f(y)", ""},
-		{"TypeScript", "export interface A {", "interfaces"}, {"TypeScript", "  m(a: string): void;", "methods"}, {"TypeScript", "  return m(a);", ""}, {"TypeScript", "  type: string;", ""}, {"JavaScript", "app.use = function use(fn) {", "functions"},
-		{"JavaScript", "const f = async (x) => {", "functions"}, {"JavaScript", "const x = require('x');", ""}, {"JavaScript", "  if (x) {", ""}, {"JavaScript", "  constructor(x) {", "methods"}, {"JavaScript", "describe('x', () => {", ""},
-		{"Java", "public class A extends B {", "classes"}, {"Java", "    private static void f(int x) throws E {", "methods"}, {"Java", "    } else if (x) {", ""}, {"C or C++", "int main(void)", "functions"}, {"C or C++", "static void f(int x) {", "functions"},
-		{"C or C++", "struct a {", "structs"}, {"C or C++", "struct a;", ""}, {"Rust", "pub(crate) fn f() -> X {", "functions"}, {"Rust", "impl<T> A for B<T> {", "impls"}, {"Ruby", "  def x?", "methods"}, {"Ruby", "module A", "modules"},
-		{"PHP", "    public function f($x) {", "methods"}, {"SQL", "CREATE TABLE a (", "statements"}, {"shell", "f() {", "functions"}, {"CSS", ".a > .b {", "rules"}, {"Makefile", "all: a b", "targets"}, {"Makefile", "CC := gcc", ""},
-		{"Kotlin", "data class A(val x: Int)", "classes"}, {"Terraform", `resource "a" "b" {`, "resources"}, {"Dockerfile", "FROM golang:1.26", "stages"}, {"Perl", "sub f {", "functions"},
+	for _, tt := range []struct{ in, want string }{
+		{"func f(x int) int {", "functions"}, {"func (t *T) m() {", "methods"}, {"type T struct {", "types"}, {"\treturn f(x)", ""}, {"\tfunc() {", ""}, {"const x = 1", "constants"},
+		{"def f(x):", "functions"}, {"    async def g(self):", "methods"}, {"class A(B):", "classes"}, {"class of things", ""}, {"x = f(y)", ""},
+		{"export interface A {", "interfaces"}, {"  m(a: string): void;", "methods"}, {"  return m(a);", ""}, {"  type: string;", ""}, {"app.use = function use(fn) {", "functions"},
+		{"const f = async (x) => {", "functions"}, {"const x = require('x');", ""}, {"  if (x) {", ""}, {"  constructor(x) {", "methods"}, {"describe('x', () => {", ""},
+		{"public class A extends B {", "classes"}, {"    private static void f(int x) throws E {", "methods"}, {"    } else if (x) {", ""}, {"int main(void)", "functions"}, {"static void f(int x) {", "functions"},
+		{"struct a {", "structs"}, {"struct a;", ""}, {"pub(crate) fn f() -> X {", "functions"}, {"impl<T> A for B<T> {", "impls"}, {"  def x?", "methods"}, {"module A", "modules"},
+		{"    public function f($x) {", "methods"}, {"CREATE TABLE a (", "statements"}, {"f() {", "functions"}, {".a > .b {", ""}, {"all: a b", ""}, {"CC := gcc", ""},
+		{"data class A(val x: Int)", "classes"}, {`resource "a" "b" {`, "resources"}, {"FROM golang:1.26", ""}, {"sub f {", "functions"},
 	} {
-		if got, _ := definition([]byte(tt.in+"\n"), tt.lang); got != tt.want {
-			t.Errorf("%s: %q: %q, want %q", tt.lang, tt.in, got, tt.want)
+		if got := definitionOf([]byte(tt.in)).kind; got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.in, got, tt.want)
 		}
 	}
 }
 
 // TestTemplatesBounded: lines all different do not cost memory each.
 func TestTemplatesBounded(t *testing.T) {
-	ts := newTemplates()
+	ts := templates{masked: map[string]*template{}, near: map[group][]*template{}}
 	for i := range 100_000 {
 		line := fmt.Appendf(nil, "%s %s %s", letters(i), letters(i*7), letters(i*13))
-		ts.add(infoLevel, false, i, line, line, nil)
+		ts.add(infoLevel, false, Line{i, line}, line, nil)
 	}
 	total := 0
-	for _, c := range ts.merge(sameWords) {
+	for _, c := range ts.list {
 		total += c.count
 	}
-	if len(ts.list) > 2*maxTemplates+10 || total != 100_000 {
+	if len(ts.list) > maxTemplates+int(numLevels) || total != 100_000 {
 		t.Errorf("%d templates of %d lines", len(ts.list), total)
 	}
 }
@@ -110,19 +89,4 @@ func letters(n int) string {
 		n /= 26
 	}
 	return string(b)
-}
-
-// TestLogSpan: the span is the range of the times, in whatever order they come.
-func TestLogSpan(t *testing.T) {
-	line := func(day int) string { return fmt.Sprintf("2024-03-%02dT10:00:00Z INFO served\n", day) }
-	for want, text := range map[string]string{
-		"span: 2024-03-01T10:00:00Z .. 2024-03-20T10:00:00Z":               line(3) + line(20) + line(1) + line(11),
-		"span: 2024-03-02T10:00:00Z .. 2024-03-09T10:00:00Z, newest first": line(9) + line(5) + line(2),
-		"span: 23:59:58 .. 00:00:01":                                       "23:59:58 INFO a\n23:59:59 INFO b\n00:00:01 INFO c\n",
-	} {
-		d, err := Of(context.Background(), []byte(text))
-		if err != nil || len(d.Parts) == 0 || d.Parts[0].Words != want {
-			t.Errorf("%q: %+v, %v", text, d, err)
-		}
-	}
 }

@@ -2,93 +2,91 @@ package digest
 
 import "bytes"
 
-// isFrame reports a line that stands in a stack trace for a call.
+// isFrame reports a line of a stack trace that stands for a call.
 func isFrame(line []byte) bool {
-	t := bytes.TrimLeft(line, " \t")
-	indented := len(t) < len(line)
-	t = bytes.TrimRight(t, " \t\r\n")
+	t := bytes.TrimSpace(line)
 	if len(t) < 6 || len(t) > 2000 {
 		return false
 	}
+	if !isIndented(line) {
+		digits := digitsAt(t, 1)
+		return isGoCall(t) || contains(t, ".rb:") && contains(t, ":in ") || // Ruby
+			t[0] == '#' && digits > 0 && byteAt(t, 1+digits) == ' ' && bytes.ContainsAny(t, "({") // PHP, gdb
+	}
 	switch {
 	case hasPrefix(t, "at "): // Java, JavaScript, .NET, Rust
-		return indented && (t[len(t)-1] == ')' || bytes.IndexByte(t, ':') > 0 || bytes.IndexByte(t, '(') > 0)
+		return lastByte(t) == ')' || bytes.ContainsAny(t, ":(")
 	case hasPrefix(t, `File "`): // Python
-		return bytes.Contains(t, []byte(`", line `))
+		return contains(t, `", line `)
 	case hasPrefix(t, "... "): // Java
 		return bytes.HasSuffix(t, []byte(" more"))
 	case hasPrefix(t, "from "): // Ruby
-		return indented && bytes.Contains(t, []byte(".rb:"))
-	case t[0] == '#' && digitsAt(t, 1) > 0: // PHP, gdb
-		return at(t, 1+digitsAt(t, 1), " ") && (bytes.IndexByte(t, '(') > 0 || bytes.HasSuffix(t, []byte("{main}")))
+		return contains(t, ".rb:")
 	case isDigit(t[0]): // Rust: "  12: core::panicking::panic"
-		d := digitsAt(t, 0)
-		return indented && at(t, d, ":") && at(t, d+1, " ") && bytes.Contains(t, []byte("::"))
-	case bytes.Contains(t, []byte(":in `")), bytes.Contains(t, []byte(":in '")): // Ruby
-		return bytes.Contains(t, []byte(".rb:"))
+		return hasPrefix(t[digitsAt(t, 0):], ": ") && contains(t, "::")
 	}
-	if indented && line[0] == '\t' { // Go
-		i := bytes.Index(t, []byte(".go:"))
-		return i > 0 && digitsAt(t, i+4) > 0 || bytes.Contains(t, []byte(".s:"))
-	}
-	return goCall(t) && !indented
+	return isGoFile(line)
 }
 
-// goCall reports main.(*T).f(0x1, {…}) and created by main.f in goroutine 1.
-func goCall(t []byte) bool {
+// isGoFile reports the place of a call in a trace of Go, which is below the call.
+func isGoFile(line []byte) bool {
+	return byteAt(line, 0) == '\t' && (contains(line, ".go:") || contains(line, ".s:"))
+}
+
+// isGoCall reports main.(*T).f(0x1, {…}) and created by main.f in goroutine 1.
+func isGoCall(t []byte) bool {
 	if hasPrefix(t, "created by ") {
 		return true
 	}
-	open := bytes.LastIndexByte(t, '(')
-	if open < 3 || t[len(t)-1] != ')' || bytes.IndexByte(t[:open], '.') < 0 || bytes.IndexByte(t[:open], '=') >= 0 {
-		return false
+	name, args := t, t[:0]
+	if open := bytes.LastIndexByte(t, '('); open > 2 && lastByte(t) == ')' {
+		name, args = t[:open], t[open+1:]
 	}
-	args := t[open+1 : len(t)-1]
-	return bytes.IndexByte(t[:open], ' ') < 0 && (len(args) == 0 || hasPrefix(args, "0x") || hasPrefix(args, "{0x") || hasPrefix(args, "...") || hasPrefix(args, "{{"))
+	return len(args) > 0 && bytes.IndexByte(name, '.') > 0 && !bytes.ContainsAny(name, "= ") && hasAnyPrefix(args, goArguments)
 }
 
-// traceOpener reports a line that begins a trace or names its cause.
-func traceOpener(line []byte) bool {
+var goArguments = []string{")", "0x", "{0x", "...", "{{"}
+
+// traceOpeners begin a trace or the part of it that names a cause.
+var traceOpeners = []string{"Traceback (most recent call last)", "Caused by: ", "Exception in thread ", "Unhandled exception", "Suppressed: ", "panic: ", "fatal error: ", "stack backtrace:",
+	"Stack trace:", "PHP Fatal error:", "Fatal error: ", "[signal ", "--- End of", "---> ", "Uncaught ", "thread '"}
+
+// startsTrace reports a line that begins a trace or names its cause.
+func startsTrace(line []byte) bool {
 	t := bytes.TrimSpace(line)
-	switch {
-	case hasPrefix(t, "Traceback (most recent call last)"), hasPrefix(t, "Caused by: "), hasPrefix(t, "Exception in thread "), hasPrefix(t, "Unhandled exception"), hasPrefix(t, "Suppressed: "),
-		hasPrefix(t, "panic: "), hasPrefix(t, "fatal error: "), hasPrefix(t, "stack backtrace:"), hasPrefix(t, "Stack trace:"), hasPrefix(t, "PHP Fatal error:"), hasPrefix(t, "Fatal error: "),
-		hasPrefix(t, "[signal "), hasPrefix(t, "--- End of"), hasPrefix(t, "---> "), hasPrefix(t, "Uncaught "):
-		return true
-	case hasPrefix(t, "thread '"):
-		return bytes.Contains(t, []byte("' panicked at"))
-	case hasPrefix(t, "goroutine "):
-		return len(t) > 12 && isDigit(t[10]) && t[len(t)-1] == ':'
-	}
-	return isException(line)
+	return len(t) > 0 && isOneOf(t[0], "TCEUSpfs[-PFt") && hasAnyPrefix(t, traceOpeners) || isGoroutine(t) || isException(line)
 }
+
+// isGoroutine reports goroutine 7 [chan receive, 5 minutes]:.
+func isGoroutine(t []byte) bool { return hasPrefix(t, "goroutine ") && lastByte(t) == ':' }
 
 // isException reports java.lang.IllegalStateException: text, TypeError: text,
-// "Uncaught Error".
+// Error [ERR_X]: text.
 func isException(line []byte) bool {
 	end := 0
-	for end < len(line) && end < 100 && (isAlpha(line[end]) || isDigit(line[end]) || line[end] == '.' || line[end] == '_' || line[end] == '$') {
+	for end < min(len(line), 100) && (isWord(line[end]) || line[end] == '.') {
 		end++
 	}
-	name := line[:end]
-	if end < 5 || end < len(line) && line[end] != ':' && line[end] != '\r' && line[end] != '\n' && line[end] != ' ' {
+	name, rest := line[:end], line[end:]
+	if end < 5 || len(rest) > 0 && rest[0] != ':' && !hasPrefix(rest, " [") {
 		return false
 	}
-	if end < len(line) && line[end] == ' ' && !at(line, end+1, "[") { // Error [ERR_X]: text
-		return false
-	}
-	return bytes.HasSuffix(name, []byte("Error")) || bytes.HasSuffix(name, []byte("Exception")) || bytes.HasSuffix(name, []byte("Interrupt")) ||
-		bytes.HasSuffix(name, []byte("Warning")) && end < len(line) && line[end] == ':' && bytes.IndexByte(name, '.') > 0
+	return bytes.HasSuffix(name, []byte("Error")) || bytes.HasSuffix(name, []byte("Exception")) || bytes.HasSuffix(name, []byte("Interrupt"))
 }
 
 // libraries are marks of frames that are not the caller's own code.
-var libraries = []string{"node:", "node_modules/", "internal/", "site-packages/", "dist-packages/", "/lib/python", "<frozen ", "/usr/lib/", "/rustc/", "/.cargo/registry/",
-	"/go/src/", "/src/runtime/", "/src/testing/", "/src/net/http/", "/pkg/mod/", "at java.", "at javax.", "at jdk.", "at sun.", "at java.base/", "at org.springframework.", "at org.apache.", "at org.junit.", "at org.hibernate.", "at org.postgresql.", "at com.mysql.", "at io.netty.", "at reactor.", "at com.fasterxml.", "at com.zaxxer.", "at com.sun.", "at org.eclipse.", "at org.gradle.", "at okhttp3.", "at kotlin.", "at scala.",
-	"at System.", "at Microsoft.", "at Promise", "at new Promise", "<anonymous>", "std::", "core::", "alloc::", "rust_begin_unwind", "/gems/", "/vendor/", "runtime.", "panic("}
+var libraries = []string{
+	"node:", "node_modules/", "internal/", "<anonymous>", "at Promise", "at new Promise", // JavaScript
+	"site-packages/", "dist-packages/", "/lib/python", "<frozen ", "/usr/lib/", "/gems/", "/vendor/", // Python, Ruby, PHP
+	"/go/src/", "/src/runtime/", "/src/testing/", "/src/net/http/", "/pkg/mod/", "runtime.", "panic(", // Go
+	"/rustc/", "/.cargo/registry/", "std::", "core::", "alloc::", "rust_begin_unwind", // Rust
+	"at java.", "at javax.", "at jdk.", "at sun.", "at com.sun.", "at java.base/", "at kotlin.", "at scala.", "at org.springframework.", "at org.apache.", "at org.junit.", "at org.hibernate.", "at org.postgresql.",
+	"at org.eclipse.", "at org.gradle.", "at com.mysql.", "at com.fasterxml.", "at com.zaxxer.", "at io.netty.", "at reactor.", "at okhttp3.", "at System.", "at Microsoft.", // Java, .NET
+}
 
 func isLibrary(frame []byte) bool {
 	for _, mark := range libraries {
-		if bytes.Contains(frame, []byte(mark)) {
+		if contains(frame, mark) {
 			return true
 		}
 	}

@@ -26,160 +26,104 @@ var levelWords = map[string]level{
 	"info": infoLevel, "inf": infoLevel, "information": infoLevel, "informational": infoLevel, "log": infoLevel, "config": infoLevel,
 	"notice": noticeLevel,
 	"warn":   warnLevel, "warning": warnLevel, "wrn": warnLevel,
-	"error": errorLevel, "err": errorLevel, "err!": errorLevel, "severe": errorLevel, "eror": errorLevel,
+	"error": errorLevel, "err": errorLevel, "severe": errorLevel, "eror": errorLevel,
 	"fatal": fatalLevel, "ftl": fatalLevel, "critical": fatalLevel, "crit": fatalLevel, "panic": fatalLevel, "alert": fatalLevel, "emerg": fatalLevel, "emergency": fatalLevel,
 }
 
+// letterLevels are those of logcat and klog: "E/Tag", " E ", "E0102 03:04:05".
+var letterLevels = [256]level{'V': traceLevel, 'D': debugLevel, 'I': infoLevel, 'W': warnLevel, 'E': errorLevel, 'F': fatalLevel}
+
 const (
 	levelReach = 160 // bytes of a line in which its level may stand
-	levelWord  = 14  // bytes of the longest of levelWords, and one
+	levelReads = 9   // words among which it may be
 )
 
-// levelOf finds the level that a line states, from on. A word in capitals is
-// one anywhere in the head; in lower case only where it is labelled or bracketed
-// or starts the message. as is how it is spelt, with what shows it to be one.
-func levelOf(line []byte, from int) (l level, as []byte) {
-	line = line[:min(len(line), from+levelReach)]
-	words := 0
-	for i := from; i < len(line); {
+// levelOf finds the level that a line states, from on, and the word that does: one
+// in capitals, or one that is labelled, in brackets or the first.
+func levelOf(line []byte, from int) (l level, word []byte) {
+	if digitsAt(line, 1) == 4 && letterLevels[line[0]] != noLevel {
+		return letterLevels[line[0]], line[:1]
+	}
+	line = head(line, from+levelReach)
+	for i, n := from, 0; i < len(line) && n < levelReads; {
 		if line[i] == 0x1b {
 			i = max(skipColour(line, i), i+1)
 			continue
 		}
-		if !isAlpha(line[i]) {
+		start := i
+		for i < len(line) && isLetter(line[i]) {
+			i++
+		}
+		if i == start {
 			i++
 			continue
 		}
-		start, upper := i, 0
-		for i < len(line) && isAlpha(line[i]) {
-			if line[i] < 'a' {
-				upper++
-			}
-			i++
-		}
-		end := i
-		if words++; words > 9 {
-			return noLevel, nil
-		}
-		if end-start == 1 { // " E ", "[E]", "E/Tag"
-			if l := letterLevel(line, start); l != noLevel && words < 4 {
-				return l, line[max(start-1, 0):min(end+1, len(line))]
-			}
-			continue
-		}
-		if end-start < 3 || end-start > levelWord || isDigit(byteAt(line, end)) || byteAt(line, end) == '_' || byteAt(line, start-1) == '_' {
-			continue
-		}
-		l := levelWords[string(bytes.ToLower(line[start:end]))]
-		if l == noLevel {
-			continue
-		}
-		before, after := byteAt(line, start-1), byteAt(line, end)
-		bracketed := (before == '[' || before == '<' || before == '(') || after == ']'
-		labelled := before == '=' || before == '"' && start > 2 && (line[start-2] == '=' || line[start-2] == ':') || before == ':' && byteAt(line, start-2) > ' '
-		switch {
-		case labelled:
-			key := start
-			for key > from && line[key-1] != ' ' && line[key-1] != ',' && line[key-1] != '{' {
-				key--
-			}
-			return l, line[key:end]
-		case upper == end-start && (after == ' ' || after == ':' || after == ']' || after == '|' || after == 0 || after == '\t' || after == ')' || after == '!' || after == '>' || after == 0x1b || after == '-' || after == ','):
-			if bracketed {
-				return l, line[start-btoi(before == '[') : end+btoi(after == ']')]
-			}
-			return l, line[start:end]
-		case bracketed && after != ' ' && before != ' ':
-			return l, line[max(start-1, 0):min(end+1, len(line))]
-		case words <= 2 && (after == ':' || after == ' ' && words == 1 && (before == ' ' || start == from) && upper == 0) && l != infoLevel || words == 1 && after == ':':
-			return l, line[start:min(end+1, len(line))]
+		n++
+		if l := levelAt(line, start, i, n); l != noLevel {
+			return l, line[start:i]
 		}
 	}
 	return noLevel, nil
 }
 
-func letterLevel(line []byte, i int) level {
-	before, after := byteAt(line, i-1), byteAt(line, i+1)
-	if !(before == ' ' && after == ' ' || before == '[' && after == ']' || (before == ' ' || before == 0) && after == '/') {
+// levelAt is the level that the word line[start:end] states, which is the n-th.
+func levelAt(line []byte, start, end, n int) level {
+	before, after := byteAt(line, start-1), byteAt(line, end)
+	if end-start == 1 {
+		if before == ' ' && after == ' ' || before == '[' && after == ']' || (before == ' ' || before == 0) && after == '/' {
+			return letterLevels[line[start]]
+		}
 		return noLevel
 	}
-	switch line[i] {
-	case 'E':
-		return errorLevel
-	case 'W':
-		return warnLevel
-	case 'I':
-		return infoLevel
-	case 'D':
-		return debugLevel
-	case 'V':
-		return traceLevel
-	case 'F':
-		return fatalLevel
-	}
-	return noLevel
-}
-
-// letterPrefix is the level of I0102 03:04:05, where it starts the line.
-func letterPrefix(line []byte) level {
-	if len(line) < 6 || digitsAt(line, 1) != 4 {
+	l := levelWord(line[start:end])
+	if l == noLevel || before == '_' || after == '_' || isDigit(after) {
 		return noLevel
 	}
-	switch line[0] {
-	case 'E':
-		return errorLevel
-	case 'W':
-		return warnLevel
-	case 'I':
-		return infoLevel
-	case 'F':
-		return fatalLevel
+	switch {
+	case before == '=', before == '"' && isOneOf(byteAt(line, start-2), "=:"), before == ':' && byteAt(line, start-2) > ' ': // level=error, "level":"error", x:ERROR:
+	case isUpper(line[start]) && isUpper(line[end-1]) && (after == 0 || isOneOf(after, " :]|\t)!>-,\x1b")):
+	case (isOneOf(before, "[<(") || after == ']') && after != ' ' && before != ' ':
+	case n == 1 && after == ':', n <= 2 && after == ':' && l != infoLevel, n == 1 && after == ' ' && !isUpper(line[start]) && l != infoLevel: // "error: …", "npm warn: …", "error …"
+	default:
+		return noLevel
 	}
-	return noLevel
+	return l
 }
 
-// badWords is a pattern for the words that [soundsBad] knows.
-const badWords = "error|exception|fail|fatal|panic|denied|refused|timed out|traceback"
+// levelWord is the level that a word stands for in any case.
+func levelWord(word []byte) level {
+	var lower [14]byte // longer than any of levelWords
+	if len(word) < 3 || len(word) >= len(lower) {
+		return noLevel
+	}
+	for i, c := range word {
+		lower[i] = c | 0x20
+	}
+	return levelWords[string(lower[:len(word)])]
+}
 
-// soundsBad reports a word for a failure in a line that states no level.
+// startsWithLevel: "ERROR: …", "[warn] …", "npm ERR! …", "INFO:root:…".
+func startsWithLevel(line []byte) bool {
+	t := bytes.TrimLeft(line, "[<(* \t")
+	npm := hasPrefix(t, "npm ")
+	if npm {
+		t = t[len("npm "):]
+	}
+	end := len(wordAt(t))
+	after := byteAt(t, end)
+	return levelWord(t[:end]) != noLevel && (npm || after != 0 && isOneOf(after, ":]>)\t|-!") || after == ' ' && isUpper(t[0]))
+}
+
+// badWords are those of a failure, in a line that states no level.
+var badWords = []string{"error", "exception", "fail", "fatal", "panic", "denied", "refused", "timed out", "traceback"}
+
+// soundsBad reports such a word, in any case.
 func soundsBad(line []byte) bool {
-	for i := 0; i+4 <= len(line); i++ {
-		switch line[i] | 0x20 {
-		case 'e':
-			if foldPrefix(line[i:], "error") || foldPrefix(line[i:], "exception") {
-				return true
-			}
-		case 'f':
-			if foldPrefix(line[i:], "fail") || foldPrefix(line[i:], "fatal") {
-				return true
-			}
-		case 'p':
-			if foldPrefix(line[i:], "panic") {
-				return true
-			}
-		case 'd':
-			if foldPrefix(line[i:], "denied") {
-				return true
-			}
-		case 't':
-			if foldPrefix(line[i:], "timed out") || foldPrefix(line[i:], "traceback") {
-				return true
-			}
-		case 'r':
-			if foldPrefix(line[i:], "refused") {
-				return true
-			}
+	line = bytes.ToLower(head(line, 1000))
+	for _, w := range badWords {
+		if contains(line, w) {
+			return true
 		}
 	}
 	return false
-}
-
-// status is the class of an access log's status, behind the quoted request.
-func status(line []byte) (class int, from int) {
-	for i := 0; i+5 < len(line); i++ {
-		if line[i] == '"' && line[i+1] == ' ' && digitsAt(line, i+2) == 3 && line[i+2] >= '1' && line[i+2] <= '5' && (i+5 == len(line) || line[i+5] == ' ' || line[i+5] == '\n' || line[i+5] == '\r') {
-			return int(line[i+2] - '0'), i + 2
-		}
-	}
-	return 0, 0
 }

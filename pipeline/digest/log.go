@@ -2,238 +2,277 @@ package digest
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
+
+	"rlmproxy/pipeline/show"
 )
 
-// guessLog tells logs and stack traces apart: a log may have traces inside.
-func guessLog(s *sniffed) string {
-	var stamps, levels, frames, pairs, openers, inside, access, lead int
+// isLog wants times or levels on most lines, what stands inside of entries aside.
+func isLog(s *sample) bool {
+	c := countLog(s)
+	switch {
+	case c.times > 0 && 2*c.columns > c.times:
+		return false // a table whose first column is a time
+	case s.most(c.times, 40), c.times > 1 && c.firstTime < 3 && s.most(c.times+c.inside+c.trace, 80) && s.most(c.times, 4):
+		return true
+	}
+	return c.levels > 1 && s.most(c.levels+c.inside, 50) || c.levels > 0 && s.full == 1
+}
+
+// logCounts says how many lines of a sample are what.
+type logCounts struct {
+	times, levels int // lines with a time; with a level and no time
+	trace         int // lines of stack traces
+	frames        int // of those, calls
+	inside        int // indented lines below one with a time
+	columns       int // times that are a cell of a table
+	firstTime     int // line
+}
+
+func countLog(s *sample) logCounts {
+	var c logCounts
 	for i, line := range s.lines {
 		t := bytes.TrimSpace(line)
-		if len(t) == 0 {
-			continue
-		}
-		from, to, ok := stamp(line)
-		l, _ := levelOf(line, 0)
+		_, to, ok := timestamp(line)
 		switch {
+		case len(t) == 0:
 		case ok:
-			stamps++
-			if from > 0 && line[from-1] == '[' && hasStatus(line) {
-				access++
+			if c.times++; c.times == 1 {
+				c.firstTime = i
 			}
-			if lead == 0 {
-				lead = i + 1
+			if l, _ := levelOf(line, 0); l == noLevel && to < len(line) && isOneOf(line[to], "\t,;") {
+				c.columns++
 			}
 		case isFrame(line):
-			frames++
-		case traceOpener(line):
-			openers++
-		case stamps > 0 && (line[0] == ' ' || line[0] == '\t'):
-			inside++
-		case startsWithLevel(t):
-			levels++
-		case isLogfmt(line):
-			levels++
-		}
-		if ok && to < len(line) && bytes.IndexByte([]byte("\t,;"), line[to]) >= 0 && l == noLevel {
-			pairs++ // a column of times
+			c.frames++
+			c.trace++
+		case startsTrace(line):
+			c.trace++
+		case c.times > 0 && isIndented(line):
+			c.inside++
+		case startsWithLevel(line), isLogfmt(line):
+			c.levels++
 		}
 	}
-	trace := frames + openers
-	switch {
-	case stamps > 0 && access == stamps && s.most(access, 40):
-		return "access log"
-	case s.most(trace, 25) && openers+frames > 1 && (stamps < 3 || 20*stamps < s.full):
-		return "stack trace"
-	case frames > 0 && openers > 0 && s.most(trace, 15) && stamps == 0 && levels == 0:
-		return "stack trace"
-	case stamps > 0 && 2*pairs > stamps:
-		return ""
-	case s.most(stamps, 40), stamps > 1 && lead <= 3 && s.most(stamps+inside+frames+openers, 80) && s.most(stamps, 4):
-		return "log"
-	case levels > 1 && s.most(levels+inside, 50), levels > 0 && s.full == 1:
-		return "log"
-	}
-	return ""
+	return c
 }
 
-func hasStatus(line []byte) bool {
-	class, _ := status(line)
-	return class > 0
-}
-
-// startsWithLevel: "ERROR: …", "[warn] …", "npm ERR! …", "INFO:root:…".
-func startsWithLevel(t []byte) bool {
-	t = bytes.TrimLeft(t, "[<(* ")
-	npm := hasPrefix(t, "npm ")
-	if npm {
-		t = t[4:]
-	}
-	end := 0
-	for end < len(t) && isAlpha(t[end]) {
-		end++
-	}
-	if npm {
-		return levelWords[string(bytes.ToLower(t[:min(end, levelWord)]))] != noLevel
-	}
-	return levelWords[string(bytes.ToLower(t[:min(end, levelWord)]))] != noLevel && end < len(t) && bytes.IndexByte([]byte(":]>) \t|-!"), t[end]) >= 0 && (t[end] != ' ' || t[0] < 'a')
-}
-
-// isLogfmt reports a line of at least three key=value, a level or a message
-// among them.
+// isLogfmt reports a line of key=value with a level or a message among them.
 func isLogfmt(line []byte) bool {
-	if !bytes.Contains(line, []byte("msg=")) && !bytes.Contains(line, []byte("level=")) {
-		return false
-	}
-	return bytes.Count(line, []byte("=")) > 1 && bytes.IndexByte(line, '=') < bytes.IndexByte(append(line[:len(line):len(line)], ' '), ' ')
+	word, _, _ := bytes.Cut(line, []byte(" "))
+	return bytes.IndexByte(word, '=') > 0 && bytes.Count(line, []byte("=")) > 1 && (contains(line, "msg=") || contains(line, "level="))
+}
+
+func startsLogEntry(line []byte) bool {
+	_, _, ok := timestamp(line)
+	return ok || startsWithLevel(line) || isLogfmt(line)
 }
 
 // A logReader gathers what a log says.
 type logReader struct {
-	ts *templates
-	// stamps, as written: of the first and the last entry, and the range
-	first, last, from, to []byte
-	levels                [numLevels]int
-	spelt                 [numLevels][]string
-	firstOf               [numLevels]Line
-	lastOf                [numLevels]Line
-	classes               [6]int // of statuses
-	stamps                int
-	inside, bad           int
-	access                bool
-	entry                 *template // of the last line
-	traces                []Line    // begins of stack traces in entries of which there were others before
+	templates
+	entry *template // of the last line
+
+	times       int
+	first, last []byte // times as written
+	levels      [numLevels]levelLines
+	statuses    [6]int // lines of an access log by class; 0 is not used
+	inside, bad int    // lines inside of entries; lines that sound bad
+	traces      []Line // begins of stack traces below entries that are not the first of their template
 }
 
-func digestLog(d *Digest, data []byte, t *ticker) error {
-	r := &logReader{ts: newTemplates(), access: d.Kind == "access log"}
-	n := 0
-	for line := range bytes.Lines(data) {
-		if err := t.err(); err != nil {
-			return err
+// levelLines are the lines of one level.
+type levelLines struct {
+	count int
+	last  Line
+	word  []byte // that states it
+}
+
+func readLog(d *Digest, r *reader) {
+	l := &logReader{templates: templates{masked: map[string]*template{}, near: map[group][]*template{}}}
+	for n, line := range r.lines {
+		if notBlank(head(line, 200)) {
+			l.line(Line{n, line})
 		}
-		r.line(n, line)
-		n++
 	}
-	same := sameWords
-	if r.access {
-		same = 100
-	}
-	clusters := r.ts.merge(same)
-	r.summary(d)
-	r.rows(d, clusters)
-	r.picks(d, clusters)
-	r.calls(d, clusters)
-	return nil
+	l.summarise(d)
+	l.listTemplates(d)
+	l.pick(d)
+	l.suggest(d)
 }
 
-// yearFirst reports whether a time begins as 2024-01-02 does.
-func yearFirst(stamp []byte) bool {
-	return len(stamp) > 10 && digitsAt(stamp, 0) == 4 && (stamp[4] == '-' || stamp[4] == '/')
-}
-
-func (r *logReader) line(n int, line []byte) {
-	if len(bytes.TrimSpace(line[:min(len(line), 200)])) == 0 {
-		return
-	}
-	from, to, ok := stamp(line)
+func (l *logReader) line(line Line) {
+	text := line.Text
+	from, to, ok := timestamp(text)
 	if ok {
-		s := line[from:to]
-		if r.stamps++; r.stamps == 1 {
-			r.first, r.from, r.to = s, s, s
+		if l.last = text[from:to]; l.times == 0 {
+			l.first = l.last
 		}
-		r.last = s
-		// Where the year stands first, the order of bytes is that of time.
-		switch sorts := yearFirst(s) && yearFirst(r.from); {
-		case !sorts:
-			r.to = s
-		case bytes.Compare(s, r.from) < 0:
-			r.from = s
-		case bytes.Compare(s, r.to) > 0:
-			r.to = s
-		}
-	} else if r.stamps > 0 && (line[0] == ' ' || line[0] == '\t' || isFrame(line) || traceOpener(line) || line[0] == '}' || line[0] == ']') {
-		if r.inside++; r.entry != nil && traceOpener(line) {
-			r.trace(n, line)
+		l.times++
+	} else if starts := startsTrace(text); l.times > 0 && (starts || isIndented(text) || isOneOf(text[0], "}]") || isFrame(text)) {
+		if l.inside++; starts && l.entry != nil {
+			l.trace(line)
 		}
 		return
 	}
-	var l level
-	var as []byte
-	message := line[to:]
-	var kept []byte // behind the message, not masked
-	if r.access {
-		class, at := status(line)
-		r.classes[class]++
-		l, as = map[int]level{2: infoLevel, 3: infoLevel, 4: warnLevel, 5: errorLevel}[class], nil
-		message = request(line, at)
-		if class > 0 {
-			kept = line[at : at+3]
-		}
-	} else if l, as = levelOf(line, to); l == noLevel {
-		if l = letterPrefix(line); l != noLevel {
-			as = line[:1]
-		}
+	severity, word := levelOf(text[:from], 0)
+	if severity == noLevel {
+		severity, word = levelOf(text, to)
 	}
-	bad := l == noLevel && soundsBad(message[:min(len(message), 1000)])
-	if bad {
-		r.bad++
+	message := bytes.TrimLeft(text[to:], "] \"\t)")
+	class, request, status := accessStatus(text)
+	if class > 0 {
+		l.statuses[class]++
+		severity, word, message = [6]level{2: infoLevel, 3: infoLevel, 4: warnLevel, 5: errorLevel}[class], nil, request
 	}
-	if r.levels[l]++; r.levels[l] == 1 {
-		r.firstOf[l] = Line{n, line}
+	bad := severity == noLevel && soundsBad(message)
+	l.bad += btoi(bad)
+	of := &l.levels[severity]
+	if of.count++; of.count == 1 {
+		of.word = word
 	}
-	r.lastOf[l] = Line{n, line}
-	if l >= warnLevel && len(r.spelt[l]) < 3 {
-		r.spell(l, as)
-	}
-	for len(message) > 0 && (message[0] == ']' || message[0] == ' ' || message[0] == '"' && !r.access || message[0] == '\t' || message[0] == ')') {
-		message = message[1:]
-	}
-	r.entry = r.ts.add(l, bad, n, line, message, kept)
+	of.last = line
+	l.entry = l.add(severity, bad, line, message, status)
 }
+
+const (
+	maxTraces     = 4 // kept of those by themselves
+	maxTraceLines = 3 // kept of the one below a template's first line
+)
 
 // trace keeps the begin of a stack trace: with the entry, if it is the first of
 // its template, else by itself. Equal ones are kept once.
-func (r *logReader) trace(n int, line []byte) {
-	if r.entry.count == 1 {
-		if len(r.entry.cause) < 3 {
-			r.entry.cause = append(r.entry.cause, Line{n, line})
+func (l *logReader) trace(line Line) {
+	if t := l.entry; t.count == 1 {
+		if len(t.trace) < maxTraceLines {
+			t.trace = append(t.trace, line)
 		}
-		return
-	}
-	if len(r.traces) < maxTraces && !slices.ContainsFunc(r.traces, func(l Line) bool { return bytes.Equal(l.Text, line) }) {
-		r.traces = append(r.traces, Line{n, line})
+	} else if len(l.traces) < maxTraces && !slices.ContainsFunc(l.traces, func(o Line) bool { return bytes.Equal(o.Text, line.Text) }) {
+		l.traces = append(l.traces, line)
 	}
 }
 
-const maxTraces = 4
-
-// request is what an access log was asked: the method and the path, without a
-// query.
-func request(line []byte, at int) []byte {
-	quote := bytes.IndexByte(line, '"')
-	if quote < 0 || at < quote+3 {
-		return line
+// accessStatus reads "GET /x?y HTTP/1.1" 200 of an access log: the class of the
+// status, 2 here, what was asked without its query, and " 200".
+func accessStatus(line []byte) (class int, request, status []byte) {
+	open := bytes.IndexByte(line, '"') + 1
+	size := bytes.Index(line[open:], []byte(`" `))
+	if open == 0 || size < 0 || !fits(line, open, "AAA") || !fits(line, open+size, `" 000`) || digitsAt(line, open+size+2) != 3 {
+		return 0, nil, nil
 	}
-	request := line[quote+1 : at-2]
-	if i := bytes.LastIndexByte(request, ' '); i > 0 && hasPrefix(request[i:], " HTTP/") {
+	status = line[open+size+1:][:4]
+	if class = int(status[1] - '0'); class < 1 || class > 5 {
+		return 0, nil, nil
+	}
+	request = line[open : open+size]
+	if i := bytes.LastIndex(request, []byte(" HTTP/")); i > 0 {
 		request = request[:i]
 	}
-	if i := bytes.IndexByte(request, '?'); i > 0 {
-		request = request[:i]
-	}
-	return request
+	request, _, _ = bytes.Cut(request, []byte("?"))
+	return class, request, status
 }
 
-// spell keeps how a level is written, for the pattern of a search.
-func (r *logReader) spell(l level, as []byte) {
-	for _, c := range as {
-		if c < ' ' || c > '~' {
-			as = bytes.TrimFunc(as, func(c rune) bool { return c > '~' || !isAlpha(byte(c)) })
+// summarise tells the span of time and the levels.
+func (l *logReader) summarise(d *Digest) {
+	if l.times > 0 {
+		d.say("span: %s .. %s", l.first, l.last)
+	}
+	var statuses, levels []string
+	for class, n := range l.statuses {
+		if n > 0 {
+			statuses = append(statuses, fmt.Sprintf("%dxx %s", class, show.Count(n)))
+		}
+	}
+	if len(statuses) > 0 {
+		d.say("statuses: %s", strings.Join(statuses, ", "))
+	}
+	for level := numLevels - 1; level >= noLevel; level-- {
+		if n := l.levels[level].count; n > 0 {
+			name := levelNames[level]
+			if level == noLevel && l.bad > 0 {
+				name += fmt.Sprintf(" (%s with words like error, failed)", show.Count(l.bad))
+			}
+			levels = append(levels, name+" "+show.Count(n))
+		}
+	}
+	if l.inside > 0 {
+		levels = append(levels, "lines inside entries "+show.Count(l.inside))
+	}
+	d.say("levels: %s", strings.Join(levels, ", "))
+}
+
+// listTemplates has the most frequent first.
+func (l *logReader) listTemplates(d *Digest) {
+	p := Part{Title: "templates, times × first line", Share: 45}
+	list := slices.Clone(l.list)
+	slices.SortStableFunc(list, func(a, b *template) int { return cmp.Compare(b.count, a.count) })
+	for i, t := range list {
+		if t.count == 1 {
+			p.Title += "; " + show.Count(len(list)-i) + " more seen once"
 			break
 		}
+		p.addf(-1, i/8, "%s× %d  %s", show.Count(t.count), t.first.N+1, show.Clip(t.String(), 130))
 	}
-	if s := string(as); len(s) > 0 && len(s) < 40 && !slices.Contains(r.spelt[l], s) {
-		r.spelt[l] = append(r.spelt[l], s)
+	if len(p.Rows) > 0 {
+		d.Parts = append(d.Parts, p)
+	}
+}
+
+// pick has the lines to be read first: the worst, then the rare.
+func (l *logReader) pick(d *Digest) {
+	const soundsBad = warnLevel + 1 // worse than a warning
+	rank := func(t *template) level {
+		if t.bad {
+			return soundsBad
+		}
+		return t.level + level(btoi(t.level > warnLevel))
+	}
+	list := slices.Clone(l.list)
+	slices.SortStableFunc(list, func(a, b *template) int { return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a.count, b.count)) })
+	add := func(most int, want func(t *template) bool) {
+		for _, t := range list {
+			if most > 0 && want(t) {
+				d.Picks = append(append(d.Picks, t.first), t.trace...)
+				most--
+			}
+		}
+	}
+	add(12, func(t *template) bool { return t.level >= errorLevel })
+	d.Picks = append(d.Picks, l.traces...)
+	for level := fatalLevel; level >= errorLevel; level-- {
+		if l.levels[level].count > 1 {
+			d.Picks = append(d.Picks, l.levels[level].last)
+		}
+	}
+	add(8, func(t *template) bool { return t.bad })
+	if len(d.Picks) < 12 && len(list) < 400 { // where most lines are like no other, none stands out
+		add(12, func(t *template) bool { return rank(t) <= warnLevel && t.count <= 2 })
+	}
+}
+
+// suggest searches for what is worse than a warning, else for warnings, as the
+// log writes them, and goes to the line to be read first.
+func (l *logReader) suggest(d *Digest) {
+	var patterns []string
+	for level := fatalLevel; level >= warnLevel && (level > warnLevel || len(patterns) == 0); level-- {
+		switch of := l.levels[level]; {
+		case len(of.word) == 1: // of klog
+			patterns = append(patterns, fmt.Sprintf(`^%s\d|\b%[1]s\b`, of.word))
+		case len(of.word) > 0:
+			patterns = append(patterns, string(of.word))
+		case of.count > 0:
+			patterns = append(patterns, `" [45]\d\d`)
+		}
+	}
+	if len(patterns) > 0 {
+		d.search(strings.Join(patterns, "|"), "context_lines", "2")
+	} else if l.bad > 0 {
+		d.search(strings.Join(badWords, "|"), "case_insensitive", "true", "context_lines", "2")
+	}
+	if len(d.Picks) > 0 {
+		d.page(d.Picks[0].N-10, 30)
 	}
 }

@@ -2,159 +2,195 @@ package digest
 
 import (
 	"bytes"
-	"fmt"
-	"slices"
-	"strings"
 
 	"rlmproxy/pipeline/show"
 )
 
-// A section of Markdown reaches from its heading to the next one of its level.
-type mdSection struct {
-	n, level   int
-	end        int
-	title      string
-	underlined bool
-}
+var (
+	heading   = lazy(`^#{1,6} +\S`)
+	tableRule = lazy(`^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$`)
+	listItem  = lazy(`^\s{0,8}([-*+]|\d{1,3}[.)]) +\S`)
+	inline    = lazy("\\]\\((https?://|\\.?/|#|[\\w./-]+\\))|\\*\\*[^* ][^*]*\\*\\*|`[^`]+`|^> |^!\\[")
+)
 
-// digestMarkdown outlines the headings, and tells tables and code blocks.
-func digestMarkdown(d *Digest, data []byte, t *ticker) error {
-	heads := Part{Title: "headings", Share: 75, Even: true, Find: `proxy_search "^#+ " finds them`}
-	tables := Part{Title: "tables", Share: 25}
-	var sections []mdSection
-	var before Line // the line above
-	fence := ""     // that is open
-	code := map[string]int{}
-	var langs []string
-	n, links, blocks := 0, 0, 0
-	front := false // of the text before, there is nothing but pictures and tags
-	table := -1    // row of tables that is open
-	rows := 0
-	endTable := func() {
-		if table >= 0 && table < len(tables.Rows) {
-			tables.Rows[table].words += "  (" + show.Plural(rows, "rows") + ")"
+// isMarkdown wants a table, code between fences, headings, or lists and links on
+// many lines. A comment of YAML or of a shell looks like a heading, but has a
+// line beside it, and lines of code or keys around.
+func isMarkdown(s *sample) bool {
+	var fences, headings, deep, rules, items, inlines, other, total int
+	fenced := false
+	blank := func(i int) bool { return i < 0 || i >= len(s.lines) || !notBlank(s.lines[i]) }
+	for i, line := range s.lines {
+		t := bytes.TrimSpace(line)
+		if isFence(t) {
+			fences++
+			fenced = !fenced
+			continue
 		}
-		table, rows = -1, 0
-	}
-	for line := range bytes.Lines(data) {
-		if err := t.err(); err != nil {
-			return err
+		if fenced || len(t) == 0 {
+			continue
 		}
-		s := bytes.TrimSpace(line[:min(len(line), 2000)])
-		if !front && (len(s) == 0 || s[0] == '<' || hasPrefix(s, "[![") || hasPrefix(s, "![") || hasPrefix(s, "[<img")) {
-			d.Dull = n + 1
-		} else {
-			front = true
-		}
+		total++
 		switch {
-		case fence != "":
-			if hasPrefix(s, fence) && len(bytes.Trim(s, fence[:1])) == 0 {
-				fence = ""
-			}
-		case hasPrefix(s, "```"), hasPrefix(s, "~~~"):
-			endTable()
-			fence = string(s[:3])
-			for len(fence) < len(s) && s[len(fence)] == s[0] {
-				fence += fence[:1]
-			}
-			blocks++
-			lang := strings.TrimSpace(string(s[len(fence):]))
-			if i := strings.IndexAny(lang, " {,"); i >= 0 {
-				lang = lang[:i]
-			}
-			if len(lang) > 0 && len(lang) < 20 && (code[lang] > 0 || len(langs) < 50) {
-				if code[lang]++; code[lang] == 1 {
-					langs = append(langs, lang)
-				}
-			}
-		case len(line) > 0 && line[0] == '#' && heading().Match(line[:min(len(line), 10)]):
-			endTable()
-			level := bytes.IndexByte(line, ' ')
-			addHeading(&heads, n, line, level-1)
-			sections = append(sections, mdSection{n: n, level: level, title: string(bytes.TrimRight(s[level:], "# "))})
-		case len(s) > 2 && (s[0] == '=' || s[0] == '-') && len(bytes.Trim(s, "=")) == 0 || len(s) > 2 && s[0] == '-' && len(bytes.Trim(s, "-")) == 0 && line[0] == '-':
-			if b := bytes.TrimSpace(before.Text); len(b) > 0 && len(b) < 200 && b[0] != '|' && before.Text[0] != '-' && before.Text[0] != '#' && before.Text[0] != '>' {
-				level := 1 + btoi(s[0] == '-')
-				addHeading(&heads, before.N, before.Text, level-1)
-				sections = append(sections, mdSection{n: before.N, level: level, title: string(b), underlined: true})
-			}
-		case table >= 0 && bytes.IndexByte(s, '|') >= 0:
-			rows++
-		case len(s) > 2 && bytes.IndexByte(s, '|') >= 0 && bytes.Contains(s, []byte("--")) && tableRule().Match(s) && bytes.IndexByte(before.Text, '|') >= 0:
-			table = tables.Total
-			tables.addf(before.N, 0, "%s", show.Line(before.Text, maxRowRunes))
-		default:
-			if table >= 0 {
-				endTable()
-			}
-			links += bytes.Count(line, []byte("]("))
+		case heading().Match(line):
+			alone := blank(i-1) && blank(i+1)
+			headings += btoi(alone)
+			deep += btoi(line[1] == '#')
+			total -= btoi(!alone && line[1] != '#') // a comment
+		case isUnderline(line) && !blank(i-1):
+			headings++
+		case bytes.IndexByte(t, '|') >= 0 && tableRule().Match(line):
+			rules++
+		case listItem().Match(line):
+			items++
+		case yamlKey().Match(line) || isCode(line):
+			other++
 		}
-		before = Line{n, line}
-		n++
+		inlines += btoi(inline().Match(line))
 	}
-	endTable()
-	if len(sections) > maxRows {
-		sections = sections[:maxRows]
+	switch {
+	case rules > 0:
+		return true
+	case 2*other > total || s.begins("#!", "//"):
+		return false
+	case fences > 1, headings > 0, deep > 1 && inlines > 0:
+		return true
 	}
-	if blocks > 0 {
-		slices.SortStableFunc(langs, func(a, b string) int { return code[b] - code[a] })
-		what := show.Plural(blocks, "code blocks")
-		for i, lang := range langs[:min(len(langs), 4)] {
-			what += fmt.Sprintf("%s%s %d", []string{" (", " · "}[btoi(i > 0)], lang, code[lang])
-		}
-		if len(langs) > 0 {
-			what += ")"
-		}
-		d.Facts = append(d.Facts, what)
-	}
-	if tables.Total > 0 {
-		d.Facts = append(d.Facts, show.Plural(tables.Total, "tables"))
-	}
-	if links > 0 {
-		d.Facts = append(d.Facts, show.Plural(links, "links"))
-	}
-	if heads.Total > 0 {
-		d.Facts = append(d.Facts, show.Plural(heads.Total, "headings"))
-	}
-	firstOnesFirst(heads.Rows)
-	d.Parts = append(d.Parts, heads, tables)
-	mdCalls(d, sections, n)
-	return nil
+	return other == 0 && (items > 1 && 100*items >= 30*total || inlines > 1 && 10*inlines > total)
 }
 
-// mdCalls go to the largest section that fits a page, and ask for the last by
-// its name.
-func mdCalls(d *Digest, sections []mdSection, total int) {
-	if len(sections) < 2 {
-		if total > 20 {
-			d.page(total/2, 20)
+func isFence(line []byte) bool { return hasPrefix(line, "```") || hasPrefix(line, "~~~") }
+
+// isUnderline reports a line of = or - that makes a heading of the one above.
+func isUnderline(line []byte) bool {
+	t := bytes.TrimSpace(line)
+	return len(t) > 2 && (len(bytes.Trim(t, "=")) == 0 || line[0] == '-' && len(bytes.Trim(t, "-")) == 0)
+}
+
+// A markdownReader gathers the headings, and counts tables, links and code.
+type markdownReader struct {
+	headings, tables Part
+	above            Line
+	fence            string // that is open
+	blocks, links    int
+	languages        tally
+	inTable          bool
+	rows             int // of the table that is open
+}
+
+func readMarkdown(d *Digest, r *reader) {
+	m := &markdownReader{
+		headings: Part{Title: "headings", Share: 75, Even: true, Find: `proxy_search "^#+ " finds them`},
+		tables:   Part{Title: "tables", Share: 25},
+	}
+	for n, line := range r.lines {
+		s := bytes.TrimSpace(head(line, 2000))
+		// Before the text there may be nothing but pictures and tags.
+		if d.Dull == n && (len(s) == 0 || s[0] == '<' || hasAnyPrefix(s, []string{"[![", "![", "[<img"})) {
+			d.Dull = n + 1
 		}
+		m.line(n, line, s)
+		m.above = Line{n, line}
+	}
+	m.endTable()
+	for _, c := range []struct {
+		n    int
+		unit string
+	}{{m.blocks, "code blocks"}, {m.tables.Total, "tables"}, {m.links, "links"}, {m.headings.Total, "headings"}} {
+		if c.n > 0 {
+			d.Facts = append(d.Facts, show.Plural(c.n, c.unit))
+		}
+		if c.unit == "code blocks" && len(m.languages.order) > 0 {
+			d.Facts[len(d.Facts)-1] += " (" + m.languages.top(4, " · ") + ")"
+		}
+	}
+	rankNewest(m.headings.Rows)
+	d.Parts = append(d.Parts, m.headings, m.tables)
+}
+
+// line reads line n, s without space around it.
+func (m *markdownReader) line(n int, line, s []byte) {
+	switch {
+	case m.fence != "":
+		if hasPrefix(s, m.fence) && len(bytes.Trim(s, m.fence[:1])) == 0 {
+			m.fence = ""
+		}
+	case isFence(s):
+		m.endTable()
+		m.blocks++
+		language := bytes.TrimLeft(s, string(s[:1]))
+		m.fence = string(s[:len(s)-len(language)])
+		if name := wordAt(bytes.TrimSpace(language)); len(name) > 0 && len(name) < 20 {
+			m.languages.add(name, n)
+		}
+	case byteAt(line, 0) == '#' && heading().Match(head(line, 10)):
+		m.endTable()
+		m.heading(n, bytes.IndexByte(line, ' '), line)
+	case len(s) > 2 && isUnderline(line):
+		above := bytes.TrimSpace(m.above.Text)
+		if len(above) > 0 && len(above) < 200 && !isOneOf(m.above.Text[0], "|-#>") {
+			m.heading(m.above.N, 1+btoi(s[0] == '-'), m.above.Text)
+		}
+	case m.inTable && bytes.IndexByte(s, '|') >= 0:
+		m.rows++
+	case len(s) > 2 && contains(s, "--") && bytes.IndexByte(m.above.Text, '|') >= 0 && tableRule().Match(s):
+		m.endTable()
+		m.tables.addf(m.above.N, 0, "%s", show.Line(m.above.Text, maxRowRunes))
+		m.inTable = true
+	default:
+		m.endTable()
+		m.links += bytes.Count(line, []byte("]("))
+	}
+}
+
+func (m *markdownReader) endTable() {
+	if m.inTable && m.tables.Total == len(m.tables.Rows) {
+		m.tables.Rows[m.tables.Total-1].words += "  (" + show.Plural(m.rows, "rows") + ")"
+	}
+	m.inTable, m.rows = false, 0
+}
+
+// link is [text](address) or ![text](address).
+var link = lazy(`!?\[([^\[\]]*)\]\([^()\s]*(\([^()\s]*\))?[^()\s]*\)`)
+
+// heading adds a heading, with the texts of its links instead of the links.
+func (m *markdownReader) heading(n, level int, line []byte) {
+	if contains(line, "](") && len(line) < 1000 && !contains(line, "`") {
+		plain := line
+		for range 2 { // a picture that is a link
+			plain = link().ReplaceAll(plain, []byte("$1"))
+		}
+		m.headings.addf(n, level-1, "%s", show.Clip(string(plain), maxRowRunes))
 		return
 	}
-	var open []int
-	for i := range sections {
-		sections[i].end = total
-		for len(open) > 0 && sections[open[len(open)-1]].level >= sections[i].level {
-			sections[open[len(open)-1]].end = sections[i].n
-			open = open[:len(open)-1]
-		}
-		open = append(open, i)
+	m.headings.addLine(n, line, level-1)
+}
+
+const (
+	manyHeadings   = 24 // down to one level are more than an outline shows
+	newestHeadings = 8  // of that level are shown before others
+)
+
+// rankNewest ranks the first headings of the level that has too many for all to
+// be shown before the others of that level. What is so long is a changelog, or a
+// list of another kind, and begins with what is new or matters most.
+func rankNewest(rows []Row) {
+	var counts [6]int
+	for _, r := range rows {
+		counts[r.Rank]++
 	}
-	best := 0
-	size := func(i int) int { return sections[i].end - sections[i].n }
-	for i := range sections {
-		if s := size(i); s <= 80 && (s > size(best) || size(best) > 80) {
-			best = i
-		}
-	}
-	d.page(sections[best].n, min(size(best), 80))
-	for i := len(sections) - 1; i > 0; i-- {
-		if word := longestWord(sections[i].title); i != best && word != "" {
-			if !sections[i].underlined {
-				word = `^#+ .*` + word
-			}
-			d.search(word, "mode", `"context"`, "context_type", `"section"`)
+	level, sum := 0, 0
+	for ; level < len(counts); level++ {
+		if sum += counts[level]; sum > manyHeadings {
 			break
+		}
+	}
+	newest := 0
+	for i := range rows {
+		if r := &rows[i]; r.Rank == level && newest < newestHeadings {
+			newest++
+		} else if r.Rank >= level {
+			r.Rank++
 		}
 	}
 }

@@ -6,93 +6,136 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
-// digestTrace tells the cause, the first frame of one's own, and goroutines or
-// threads by equal stacks.
-func digestTrace(d *Digest, data []byte, t *ticker) error {
-	cause := Part{Title: "cause", Share: 35, Most: 12, Find: `proxy_search "Caused by|Error|Exception" finds all`}
-	own := Part{Title: "frames outside libraries", Share: 25, Most: 10}
-	var stacks goStacks
-	var before Line // the line above
-	n, frames := 0, 0
-	seen := map[string]bool{}
-	fresh := false   // no frame of one's own since the cause
-	var after []Line // frames behind the last cause
-	pythonOpen, message := false, 0
-	for line := range bytes.Lines(data) {
-		if err := t.err(); err != nil {
-			return err
+// isTrace wants calls below what begins a trace. A log may have traces inside.
+func isTrace(s *sample) bool {
+	c := countLog(s)
+	switch {
+	case c.trace < 2:
+		return false
+	case s.most(c.trace, 25):
+		return c.times < 3 || 20*c.times < s.full
+	}
+	return c.frames > 0 && c.trace > c.frames && s.most(c.trace, 15) && c.times == 0 && c.levels == 0
+}
+
+const (
+	maxOwn   = 200 // frames outside libraries that are kept
+	maxAfter = 4   // frames shown below the last cause
+)
+
+// A traceReader follows causes and frames.
+type traceReader struct {
+	causes, own Part
+	frames      int
+	seen        map[string]bool // of own
+	after       []Line          // frames below the last cause
+	caused      bool            // since a cause, there was no frame outside libraries
+	above       Line
+	expected    bool // the next line at the margin is a cause, as Python and Rust have it
+}
+
+func readTrace(d *Digest, r *reader) {
+	t := &traceReader{
+		causes: Part{Title: "cause", Share: 35, Most: 12, Find: `proxy_search "Caused by|Error|Exception" finds all`},
+		own:    Part{Title: "frames outside libraries", Share: 25, Most: 10},
+		seen:   map[string]bool{},
+	}
+	var g goroutines
+	for n, line := range r.lines {
+		g.line(n, line)
+		t.line(n, line)
+		t.above = Line{n, line}
+	}
+	if t.frames > 0 {
+		d.Facts = append(d.Facts, show.Plural(t.frames, "frames"))
+	}
+	d.Parts = append(d.Parts, t.causes)
+	if rows := t.causes.Rows; len(rows) > 0 { // the first cause and the last say most
+		rows[0].Rank, rows[len(rows)-1].Rank = 0, 0
+		d.page(rows[len(rows)-1].N-5, 30)
+	}
+	g.describe(d)
+	d.Picks = append(d.Picks, t.after...)
+	if t.own.Total < 8 || 2*t.own.Total < t.above.N {
+		d.Parts = append(d.Parts, t.own)
+	}
+}
+
+func (t *traceReader) line(n int, line []byte) {
+	s := bytes.TrimSpace(head(line, 2000))
+	switch {
+	case isFrame(line):
+		if len(t.after) < maxAfter {
+			t.after = append(t.after, Line{n, line})
 		}
-		s := bytes.TrimSpace(line[:min(len(line), 2000)])
-		frame := isFrame(line[:min(len(line), 2000)])
-		stacks.line(n, line, s, frame)
-		isFile := frame && line[0] == '\t' && !hasPrefix(s, "at ") && !hasPrefix(s, "... ") // of Go: the call stands above
-		switch {
-		case isFile:
-			// A stack of Go: its calls are counted by their files.
-			frames++
-			if !isLibrary(s) && before.Text != nil && !isLibrary(before.Text) && !seen[string(s)] && own.Total < 200 {
-				seen[string(s)] = true
-				own.addLine(before.N, before.Text, 0)
-				own.addLine(n, line, 0)
-			}
-		case frame:
-			if !goCall(s) {
-				frames++
-			}
-			pythonOpen = pythonOpen || hasPrefix(s, `File "`)
-			if !goCall(s) && !isLibrary(s) && !hasPrefix(s, "... ") && len(seen) < 200 && !seen[string(s)] {
-				seen[string(s)] = true
-				own.addLine(n, line, 1-btoi(fresh))
-				fresh = false
-			}
-		case hasPrefix(s, "goroutine "), len(s) == 0:
-		case traceOpener(line), pythonOpen && line[0] != ' ' && line[0] != '\t', n == 0, message > 0 && !hasPrefix(s, "stack backtrace"):
-			if !hasPrefix(s, "Traceback ") && !hasPrefix(s, "stack backtrace") && !hasPrefix(s, "During handling") && !hasPrefix(s, "The above exception") {
-				rank := 1
-				if hasPrefix(s, "Caused by") || hasPrefix(s, "panic: ") || hasPrefix(s, "fatal error: ") {
-					rank = 0
-				}
-				cause.addLine(n, line, rank)
-				fresh, after = true, after[:0]
-			}
-			pythonOpen = false
-			message = max(message-1, 0)
-			if bytes.Contains(s, []byte("' panicked at")) {
-				message = 1 // Rust puts it below
-			}
-		}
-		if frame && len(after) < 4 {
-			after = append(after, Line{n, line})
-		}
-		before = Line{n, bytes.TrimRight(line, "\r\n")}
-		n++
-	}
-	if frames > 0 {
-		d.Facts = append(d.Facts, show.Plural(frames, "frames"))
-	}
-	// The first and the last of the causes say most.
-	for i := range cause.Rows {
-		if i == 0 || i == len(cause.Rows)-1 {
-			cause.Rows[i].Rank = 0
-		} else if cause.Rows[i].Rank == 0 && i < len(cause.Rows)-3 {
-			cause.Rows[i].Rank = 1
-		}
-	}
-	d.Parts = append(d.Parts, cause)
-	stacks.tell(d)
-	d.Picks = append(d.Picks, after...)
-	if 2*own.Total < n || own.Total < 8 {
-		d.Parts = append(d.Parts, own)
-	}
-	if k := len(cause.Rows); k > 0 {
-		at := cause.Rows[k-1].N
-		d.page(max(at-5, 0), 30)
-	}
-	if own.Total > 0 {
-		at := own.Rows[0].N
-		if len(d.Calls) == 0 || at > 30 {
-			d.page(max(at-5, 0), 20)
+		t.frame(n, line, s)
+	case len(s) == 0 || isGoroutine(s):
+	case n == 0, t.expected && !isIndented(line), startsTrace(line):
+		t.expected = contains(s, "' panicked at")
+		if !hasAnyPrefix(s, []string{"Traceback ", "stack backtrace", "During handling", "The above exception"}) {
+			t.causes.addLine(n, line, btoi(!hasAnyPrefix(s, []string{"Caused by", "panic: ", "fatal error: "})))
+			t.caused, t.after = true, t.after[:0]
 		}
 	}
-	return nil
+}
+
+func (t *traceReader) frame(n int, line, s []byte) {
+	t.expected = t.expected || hasPrefix(s, `File "`)
+	if isGoCall(s) && !isIndented(line) {
+		return // its file is on the next line
+	}
+	t.frames++
+	goFile := isGoFile(line)
+	if len(t.seen) >= maxOwn || t.seen[string(s)] || isLibrary(s) || hasPrefix(s, "... ") || goFile && isLibrary(t.above.Text) {
+		return
+	}
+	t.seen[string(s)] = true
+	if goFile {
+		t.own.addLine(t.above.N, t.above.Text, 0)
+	}
+	t.own.addLine(n, line, btoi(!t.caused && !goFile))
+	t.caused = false
+}
+
+// goroutines counts those of a dump of Go by their state and what they do.
+type goroutines struct {
+	tally
+	count int
+
+	open  bool   // a goroutine whose lines pass
+	at    int    // its line
+	state []byte // chan receive
+	call  []byte // the first outside of libraries
+}
+
+func (g *goroutines) line(n int, line []byte) {
+	switch {
+	case isGoroutine(line):
+		g.close()
+		g.count++
+		g.open, g.at, g.call = true, n, nil
+		g.state, _, _ = bytes.Cut(line[bytes.IndexByte(line, '[')+1:], []byte("]"))
+		g.state, _, _ = bytes.Cut(g.state, []byte(",")) // how long
+	case len(line) == 0:
+		g.close()
+	case g.open && (g.call == nil || isLibrary(g.call)) && !isIndented(line) && isGoCall(line) && !hasPrefix(line, "created by "):
+		if call := line[:bytes.LastIndexByte(line, '(')]; g.call == nil || !isLibrary(call) {
+			g.call = call
+		}
+	}
+}
+
+// close counts the goroutine that is open.
+func (g *goroutines) close() {
+	if g.open {
+		g.add([]byte("["+show.Clip(string(g.state), 30)+"] "+show.Clip(string(g.call), 100)), g.at)
+	}
+	g.open = false
+}
+
+func (g *goroutines) describe(d *Digest) {
+	if g.close(); g.count > 0 {
+		d.Facts = append(d.Facts, show.Plural(g.count, "goroutines"))
+		d.Parts = append(d.Parts, g.part("goroutines"))
+	}
 }

@@ -7,196 +7,217 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
-// A yamlNode is a key or an item of the first levels, while its lines pass.
-type yamlNode struct {
-	row    int // in the part, or -1
-	n      int
-	indent int
-	items  int
-	keys   int
+var yamlKey = lazy(`^\s*(- +)*("[^"]*"|'[^']*'|[\w./$@*-]+( [\w./()-]+)?):( +[^ ].*|\s*)$`)
+
+// isYAML wants keys, items and comments only. What is indented below a block
+// scalar may be anything.
+func isYAML(s *sample) bool {
+	keys, items, odd, total, block := 0, 0, 0, 0, -1
+	for _, line := range s.lines {
+		t := bytes.TrimSpace(line)
+		in := indent(line)
+		if len(t) == 0 || block >= 0 && in > block {
+			continue
+		}
+		total++
+		block = -1
+		switch {
+		case t[0] == '#' || hasAnyPrefix(line, []string{"---", "...", "%YAML"}):
+		case yamlKey().Match(line) && !isOneOf(lastByte(t), ";{"):
+			keys++
+			if opensBlock(t[bytes.IndexByte(t, ':')+1:]) {
+				block = in
+			}
+		case hasPrefix(t, "- ") || len(t) == 1 && t[0] == '-':
+			items++
+		case in == 0 || t[0] == '.' || isOneOf(lastByte(t), ";{()"):
+			odd++
+		}
+	}
+	if keys == 0 || keys+items < 2 || 10*odd > total {
+		return false
+	}
+	// Sentences have colons too, and words behind them.
+	return items > 0 || hasPrefix(s.lines[0], "---") || 3*s.count(isSentence) <= keys
 }
 
-// yamlKeyOf returns the key of a line with its value, without regexps.
-func yamlKeyOf(s []byte) (key, value []byte, ok bool) {
-	if len(s) == 0 || s[0] == '#' || s[0] == '-' && at(s, 1, " ") {
-		return nil, nil, false
+// opensBlock reports the value of a key whose text is on the lines below.
+func opensBlock(value []byte) bool {
+	value = bytes.TrimSpace(value)
+	return len(value) > 0 && len(value) < 4 && isOneOf(value[0], "|>")
+}
+
+func startsYAMLKey(line []byte) bool { return len(line) > 0 && !isOneOf(line[0], " \t#]}") }
+
+const (
+	maxYAMLDepth = 3   // of the keys that are shown
+	maxYAMLOpen  = 100 // keys around a line whose keys and items are counted
+	maxYAMLItems = 20  // shown of a document that is a list
+	itemEnds     = 20  // lines of head and tail of such a document: an item or two
+)
+
+// A yamlReader outlines by indentation. Unlike a parser it reads what is cut off
+// and what has the marks of a template, in little memory.
+type yamlReader struct {
+	keys, items, documents Part
+	itemKeys               tally // of the items at the margin
+	mappings               int   // items that begin with a key
+	inner                  int   // indent of the keys of the last item
+	open                   []yamlNode
+	block                  int    // indent of the key whose block scalar is open, or -1
+	end                    int    // line after the last that is not blank
+	from                   int    // line where the document begins
+	kind, name             string // of the document
+}
+
+// A yamlNode is a key around the lines that pass.
+type yamlNode struct {
+	row         int // that shows it, or -1
+	n           int
+	indent      int
+	items, keys int // below it
+}
+
+// readYAML lists the keys of the first levels, with how much is below each. Of a
+// list it tells which keys its items have, of several documents what each is.
+func readYAML(d *Digest, r *reader) {
+	y := &yamlReader{
+		keys:      Part{Title: "keys", Even: true, Find: "proxy_search finds the rest"},
+		items:     Part{Title: "items", Even: true, Share: 35, Most: maxYAMLItems, Find: `proxy_search "^- " finds all`},
+		documents: Part{Title: "documents", Even: true, Share: 40},
+		block:     -1,
 	}
-	i := 0
-	if s[0] == '"' || s[0] == '\'' {
-		end := bytes.IndexByte(s[1:], s[0])
-		if end < 0 {
-			return nil, nil, false
+	total := 0
+	for n, line := range r.lines {
+		total = n + 1
+		in := indent(line)
+		s := bytes.TrimSpace(head(line, 500))
+		switch {
+		case len(s) == 0:
+			continue
+		case y.block >= 0 && in > y.block:
+		case hasPrefix(line, "---"):
+			y.endDocument(n)
+			y.from = n
+		case s[0] != '#':
+			y.block = -1
+			y.line(n, in, s, line)
 		}
-		i = end + 2
+		y.end = n + 1
+	}
+	y.endDocument(total)
+	switch {
+	case y.documents.Total > 1:
+		d.Facts = append(d.Facts, show.Plural(y.documents.Total, "documents"))
+		d.Parts = append(d.Parts, y.documents)
+		y.keys.Title, y.keys.Share = "keys of the first document", 30
+	case y.items.Total > 1 && 2*y.mappings > y.items.Total && y.keys.Total == 0:
+		d.Ends = itemEnds
+		d.Facts = append(d.Facts, show.Plural(y.items.Total, "items"))
+		d.say("keys, in how many items: %s", y.itemKeys.top(30, " · "))
+		d.Parts = append(d.Parts, y.items)
+		return
+	}
+	d.Parts = append(d.Parts, y.keys)
+}
+
+// line reads line n that is no comment, s without space around it.
+func (y *yamlReader) line(n, in int, s, line []byte) {
+	isItem := hasPrefix(s, "- ") || string(s) == "-"
+	entry := bytes.TrimLeft(s[btoi(isItem):], " ")
+	key, value, isKey := splitKey(entry)
+	for k := len(y.open) - 1; k >= 0 && (y.open[k].indent > in || y.open[k].indent == in && !isItem); k-- {
+		y.closeNode()
+	}
+	switch around := len(y.open); {
+	case isItem && around > 0:
+		y.open[around-1].items++
+	case isItem && in == 0:
+		y.items.addLine(n, line, 0)
+		y.inner = len(s) - len(entry)
+		y.mappings += btoi(isKey)
+	case isKey && !isItem && (around > 0 || in == 0 || y.items.Total == 0): // other keys are those of an item
+		y.addKey(n, in, key, value)
+	}
+	if isKey && y.items.Total > 0 && (isItem && in == 0 || in == y.inner) {
+		y.itemKeys.add(key, n)
+	}
+	if isKey && opensBlock(value) {
+		y.block = in
+	}
+}
+
+// addKey opens a key, and shows it if it is on one of the first levels.
+func (y *yamlReader) addKey(n, in int, key, value []byte) {
+	depth := len(y.open)
+	node := yamlNode{row: -1, n: n, indent: in}
+	if depth < maxYAMLDepth && (depth == 0 || y.open[depth-1].items == 0) && y.documents.Total == 0 {
+		text := strings.Repeat("  ", depth) + show.Clip(string(key), 60)
+		if len(value) > 0 {
+			text += ": " + show.Clip(string(value), 50)
+		}
+		node.row = y.keys.Total
+		y.keys.addf(n, depth, "%s", text)
+	}
+	if depth > 0 {
+		y.open[depth-1].keys++
+	}
+	if depth < maxYAMLOpen {
+		y.open = append(y.open, node)
+	}
+	switch {
+	case in == 0 && string(key) == "kind":
+		y.kind = show.Clip(string(value), 60)
+	case y.name == "" && string(key) == "name":
+		y.name = show.Clip(string(value), 60)
+	}
+}
+
+// splitKey returns the key that s begins with, and its value.
+func splitKey(s []byte) (key, value []byte, ok bool) {
+	i := 0
+	if c := byteAt(s, 0); c == '"' || c == '\'' {
+		i = bytes.IndexByte(s[1:], c) + 2
 	}
 	for ; i < len(s); i++ {
 		if s[i] == ':' && (i+1 == len(s) || s[i+1] == ' ') {
-			return s[:i], bytes.TrimSpace(s[i+1:]), true
+			return s[:i], bytes.TrimSpace(s[i+1:]), i > 0
 		}
-		if s[i] == '#' && i > 0 && s[i-1] == ' ' {
+		if s[i] == '#' && byteAt(s, i-1) == ' ' {
 			break
 		}
 	}
 	return nil, nil, false
 }
 
-// digestYAML lists the keys of the first three levels, with how much is below
-// each. Of several documents it tells what they have in common.
-func digestYAML(d *Digest, data []byte, t *ticker) error {
-	if ok, err := digestItems(d, data, t); ok || err != nil {
-		return err
+// closeNode ends the innermost key and tells what is below it.
+func (y *yamlReader) closeNode() {
+	node := y.open[len(y.open)-1]
+	y.open = y.open[:len(y.open)-1]
+	if node.row < 0 || node.row >= len(y.keys.Rows) {
+		return
 	}
-	p := Part{Title: "keys", Even: true, Find: "proxy_search finds the rest"}
-	docs := Part{Title: "documents", Even: true}
-	var open []yamlNode
-	n, docAt, documents := 0, 0, 0
-	var kind, name string
-	var kinds, tops tally // of all documents
-	closeNode := func(y yamlNode, end int) {
-		if y.row < 0 || y.row >= len(p.Rows) {
-			return
-		}
-		what := ""
-		switch {
-		case y.items > 0:
-			what = show.Plural(y.items, "items")
-		case y.keys > 0:
-			what = show.Plural(y.keys, "keys")
-		}
-		if lines := end - y.n; lines > 1 {
-			if what != "" {
-				what += ", "
-			}
-			what += show.Plural(lines, "lines")
-		}
-		if what != "" {
-			p.Rows[y.row].words += "  " + what
-		}
+	var what []string
+	if node.items > 0 {
+		what = append(what, show.Plural(node.items, "items"))
+	} else if node.keys > 0 {
+		what = append(what, show.Plural(node.keys, "keys"))
 	}
-	endDoc := func(end int) {
-		for _, y := range open {
-			closeNode(y, end)
-		}
-		open = open[:0]
-		if end > docAt+1 {
-			documents++
-			if kind != "" {
-				kinds.add(kind, docAt)
-			}
-			docs.addf(docAt, 0, "%s", strings.TrimSpace(show.Clip(kind, 60)+" "+show.Clip(name, 60)))
-		}
-		kind, name = "", ""
+	if lines := y.end - node.n; lines > 1 {
+		what = append(what, show.Plural(lines, "lines"))
 	}
-	block := -1 // indent of the key whose block scalar is open
-	last := 0   // line after the last that is not blank
-	for line := range bytes.Lines(data) {
-		if err := t.err(); err != nil {
-			return err
-		}
-		s := bytes.TrimSpace(line[:min(len(line), 500)])
-		in := indent(line)
-		switch {
-		case len(s) == 0:
-			n++
-			continue
-		case block >= 0 && in > block:
-			n++
-			last = n
-			continue
-		case hasPrefix(line, "---"):
-			endDoc(n)
-			docAt = n
-			n++
-			continue
-		}
-		block = -1
-		item := hasPrefix(s, "- ") || string(s) == "-"
-		key, value, ok := yamlKeyOf(s)
-		if !item && !ok {
-			n++
-			last = n
-			continue
-		}
-		for len(open) > 0 && (open[len(open)-1].indent > in || open[len(open)-1].indent == in && !item) {
-			closeNode(open[len(open)-1], last)
-			open = open[:len(open)-1]
-		}
-		if item {
-			if len(open) > 0 {
-				open[len(open)-1].items++
-			} else if len(open) == 0 && in == 0 {
-				p.addLine(n, line, 2)
-			}
-			_, value, ok = yamlKeyOf(bytes.TrimLeft(s, "- "))
-		} else {
-			if len(open) > 0 {
-				open[len(open)-1].keys++
-			}
-			y := yamlNode{row: -1, n: n, indent: in}
-			if depth := len(open); depth < 3 && (depth == 0 || open[depth-1].items == 0) {
-				y.row = p.Total
-				v := ""
-				if len(value) > 0 {
-					v = ": " + show.Clip(string(value), 50)
-				}
-				p.addf(n, depth, "%s%s%s", strings.Repeat("  ", depth), show.Clip(string(key), 60), v)
-			}
-			if len(open) < 100 {
-				open = append(open, y)
-			}
-			if in == 0 {
-				tops.add(string(key), n)
-			}
-			switch {
-			case in == 0 && string(key) == "kind":
-				kind = string(value)
-			case string(key) == "name" && name == "":
-				name = string(value)
-			}
-		}
-		if ok && len(value) > 0 && (value[0] == '|' || value[0] == '>') {
-			block = in
-		}
-		n++
-		last = n
+	if len(what) > 0 {
+		y.keys.Rows[node.row].words += "  " + strings.Join(what, ", ")
 	}
-	endDoc(n)
-	if documents > 1 {
-		d.Facts = append(d.Facts, show.Plural(documents, "documents"))
-		d.say("keys, in how many documents: %s", tops.top(maxKeysTold, " · "))
-		if len(kinds.order) > 1 {
-			d.say("kinds: %s", kinds.top(maxKeysTold, " · "))
-		}
-		docs.Share, p.Share = 40, 30
-		// The keys of the others are much the same.
-		second := docs.Rows[1].N
-		k := 0
-		for k < len(p.Rows) && p.Rows[k].N < second {
-			k++
-		}
-		p.Rows, p.Total, p.Title = p.Rows[:k], k, "keys of the first document"
-		d.Parts = append(d.Parts, docs)
+}
+
+// endDocument ends a document before line n, unless it is empty.
+func (y *yamlReader) endDocument(n int) {
+	for len(y.open) > 0 {
+		y.closeNode()
 	}
-	d.Parts = append(d.Parts, p)
-	// The largest key on top that is a page.
-	at, size := -1, 0
-	for i, r := range p.Rows {
-		if r.Rank > 1 || r.words == "" {
-			continue
-		}
-		end := n
-		for _, next := range p.Rows[i+1 : min(i+300, len(p.Rows))] {
-			if next.Rank <= r.Rank {
-				end = next.N
-				break
-			}
-		}
-		if lines := end - r.N; min(lines, 80)-btoi(lines > 80) > size {
-			at, size = r.N, min(lines, 80)
-		}
+	if y.block = -1; n > y.from+1 {
+		y.documents.addf(y.from, 0, "%s", strings.TrimSpace(y.kind+" "+y.name))
 	}
-	if size > 1 {
-		d.page(at, size)
-	}
-	return nil
+	y.kind, y.name = "", ""
 }

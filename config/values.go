@@ -1,0 +1,157 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/dustin/go-humanize"
+)
+
+// The parsers below read the text of a value from the file, the environment
+// or a flag. want is empty on success, else it says what was expected. They
+// give int64, bool, string or time.Duration.
+type parser = func(text string) (value any, want string)
+
+// whole reads a whole number from least to most. 8000.0 and 8e3 are whole:
+// generated files hold them.
+func whole(least, most int64) parser {
+	return func(text string) (any, string) {
+		n, ok := integer(text)
+		switch {
+		case ok && n > most:
+			return nil, fmt.Sprintf("a whole number of at most %d", most)
+		case !ok || n < least:
+			return nil, fmt.Sprintf("a whole number of at least %d", least)
+		}
+		return n, ""
+	}
+}
+
+func integer(text string) (int64, bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	// Beyond 2^53 a float no longer says which whole number was meant.
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// size reads bytes, as a number or with a unit.
+func size(least, most int64) parser {
+	return func(text string) (any, string) {
+		n, ok := integer(text)
+		if !ok {
+			bytes, err := humanize.ParseBytes(strings.TrimSpace(text))
+			n, ok = int64(min(bytes, math.MaxInt64)), err == nil
+		}
+		switch {
+		case ok && n > most:
+			return nil, fmt.Sprintf("at most %d bytes", most)
+		case !ok || n < least:
+			return nil, fmt.Sprintf(`bytes, at least %d, such as 104857600 or "100MiB"`, least)
+		}
+		return n, ""
+	}
+}
+
+// maxDuration bounds every time limit: more is a mistaken unit.
+const maxDuration = 365 * 24 * time.Hour
+
+// duration reads seconds, as a number or with a unit, above zero.
+func duration(text string) (any, string) {
+	const want = `seconds above 0 and at most a year, such as 90 or "1m30s"`
+	d, err := time.ParseDuration(strings.TrimSpace(text))
+	if err != nil {
+		seconds, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || !(seconds > 0 && seconds <= maxDuration.Seconds()) {
+			return nil, want
+		}
+		d = time.Duration(seconds * float64(time.Second))
+	}
+	if d <= 0 || d > maxDuration {
+		return nil, want
+	}
+	return d, ""
+}
+
+// durationIn is duration from least to most.
+func durationIn(least, most time.Duration) parser {
+	want := fmt.Sprintf(`seconds from %.0f to %.0f, such as 90 or "1m30s"`, least.Seconds(), most.Seconds())
+	return func(text string) (any, string) {
+		d, wrong := duration(text)
+		if wrong != "" || d.(time.Duration) < least || d.(time.Duration) > most {
+			return nil, want
+		}
+		return d, ""
+	}
+}
+
+func truth(text string) (any, string) {
+	switch strings.ToLower(text) {
+	case "true", "1", "yes", "on":
+		return true, ""
+	case "false", "0", "no", "off":
+		return false, ""
+	}
+	return nil, "true or false"
+}
+
+func oneOf(words ...string) parser {
+	return func(text string) (any, string) {
+		for _, w := range words {
+			if strings.EqualFold(text, w) {
+				return w, ""
+			}
+		}
+		return nil, "one of " + strings.Join(words, ", ")
+	}
+}
+
+// word reads text that is not empty.
+func word(text string) (any, string) {
+	if text = strings.TrimSpace(text); text == "" || strings.ContainsRune(text, 0) {
+		return nil, "text"
+	}
+	return text, ""
+}
+
+// address reads a URL. Where it must be https is for its user to say.
+func address(text string) (any, string) {
+	text = strings.TrimSpace(text)
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.ContainsFunc(text, unicode.IsControl) {
+		return nil, "a URL such as https://example.com"
+	}
+	return text, ""
+}
+
+// list reads texts with commas between them.
+func list(valid func(string) bool, each string) parser {
+	return func(text string) (any, string) {
+		var all []string
+		for entry := range strings.SplitSeq(text, ",") {
+			entry = strings.TrimSpace(entry)
+			if !valid(entry) {
+				return nil, each
+			}
+			all = append(all, entry)
+		}
+		return all, ""
+	}
+}
+
+// isHost and isOrigin catch the slips; middleware/auth checks the rest.
+func isHost(s string) bool { return s != "" && !strings.ContainsAny(s, "/*@ \x00") }
+
+func isOrigin(s string) bool {
+	scheme, rest, ok := strings.Cut(s, "://")
+	return ok && scheme != "" && isHost(strings.TrimSuffix(rest, "/"))
+}
