@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"rlmproxy/jsonscan"
@@ -30,8 +31,10 @@ type Conn struct {
 	*Peer
 	opts  ConnOptions
 	lines *lineReader
+	r     io.Closer // of lines
 	w     *lineWriter
-	ended chan struct{} // closed when nothing more is read
+	over  sync.Once
+	done  chan struct{} // closed by finish
 }
 
 // NewConn starts reading messages from r and writing messages to w. Close closes
@@ -43,44 +46,45 @@ func NewConn(r io.ReadCloser, w io.WriteCloser, opts ConnOptions) *Conn {
 	c := &Conn{
 		opts:  opts,
 		lines: newLineReader(r, opts.MaxBytes),
-		w:     newLineWriter(streams{w, r}),
-		ended: make(chan struct{}),
+		r:     r,
+		done:  make(chan struct{}),
 	}
+	c.w = newLineWriter(w, c.finish)
 	c.Peer = NewPeer(c.w, opts.Options)
 	go c.read()
 	return c
 }
 
-// streams are those of a connection: one that cannot be written to ends, since its
-// requests would not be answered.
-type streams struct {
-	io.WriteCloser
-	r io.Closer
+// finish notes that one of the streams has ended: no answer to a call of ours can
+// come, or nothing can be asked.
+func (c *Conn) finish() {
+	c.over.Do(func() {
+		c.Peer.End()
+		close(c.done)
+	})
 }
 
-func (s streams) Close() error { return errors.Join(s.WriteCloser.Close(), s.r.Close()) }
-
-// Done is closed when the other side has ended its stream or Close was called, and
-// nothing more will be read. Calls that waited have failed by then.
-func (c *Conn) Done() <-chan struct{} { return c.ended }
+// Done is closed when the other side has ended its stream, or does not take what is
+// written to it, or Close was called. Calls that waited have failed by then.
+func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Stuck is how long the message that is being written has taken so far: the other side
 // may have stopped reading.
 func (c *Conn) Stuck() time.Duration { return c.w.stuck() }
 
-// Close ends what runs, closes both streams, and returns when nothing is read or
-// answered any more. It may be called more than once, but not by Handle.
+// Close ends what runs, closes both streams, and returns when nothing is answered any
+// more. Reading ends as soon as the stream lets it: a terminal's may not, before it has
+// something to read. It may be called more than once, but not by Handle.
 func (c *Conn) Close() {
 	c.Peer.die()
-	c.w.close() // by which reading ends
-	<-c.ended
+	c.w.close()
+	_ = c.r.Close() // whatever it says, it is read no more
 	c.Peer.Close()
 }
 
 // read reads until the other side ends the stream, or Close does.
 func (c *Conn) read() {
-	defer close(c.ended)
-	defer c.Peer.End()
+	defer c.finish()
 	for {
 		line, err := c.lines.next()
 		var over *OversizeError

@@ -31,6 +31,7 @@ type lineWriter struct {
 	begun   atomic.Int64 // when the line that is being written began, in ns of Unix time, or 0
 	done    chan struct{}
 	closing sync.Once
+	closed  func() // called once
 }
 
 // An outgoing message waits to be written.
@@ -41,8 +42,10 @@ type outgoing struct {
 	tried int64        // bytes, of what nobody waits for
 }
 
-func newLineWriter(w io.WriteCloser) *lineWriter {
-	lw := &lineWriter{w: w, queue: make(chan outgoing, maxLines), done: make(chan struct{})}
+// newLineWriter begins to write to w. Closed is called when it cannot be written to, or
+// close was called.
+func newLineWriter(w io.WriteCloser, closed func()) *lineWriter {
+	lw := &lineWriter{w: w, closed: closed, queue: make(chan outgoing, maxLines), done: make(chan struct{})}
 	go lw.run()
 	return lw
 }
@@ -140,5 +143,6 @@ func (w *lineWriter) close() {
 	w.closing.Do(func() {
 		close(w.done)
 		_ = w.w.Close() // what could not be written is lost
+		w.closed()
 	})
 }
