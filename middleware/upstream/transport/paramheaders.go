@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"iter"
 	"math"
 	"net/http"
 	"strconv"
@@ -34,10 +33,10 @@ type paramHeader struct {
 }
 
 // LearnTools reads which arguments go into headers, in the schemas of all the server's
-// tools.
-func (h *HTTP) LearnTools(schemas iter.Seq2[string, json.RawMessage]) { h.headers.learn(schemas) }
+// tools, by name.
+func (h *HTTP) LearnTools(schemas map[string]json.RawMessage) { h.headers.learn(schemas) }
 
-func (p *paramHeaders) learn(schemas iter.Seq2[string, json.RawMessage]) {
+func (p *paramHeaders) learn(schemas map[string]json.RawMessage) {
 	tools := map[string][]paramHeader{}
 	for name, schema := range schemas {
 		if bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
