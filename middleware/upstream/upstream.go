@@ -122,8 +122,24 @@ func New(opts Options) *Upstream {
 	if opts.Changed == nil {
 		opts.Changed = func() {}
 	}
+	if opts.Capabilities == nil {
+		opts.Capabilities = func(context.Context) json.RawMessage { return nil }
+	}
+	if opts.Newest == nil {
+		opts.Newest = func() bool { return false }
+	}
 	if opts.Impl == nil {
 		opts.Impl = &mcp.Implementation{Name: "rlmproxy", Version: "dev"}
+	}
+	impl, _ := json.Marshal(opts.Impl) // which always encodes
+	client := opts.ClientInfo
+	opts.ClientInfo = func() json.RawMessage {
+		if client != nil {
+			if said := client(); said != nil {
+				return said
+			}
+		}
+		return impl
 	}
 	logger := opts.Logger
 	if logger == nil {

@@ -72,17 +72,7 @@ func (p *paramHeaders) set(h http.Header, method string, params json.RawMessage)
 	if member == "" {
 		return
 	}
-	var args json.RawMessage
-	name := ""
-	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
-		switch key {
-		case member:
-			name, _ = text(value)
-		case "arguments":
-			args = value
-		}
-		return nil
-	})
+	name, _ := text(jsonscan.Member(params, member))
 	h.Set("Mcp-Name", headerValue(name))
 	if method != "tools/call" {
 		return
@@ -90,20 +80,19 @@ func (p *paramHeaders) set(h http.Header, method string, params json.RawMessage)
 	p.mu.Lock()
 	headers := p.tools[name]
 	p.mu.Unlock()
+	if len(headers) == 0 {
+		return
+	}
+	args := jsonscan.Member(params, "arguments")
 	for _, header := range headers {
-		if value, ok := primitive(at(args, header.path)); ok {
+		arg := args
+		for _, name := range header.path {
+			arg = jsonscan.Member(arg, name)
+		}
+		if value, ok := primitive(arg); ok {
 			h.Set("Mcp-Param-"+header.name, headerValue(value))
 		}
 	}
-}
-
-// at returns the value at a path of member names, or nil. Of a repeated key the
-// last one counts.
-func at(b json.RawMessage, path []string) json.RawMessage {
-	for _, name := range path {
-		b = jsonscan.Member(b, name)
-	}
-	return b
 }
 
 // maxSafe is the largest integer that JavaScript holds exactly.
