@@ -13,7 +13,7 @@ import (
 
 // A server is asked for the revision that its client speaks, since what one
 // revision has the other may lack: clients of NewestVersion are answered with
-// what they are to be asked, those before are asked. Over HTTP sideBySide can be used
+// what they are to be asked, those before are asked. Over HTTP both can be used
 // side by side. On a stream the first message decides (as the SDKs for Python
 // and TypeScript do it, too), so another process takes the place of the first, if
 // no client has used that one yet.
