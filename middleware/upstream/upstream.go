@@ -4,7 +4,8 @@
 //
 // An upstream connects in the background, is restarted with backoff when it
 // ends, and goes on offering its last tool list meanwhile. Results are the
-// server's own bytes. Package transport moves the messages.
+// server's own bytes. Package transport moves the messages, package process runs a
+// command.
 package upstream
 
 import (
