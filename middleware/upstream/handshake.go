@@ -28,11 +28,7 @@ const (
 func (s *session) initialize(ctx context.Context) error {
 	s.meta = nil
 	s.speak("")
-	client, err := s.hooks.introduction()
-	if err != nil {
-		return err
-	}
-	params := jsonscan.AppendMember([]byte(`{"protocolVersion":"`+legacyVersion+`"`), "clientInfo", client)
+	params := jsonscan.AppendMember([]byte(`{"protocolVersion":"`+legacyVersion+`"`), "clientInfo", s.hooks.client)
 	// As its client has written it, of which the SDK knows only a part.
 	params = append(jsonscan.AppendMember(params, "capabilities", s.hooks.capabilities), '}')
 	raw, err := s.Call(ctx, "initialize", params, nil)
@@ -52,14 +48,10 @@ func (s *session) initialize(ctx context.Context) error {
 
 // discover asks the server what it is, in NewestVersion.
 func (s *session) discover(ctx context.Context) error {
-	client, err := s.hooks.introduction()
-	if err != nil {
-		return err
-	}
 	// What a client says of itself stands instead.
 	s.meta = map[string]json.RawMessage{
 		mcp.MetaKeyProtocolVersion:    json.RawMessage(`"` + NewestVersion + `"`),
-		mcp.MetaKeyClientInfo:         client,
+		mcp.MetaKeyClientInfo:         s.hooks.client,
 		mcp.MetaKeyClientCapabilities: json.RawMessage("{}"),
 	}
 	s.speak(NewestVersion)
@@ -90,14 +82,6 @@ func (s *session) speak(version string) {
 	if s.http != nil {
 		s.http.Speak(version, version == NewestVersion)
 	}
-}
-
-// introduction says who the server's client is, an object.
-func (h hooks) introduction() (json.RawMessage, error) {
-	if h.client != nil {
-		return h.client, nil
-	}
-	return json.Marshal(h.impl)
 }
 
 // introduced takes note of what the server says of itself, in the result of method.

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/jsonscan"
-	"rlmproxy/middleware/upstream/transport"
 )
 
 // Bounds on what one server may offer: a hostile list must not grow for ever.
@@ -26,99 +24,6 @@ const (
 	maxLeftOut    = 16
 	maxNameLogged = 200
 )
-
-// A server that registers its tools one by one tells of each: its lists are read
-// again a moment after the first, and no more than listReads times in listPause.
-const (
-	settleTime = 50 * time.Millisecond
-	listReads  = 5
-	listPause  = 5 * time.Second
-)
-
-// offers are what a server offers.
-type offers struct {
-	info           *Info // what it says of itself
-	tools, prompts []Tool
-}
-
-func (u *Upstream) markStale() {
-	select {
-	case u.stale <- struct{}{}:
-	default:
-	}
-}
-
-// keepOffers reads the lists again when the server has said that they have changed,
-// while a is in service.
-func (u *Upstream) keepOffers(a *active) {
-	var ends [listReads]time.Time // of the last times, the oldest first
-	for {
-		select {
-		case <-u.stale:
-		case <-a.ctx.Done():
-			return
-		}
-		if transport.Sleep(a.ctx, max(settleTime, listPause-time.Since(ends[0]))) != nil {
-			return
-		}
-		select {
-		case <-u.stale: // said meanwhile
-		default:
-		}
-		u.refresh(a)
-		copy(ends[:], ends[1:])
-		ends[listReads-1] = time.Now()
-	}
-}
-
-// refresh reads the lists again and tells of it: clients may have seen what has come
-// and gone meanwhile.
-func (u *Upstream) refresh(a *active) {
-	ctx, cancel := context.WithTimeout(a.ctx, u.opts.ConnectTimeout)
-	defer cancel()
-	all, err := u.readOffers(ctx, a.session)
-	if err != nil {
-		if a.ctx.Err() == nil {
-			u.logger.Warn("lists not read", "error", err)
-		}
-		return
-	}
-	u.mu.Lock()
-	current := u.active == a
-	if current {
-		u.offers = all
-	}
-	u.mu.Unlock()
-	if current {
-		u.opts.Changed()
-	}
-}
-
-// readOffers asks the server what it offers, but not for lists that it does not
-// declare; only tools some forget to declare.
-func (u *Upstream) readOffers(ctx context.Context, s *session) (offers, error) {
-	all := offers{info: s.info}
-	var err error
-	if all.tools, err = u.list(ctx, s, "tools", checkTool); err != nil {
-		return offers{}, err
-	}
-	if s.http != nil {
-		s.http.LearnTools(func(yield func(string, json.RawMessage) bool) {
-			for _, t := range all.tools {
-				if !yield(t.Name, jsonscan.Member(t.Raw, "inputSchema")) {
-					return
-				}
-			}
-		})
-	}
-	if c := all.info.Capabilities; c != nil && c.Prompts != nil {
-		if all.prompts, err = u.list(ctx, s, "prompts", checkPrompt); err != nil {
-			u.logger.Warn("prompts not read, the last ones stay", "error", err)
-			all.prompts = u.Prompts()
-		}
-	}
-	return all, nil
-}
 
 // A listing is a list of things with names, read page by page.
 type listing struct {

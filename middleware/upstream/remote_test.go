@@ -86,7 +86,7 @@ func TestRemoteRefused(t *testing.T) {
 	defer web.Close()
 	elsewhere := httptest.NewServer(http.RedirectHandler(strings.Replace(web.URL, "127.0.0.1", "localhost", 1), http.StatusTemporaryRedirect))
 	defer elsewhere.Close()
-	for url, want := range map[string]string{web.URL: "404", elsewhere.URL: "redirect to another host"} {
+	for url, want := range map[string]string{web.URL: "404", elsewhere.URL: "to another host"} {
 		u := New(Options{Name: "r", Dial: Remote(url, "http", map[string]string{"Authorization": "Bearer secret"})})
 		u.Settled(t.Context())
 		_, err := call(t, u, "echo", `{}`)

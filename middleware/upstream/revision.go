@@ -23,13 +23,13 @@ type active struct {
 	*session
 	ctx         context.Context // ends with its service
 	end         context.CancelFunc
-	tasks       transport.Tasks
-	replacement chan *session // capacity 1: what takes its place
+	background  transport.Tasks // reads lists again, tries NewestVersion
+	replacement chan *session   // capacity 1: what takes its place
 
 	// Guarded by Upstream.mu.
 	used   bool          // a client of an older revision has sent a request
 	probed chan struct{} // closed when NewestVersion has been tried; nil: not asked for yet
-	newer  *session      // the one beside it; nil: none
+	beside *session      // in NewestVersion; nil: none
 }
 
 func newActive(ctx context.Context, s *session) *active {
@@ -41,15 +41,15 @@ func newActive(ctx context.Context, s *session) *active {
 // close ends the sessions when no request gets them any more.
 func (a *active) close() {
 	a.end()
-	a.tasks.Wait()
+	a.background.Wait()
 	select {
 	case s := <-a.replacement: // too late
 		s.Close()
 	default:
 	}
 	a.session.Close()
-	if a.newer != nil {
-		a.newer.Close()
+	if a.beside != nil {
+		a.beside.Close()
 	}
 }
 
@@ -62,9 +62,9 @@ func repeated(method string) bool { return subscribing[method] || method == "log
 // choose returns the session for a request, or what to wait for before it can. u.mu
 // must be held.
 func (u *Upstream) choose(a *active, r Request) (*session, <-chan struct{}) {
-	if a.newer != nil && !a.newer.alive() { // a server that was away may have come back as another
-		a.tasks.Go(a.newer.Close)
-		a.newer, a.probed = nil, nil
+	if a.beside != nil && !a.beside.alive() { // a server that was away may have come back as another
+		a.background.Go(a.beside.Close)
+		a.beside, a.probed = nil, nil
 	}
 	older := !r.Newest
 	if subscribing[r.Method] && a.http != nil {
@@ -77,8 +77,8 @@ func (u *Upstream) choose(a *active, r Request) (*session, <-chan struct{}) {
 	case older:
 		a.used = a.used || !repeated(r.Method)
 		return a.session, nil
-	case a.newer != nil:
-		return a.newer, nil
+	case a.beside != nil:
+		return a.beside, nil
 	case a.probed != nil:
 		select {
 		case <-a.probed: // in vain
@@ -90,7 +90,7 @@ func (u *Upstream) choose(a *active, r Request) (*session, <-chan struct{}) {
 		return a.session, nil
 	}
 	a.probed = make(chan struct{})
-	a.tasks.Go(func() { u.probe(a) })
+	a.background.Go(func() { u.probe(a) })
 	return nil, a.probed
 }
 
@@ -99,10 +99,10 @@ func (u *Upstream) choose(a *active, r Request) (*session, <-chan struct{}) {
 func (u *Upstream) probe(a *active) {
 	ctx, cancel := context.WithTimeoutCause(a.ctx, probeWait, fmt.Errorf("no answer within %v", probeWait))
 	defer cancel()
-	beside := a.http != nil
+	sideBySide := a.http != nil
 	var all offers
-	s, err := a.newerSession(ctx)
-	if err == nil && !beside {
+	s, err := a.session.newer(ctx)
+	if err == nil && !sideBySide {
 		all, err = u.readOffers(ctx, s)
 	}
 	unused := s
@@ -113,9 +113,9 @@ func (u *Upstream) probe(a *active) {
 	case err != nil:
 		u.logger.Debug("not in the newest revision", "error", err)
 		// A server that was not reached may know it all the same.
-		u.lacksNewest = !beside || refusedHandshake(err)
-	case beside:
-		a.newer, unused = s, nil
+		u.lacksNewest = !sideBySide || refusedHandshake(err)
+	case sideBySide:
+		a.beside, unused = s, nil
 	case !a.used: // else what the first process knows counts
 		u.state, u.active, u.speaksNewest, u.offers = Connecting, nil, true, all
 		a.replacement <- s

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream/transport"
@@ -26,19 +25,16 @@ type conn interface {
 	Close()
 }
 
-// hooks are what a session calls back, and what it says. None may block.
+// hooks are what a session calls back, and what it says to the server.
 type hooks struct {
+	opts         Options         // of the upstream, all set
 	life         context.Context // of the upstream: it outlasts the session
 	logger       *slog.Logger
-	junk         *junkLog // of what is no message
-	impl         *mcp.Implementation
-	client       json.RawMessage // who the client says it is, or nil
-	maxBytes     int64           // of one message, not zero
+	junk         *junkLog        // of what is no message
+	listChanged  func()          // the server's tools or prompts changed; it does not block
+	client       json.RawMessage // who the client is, an object
+	capabilities json.RawMessage // what the client can do, an object
 	newest       bool            // NewestVersion is tried first
-	capabilities json.RawMessage // what is declared to the server, an object
-	listChanged  func()          // the server's tools or prompts changed
-	notify       func(ctx context.Context, method string, params json.RawMessage)
-	request      func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
 // A session is a connection with a server that has said what it is.
@@ -48,9 +44,8 @@ type session struct {
 	http  *transport.HTTP            // the same as conn, or nil: over something else
 	info  *Info                      // what the server said of itself
 	meta  map[string]json.RawMessage // what every request's _meta must have; nil before NewestVersion
-	// newer opens another session with the same server, in NewestVersion. Nil: there is
-	// none.
-	newer         func(ctx context.Context) (*session, error)
+	open  opener                     // of another connection; nil: there is no newer revision of this one
+
 	subscriptions subscriptions
 
 	life  context.Context // ends with the session
@@ -110,7 +105,7 @@ func (s *session) options() transport.Options {
 				Handle:      s.handle,
 				Notified:    s.notified,
 				MaxRequests: maxServerRequests,
-				MaxBytes:    h.maxBytes,
+				MaxBytes:    h.opts.MaxLineBytes,
 				Fault:       func(err error) { h.logger.Error("internal error", "error", err) },
 			},
 			Junk: func(data []byte, err error) {
@@ -127,7 +122,7 @@ func (s *session) handle(ctx context.Context, method string, params json.RawMess
 	if method == "ping" {
 		return json.RawMessage("{}"), nil
 	}
-	return s.hooks.request(ctx, method, params)
+	return s.hooks.opts.Request(ctx, method, params)
 }
 
 // notified takes a notification of the server.
@@ -139,7 +134,7 @@ func (s *session) notified(ctx context.Context, method string, params json.RawMe
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed":
 		s.hooks.listChanged()
 	}
-	s.hooks.notify(ctx, method, params)
+	s.hooks.opts.Notify(ctx, method, params)
 }
 
 func (s *session) alive() bool {
@@ -170,8 +165,8 @@ func negotiate(ctx context.Context, h hooks, open opener) (*session, error) {
 	try := func(ctx context.Context, newest bool) (*session, error) {
 		s, err := openSession(ctx, h, open, newest, h.newest)
 		if err == nil {
+			s.open = open
 			s.listenToChanges()
-			s.newer = func(ctx context.Context) (*session, error) { return s.openNewer(ctx, open) }
 		}
 		return s, err
 	}
@@ -196,9 +191,13 @@ func negotiate(ctx context.Context, h hooks, open opener) (*session, error) {
 	return s, err
 }
 
-// openNewer opens another session with the same server, in NewestVersion.
-func (s *session) openNewer(ctx context.Context, open opener) (*session, error) {
-	if s.http != nil {
+// newer opens another session with the same server, in NewestVersion.
+func (s *session) newer(ctx context.Context) (*session, error) {
+	open := s.open
+	switch {
+	case open == nil:
+		return nil, errors.New("there is no newer revision of this connection")
+	case s.http != nil:
 		open = func(_ context.Context, opts transport.Options) (conn, error) { return s.http.Another(opts), nil }
 	}
 	newer, err := openSession(ctx, s.hooks, open, true, false)
@@ -206,14 +205,4 @@ func (s *session) openNewer(ctx context.Context, open opener) (*session, error) 
 		newer.listenToChanges()
 	}
 	return newer, err
-}
-
-// errNoNewer reports a connection that is older than any newer revision.
-var errNoNewer = errors.New("there is no newer revision of this connection")
-
-func (s *session) newerSession(ctx context.Context) (*session, error) {
-	if s.newer == nil {
-		return nil, errNoNewer
-	}
-	return s.newer(ctx)
 }

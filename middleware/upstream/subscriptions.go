@@ -89,7 +89,7 @@ func (s *session) listen(ctx context.Context, wanted json.RawMessage) error {
 			return err
 		}
 		if uri := gjson.GetBytes(wanted, "resourceSubscriptions.0"); uri.Exists() {
-			s.hooks.notify(s.hooks.life, "notifications/resources/updated", jsonscan.Object("uri", []byte(uri.Raw)))
+			s.hooks.opts.Notify(s.hooks.life, "notifications/resources/updated", jsonscan.Object("uri", []byte(uri.Raw)))
 		} else {
 			s.hooks.listChanged()
 		}

@@ -76,27 +76,14 @@ func (u *Upstream) connect(ctx context.Context) (*session, error) {
 	life := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.ConnectTimeout, fmt.Errorf("no answer to the handshake within %v", u.opts.ConnectTimeout))
 	defer cancel()
-	h := hooks{
-		life:         life,
-		logger:       u.logger,
-		junk:         u.junk,
-		impl:         u.opts.Impl,
-		maxBytes:     u.opts.MaxLineBytes,
-		capabilities: json.RawMessage("{}"),
-		listChanged:  u.markStale,
-		notify:       u.opts.Notify,
-		request:      u.opts.Request,
+	h := hooks{opts: u.opts, life: life, logger: u.logger, junk: u.junk, listChanged: u.markStale}
+	if h.capabilities = u.opts.Capabilities(ctx); len(h.capabilities) == 0 {
+		h.capabilities = json.RawMessage("{}")
 	}
-	if u.opts.Capabilities != nil {
-		if declared := u.opts.Capabilities(ctx); len(declared) > 0 {
-			h.capabilities = declared
-		}
-	}
-	if u.opts.ClientInfo != nil {
-		h.client = u.opts.ClientInfo()
-	}
+	h.client = u.opts.ClientInfo()
+	newest := u.opts.Newest()
 	u.mu.Lock()
-	h.newest = !u.lacksNewest && (u.speaksNewest || u.opts.Newest != nil && u.opts.Newest())
+	h.newest = !u.lacksNewest && (u.speaksNewest || newest)
 	u.mu.Unlock()
 	s, err := u.opts.Dial(ctx, h)
 	if err == nil {
@@ -130,7 +117,7 @@ func (u *Upstream) serve(ctx context.Context, s *session) (next *session, err er
 	u.set(Ready, a, nil)
 	u.logger.Info("connected", "tools", len(u.Tools()), "protocol", s.info.ProtocolVersion)
 	u.opts.Changed()
-	a.tasks.Go(func() { u.keepOffers(a) })
+	a.background.Go(func() { u.keepOffers(a) })
 	select {
 	case next := <-a.replacement:
 		return next, nil

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"rlmproxy/middleware/upstream/process"
 )
 
 const credentials = `; "headers" in its configuration, or --header, set credentials`
@@ -111,5 +113,13 @@ func TestSSERefusesCall(t *testing.T) {
 	s.refuse.Store(0)
 	if _, err := call(t, u, "x", `{}`); err != nil {
 		t.Errorf("after it: %v", err)
+	}
+}
+
+// TestHintOfStart: trying again does not start what is configured wrongly.
+func TestHintOfStart(t *testing.T) {
+	err := fmt.Errorf("once more: %w", &process.StartError{})
+	if got, want := (&UnavailableError{Server: "s", Err: err}).Hint(), "tell the operator: it cannot be started as it is configured"; got != want {
+		t.Errorf("hint %q, want %q", got, want)
 	}
 }

@@ -4,7 +4,8 @@
 //
 // An upstream connects in the background, is restarted with backoff when it
 // ends, and goes on offering its last tool list meanwhile. Results are the
-// server's own bytes. Package transport moves the messages.
+// server's own bytes. Package transport moves the messages, package process runs a
+// command.
 package upstream
 
 import (
@@ -122,8 +123,24 @@ func New(opts Options) *Upstream {
 	if opts.Changed == nil {
 		opts.Changed = func() {}
 	}
+	if opts.Capabilities == nil {
+		opts.Capabilities = func(context.Context) json.RawMessage { return nil }
+	}
+	if opts.Newest == nil {
+		opts.Newest = func() bool { return false }
+	}
 	if opts.Impl == nil {
 		opts.Impl = &mcp.Implementation{Name: "rlmproxy", Version: "dev"}
+	}
+	impl, _ := json.Marshal(opts.Impl) // which always encodes
+	client := opts.ClientInfo
+	opts.ClientInfo = func() json.RawMessage {
+		if client != nil {
+			if said := client(); said != nil {
+				return said
+			}
+		}
+		return impl
 	}
 	logger := opts.Logger
 	if logger == nil {

@@ -26,15 +26,12 @@ func NewClient(address string, headers map[string]string) (*http.Client, error) 
 	base.MaxIdleConns = 0 // no bound but that for the host
 	base.MaxIdleConnsPerHost = 256
 	base.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
-	return &http.Client{Transport: &headerTripper{origin, headers, base}, CheckRedirect: sameHost}, nil
+	return &http.Client{Transport: &headerTripper{origin, headers, base}, CheckRedirect: checkRedirect}, nil
 }
 
-// sameHost stops a redirect from carrying the operator's headers elsewhere, and one
-// that would ask for another thing: behind 301 to 303, net/http does not post again.
-func sameHost(req *http.Request, via []*http.Request) error {
-	if req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
-		return fmt.Errorf("redirect to another host, %s", req.URL.Host)
-	}
+// checkRedirect stops a redirect that would ask for another thing: behind 301 to 303,
+// net/http does not post again.
+func checkRedirect(req *http.Request, via []*http.Request) error {
 	if req.Method != via[0].Method {
 		return errors.New("a redirect that drops the message; its URL is to be configured instead")
 	}
@@ -45,8 +42,8 @@ func sameHost(req *http.Request, via []*http.Request) error {
 }
 
 // A headerTripper adds the operator's headers to requests to the server's own
-// origin, and sends none elsewhere: an older server names the URL for messages
-// itself.
+// origin, and sends none elsewhere: a server may redirect, and an older one names the
+// URL for messages itself.
 type headerTripper struct {
 	origin  *url.URL
 	headers map[string]string
@@ -58,7 +55,7 @@ func (t *headerTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
 			req.Body.Close()
 		}
-		return nil, fmt.Errorf("a request to another host, %s", req.URL.Host)
+		return nil, fmt.Errorf("a redirect or request to another host, %s", req.URL.Host)
 	}
 	req = req.Clone(req.Context())
 	for k, v := range t.headers {

@@ -231,10 +231,8 @@ func (h *HTTP) refused(ctx context.Context, resp *http.Response, id json.RawMess
 	case h.session != "" && (missed || resp.StatusCode == http.StatusNotFound):
 		h.die(ErrForgotten)
 		return &NotTakenError{ErrForgotten}
-	case said == nil, !own && status.Final(), resp.StatusCode == http.StatusUnauthorized:
+	case id == nil, said == nil, !own && status.Final(), resp.StatusCode == http.StatusUnauthorized:
 		return status
-	case id == nil:
-		return said
 	}
 	m.ID = id
 	return h.Receive(ctx, m)

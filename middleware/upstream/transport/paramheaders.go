@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"iter"
 	"math"
 	"net/http"
 	"strconv"
@@ -34,10 +33,10 @@ type paramHeader struct {
 }
 
 // LearnTools reads which arguments go into headers, in the schemas of all the server's
-// tools.
-func (h *HTTP) LearnTools(schemas iter.Seq2[string, json.RawMessage]) { h.headers.learn(schemas) }
+// tools, by name.
+func (h *HTTP) LearnTools(schemas map[string]json.RawMessage) { h.headers.learn(schemas) }
 
-func (p *paramHeaders) learn(schemas iter.Seq2[string, json.RawMessage]) {
+func (p *paramHeaders) learn(schemas map[string]json.RawMessage) {
 	tools := map[string][]paramHeader{}
 	for name, schema := range schemas {
 		if bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
@@ -73,17 +72,7 @@ func (p *paramHeaders) set(h http.Header, method string, params json.RawMessage)
 	if member == "" {
 		return
 	}
-	var args json.RawMessage
-	name := ""
-	_ = jsonscan.Members(params, func(key string, value json.RawMessage) error {
-		switch key {
-		case member:
-			name, _ = text(value)
-		case "arguments":
-			args = value
-		}
-		return nil
-	})
+	name, _ := text(jsonscan.Member(params, member))
 	h.Set("Mcp-Name", headerValue(name))
 	if method != "tools/call" {
 		return
@@ -91,20 +80,19 @@ func (p *paramHeaders) set(h http.Header, method string, params json.RawMessage)
 	p.mu.Lock()
 	headers := p.tools[name]
 	p.mu.Unlock()
+	if len(headers) == 0 {
+		return
+	}
+	args := jsonscan.Member(params, "arguments")
 	for _, header := range headers {
-		if value, ok := primitive(at(args, header.path)); ok {
+		arg := args
+		for _, name := range header.path {
+			arg = jsonscan.Member(arg, name)
+		}
+		if value, ok := primitive(arg); ok {
 			h.Set("Mcp-Param-"+header.name, headerValue(value))
 		}
 	}
-}
-
-// at returns the value at a path of member names, or nil. Of a repeated key the
-// last one counts.
-func at(b json.RawMessage, path []string) json.RawMessage {
-	for _, name := range path {
-		b = jsonscan.Member(b, name)
-	}
-	return b
 }
 
 // maxSafe is the largest integer that JavaScript holds exactly.

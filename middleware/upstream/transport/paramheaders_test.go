@@ -2,7 +2,6 @@ package transport
 
 import (
 	"encoding/json"
-	"maps"
 	"strings"
 	"testing"
 )
@@ -27,9 +26,9 @@ func TestParamHeadersAreBounded(t *testing.T) {
 	deep := strings.Repeat(`{"properties":{"a":`, 400) + `{"x-mcp-header":"H"}` + strings.Repeat(`}}`, 400)
 	odd := `{"properties":{"a":{"x-mcp-header":"a b"},"b":{"x-mcp-header":7},"c":[],"d":{"x-mcp-header":""}}}`
 	p := new(paramHeaders)
-	p.learn(maps.All(map[string]json.RawMessage{
+	p.learn(map[string]json.RawMessage{
 		"wide": json.RawMessage(`{"properties":{` + strings.Join(wide, ",") + `}}`), "deep": json.RawMessage(deep), "odd": json.RawMessage(odd), "none": nil,
-	}))
+	})
 	if len(p.tools["wide"]) != maxParamHeaders || len(p.tools["deep"]) != 0 || len(p.tools["odd"]) != 0 {
 		t.Errorf("headers %v", p.tools)
 	}

@@ -42,7 +42,7 @@ func TestSubscribeWithoutSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.mu.Lock()
-	subs := &u.active.newer.subscriptions
+	subs := &u.active.beside.subscriptions
 	u.mu.Unlock()
 	subs.mu.Lock()
 	defer subs.mu.Unlock()

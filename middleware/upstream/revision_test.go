@@ -135,7 +135,7 @@ func TestProbe(t *testing.T) {
 						}
 						return `{"tools":[],"prompts":[]}`, nil
 					})
-					s.newer = func(ctx context.Context) (*session, error) {
+					s.open = func(ctx context.Context, _ transport.Options) (conn, error) {
 						probes.Add(1)
 						return nil, newer(ctx)
 					}
@@ -172,7 +172,7 @@ func TestProbeDelaysNobody(t *testing.T) {
 					s := fake(func(method string) (string, error) {
 						return fmt.Sprintf(`{"dial":%d,"tools":[],"prompts":[]}`, dials), nil
 					})
-					s.newer = func(ctx context.Context) (*session, error) {
+					s.open = func(ctx context.Context, _ transport.Options) (conn, error) {
 						<-ctx.Done()
 						return nil, context.Cause(ctx)
 					}

@@ -1,0 +1,97 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/upstream/transport"
+)
+
+// A server that registers its tools one by one tells of each: its lists are read
+// again a moment after the first, and at most once in listPause.
+const (
+	settleTime = 50 * time.Millisecond
+	listPause  = time.Second
+)
+
+// offers are what a server offers.
+type offers struct {
+	info           *Info // what it says of itself
+	tools, prompts []Tool
+}
+
+func (u *Upstream) markStale() {
+	select {
+	case u.stale <- struct{}{}:
+	default:
+	}
+}
+
+// keepOffers reads the lists again when the server has said that they have changed,
+// while a is in service.
+func (u *Upstream) keepOffers(a *active) {
+	for last := (time.Time{}); ; last = time.Now() {
+		select {
+		case <-u.stale:
+		case <-a.ctx.Done():
+			return
+		}
+		if transport.Sleep(a.ctx, max(settleTime, listPause-time.Since(last))) != nil {
+			return
+		}
+		select {
+		case <-u.stale: // said meanwhile
+		default:
+		}
+		u.refresh(a)
+	}
+}
+
+// refresh reads the lists again and tells of it: clients may have seen what has come
+// and gone meanwhile.
+func (u *Upstream) refresh(a *active) {
+	ctx, cancel := context.WithTimeout(a.ctx, u.opts.ConnectTimeout)
+	defer cancel()
+	all, err := u.readOffers(ctx, a.session)
+	if err != nil {
+		if a.ctx.Err() == nil {
+			u.logger.Warn("lists not read", "error", err)
+		}
+		return
+	}
+	u.mu.Lock()
+	current := u.active == a
+	if current {
+		u.offers = all
+	}
+	u.mu.Unlock()
+	if current {
+		u.opts.Changed()
+	}
+}
+
+// readOffers asks the server what it offers, but not for lists that it does not
+// declare; only tools some forget to declare.
+func (u *Upstream) readOffers(ctx context.Context, s *session) (offers, error) {
+	all := offers{info: s.info}
+	var err error
+	if all.tools, err = u.list(ctx, s, "tools", checkTool); err != nil {
+		return offers{}, err
+	}
+	if s.http != nil {
+		schemas := make(map[string]json.RawMessage, len(all.tools))
+		for _, t := range all.tools {
+			schemas[t.Name] = jsonscan.Member(t.Raw, "inputSchema")
+		}
+		s.http.LearnTools(schemas)
+	}
+	if c := all.info.Capabilities; c != nil && c.Prompts != nil {
+		if all.prompts, err = u.list(ctx, s, "prompts", checkPrompt); err != nil {
+			u.logger.Warn("prompts not read, the last ones stay", "error", err)
+			all.prompts = u.Prompts()
+		}
+	}
+	return all, nil
+}
