@@ -51,11 +51,11 @@ func complete(result json.RawMessage, serverInfo json.RawMessage) (json.RawMessa
 // cacheable are the members by which results are known that say how long they hold.
 var cacheable = []string{"tools", "prompts", "resources", "resourceTemplates", "contents", "supportedVersions"}
 
-// withFirst returns an object with one more member in front.
+// withFirst returns an object with one more member in front. All else keeps its bytes.
 func withFirst(object json.RawMessage, key string, value []byte) json.RawMessage {
 	out := jsonscan.Object(key, value)
-	rest := bytes.TrimSpace(bytes.TrimSpace(object)[1:])
-	if rest[0] == '}' {
+	rest := bytes.TrimSpace(object)[1:]
+	if bytes.TrimSpace(rest)[0] == '}' {
 		return out
 	}
 	return append(append(out[:len(out)-1], ','), rest...)
