@@ -18,7 +18,7 @@ func confine(maxBytes int64) {
 	runtime.GOMAXPROCS(min(max(runtime.NumCPU(), 2), 4))
 	// Close to the ceiling the collector works harder instead of growing the
 	// heap; what is over the ceiling then is in use.
-	debug.SetMemoryLimit(maxBytes / 8 * 7)
+	debug.SetMemoryLimit(maxBytes / 4 * 3)
 	// The stack doubles by copying, so that both are there for a while.
 	debug.SetMaxStack(int(min(maxBytes/4, 256<<20)))
 	limitAddresses(uint64(maxBytes))
@@ -30,22 +30,15 @@ func inUse(samples []metrics.Sample) int64 {
 	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
 }
 
-func newSamples() []metrics.Sample {
-	return []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-}
-
 // watch looks at the memory until the function that it returns is called. Near
 // the ceiling trees are dropped, over it the process ends.
 func (k *worker) watch() (done func()) {
-	if k.maxBytes == 0 {
-		return func() {}
-	}
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		t := time.NewTicker(sampleEvery)
 		defer t.Stop()
-		samples := newSamples()
+		samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 		relieved := false
 		for {
 			select {

@@ -143,7 +143,7 @@ var abuses = func() []abuse {
 // machine adds.
 func TestAbuse(t *testing.T) {
 	p := newPool(t, Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	const deadline = 700 * time.Millisecond
+	const deadline = 300 * time.Millisecond
 	clock := busytest.NewClock(t)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
