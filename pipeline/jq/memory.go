@@ -24,10 +24,20 @@ func confine(maxBytes int64) {
 	limitAddresses(uint64(maxBytes))
 }
 
-// inUse is what the Go runtime has of the system's memory.
-func inUse(samples []metrics.Sample) int64 {
+// memoryUse is what the Go runtime has of the system's memory, and what of it was
+// live at the last collection.
+func memoryUse() (total, live int64) {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	metrics.Read(samples)
-	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
+	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64()), int64(samples[2].Value.Uint64())
+}
+
+// tidy gives back what the programs before have left, if that is so much that the
+// next one could hit the ceiling by it.
+func (k *worker) tidy() {
+	if total, live := memoryUse(); total-live > k.maxBytes/3 {
+		debug.FreeOSMemory()
+	}
 }
 
 // watch looks at the memory until the function that it returns is called. Near
@@ -38,7 +48,6 @@ func (k *worker) watch() (done func()) {
 		defer close(ended)
 		t := time.NewTicker(sampleEvery)
 		defer t.Stop()
-		samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 		relieved := false
 		for {
 			select {
@@ -46,11 +55,11 @@ func (k *worker) watch() (done func()) {
 				return
 			case <-t.C:
 			}
-			switch n := inUse(samples); {
+			switch n, _ := memoryUse(); {
 			case n > k.maxBytes:
 				k.tooMuch()
 				return
-			case n > k.maxBytes/4*3 && !relieved:
+			case n > k.maxBytes/8*7 && !relieved:
 				relieved = true
 				k.relieve()
 			}

@@ -112,6 +112,7 @@ func (k *worker) handle(req request) error {
 	k.mu.Lock()
 	k.inUse = req.Document
 	k.mu.Unlock()
+	k.tidy()
 	done := k.watch()
 	out, err := k.run(req)
 	done()
