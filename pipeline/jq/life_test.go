@@ -37,7 +37,7 @@ func begun(t *testing.T, ctx context.Context, p *Pool, agent string) (w *process
 		_, err := p.Run(ctx, Query{agent, "endless", JSON, []byte("1"), endless})
 		ended <- err
 	}()
-	for w == nil || w.loads.Load() == 0 {
+	for w == nil {
 		runtime.Gosched()
 		select {
 		case err := <-ended:
@@ -183,13 +183,13 @@ func TestForget(t *testing.T) {
 		runPool(t, p, Query{agent, "doc", JSON, []byte("[1,2]"), "length"})
 	}
 	p.Forget("a")
-	loads := func(agent string) int64 {
-		before := p.processOf(agent).loads.Load()
-		runPool(t, p, Query{agent, "doc", JSON, []byte("[1,2]"), "length"})
-		return p.processOf(agent).loads.Load() - before
+	if a, ab := p.processOf("a").holds, p.processOf("ab").holds; a[treeKey{"a", "doc"}] || !ab[treeKey{"ab", "doc"}] {
+		t.Errorf("held: %v, %v", a, ab)
 	}
-	if a, ab := loads("a"), loads("ab"); a != 1 || ab != 0 {
-		t.Errorf("loaded again: %d, %d", a, ab)
+	for _, agent := range []string{"a", "ab"} {
+		if got := runPool(t, p, Query{agent, "doc", JSON, []byte("[1,2]"), "length"}); got != "2\n" {
+			t.Error(got)
+		}
 	}
 }
 

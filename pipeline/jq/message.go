@@ -37,13 +37,10 @@ type request struct {
 type answer struct {
 	Outputs int
 	Size    int
-	Failure *failure
+	Failure *Error    // without its Err
 	Ends    bool      // the worker ends now
 	Holds   []treeKey // the trees that the worker has
 }
-
-// A failure is an [Error] on its way.
-type failure struct{ Code, Text, Hint string }
 
 // A wire carries messages between pool and worker.
 type wire struct {

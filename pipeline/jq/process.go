@@ -26,7 +26,6 @@ type process struct {
 	exited chan struct{} // closed when it has ended and was waited for
 	killed atomic.Bool   // by us
 	holds  map[treeKey]bool
-	loads  atomic.Int64 // documents sent
 }
 
 // ownCommand is this binary as a worker. On Linux it is the one that runs, even
@@ -143,7 +142,6 @@ func (w *process) ask(q Query) (Output, error) {
 	var data []byte
 	if q.Key == "" || !w.holds[key] {
 		req.Load, req.Kind, req.Size, data = true, q.Kind, len(q.Data), q.Data
-		w.loads.Add(1)
 	}
 	if err := w.wire.send(req, data); err != nil {
 		return Output{}, err
@@ -163,8 +161,8 @@ func (w *process) ask(q Query) (Output, error) {
 	if a.Ends {
 		w.kill()
 	}
-	if f := a.Failure; f != nil {
-		return Output{}, &Error{Code: f.Code, Text: f.Text, Hint: f.Hint}
+	if a.Failure != nil {
+		return Output{}, a.Failure
 	}
 	return Output{Data: out, N: a.Outputs}, nil
 }

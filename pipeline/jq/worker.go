@@ -117,7 +117,7 @@ func (k *worker) handle(req request) error {
 	out, err := k.run(req)
 	done()
 	k.drop(func(t *tree) bool { return t.key.Key == "" })
-	a := answer{Outputs: out.N, Size: len(out.Data), Failure: toFailure(err)}
+	a := answer{Outputs: out.N, Size: len(out.Data), Failure: sendable(err)}
 	k.mu.Lock()
 	for _, t := range k.trees {
 		a.Holds = append(a.Holds, t.key)
@@ -204,7 +204,7 @@ func (k *worker) relieve() { k.drop(func(t *tree) bool { return t.key != k.inUse
 // for the system may take a while to clear up.
 func (k *worker) tooMuch() {
 	if k.sending.TryLock() { // else an answer is on its way, and large
-		_ = k.wire.send(answer{Failure: toFailure(memoryError(k.maxBytes)), Ends: true}, nil)
+		_ = k.wire.send(answer{Failure: memoryError(k.maxBytes), Ends: true}, nil)
 	}
 	os.Exit(exitMemory)
 }
@@ -214,7 +214,8 @@ func memoryError(maxBytes int64) *Error {
 		Hint: "select fewer records and fields first, and put out less; fields, offset and limit, and proxy_search read a document as it stands"}
 }
 
-func toFailure(err error) *failure {
+// sendable is err as an answer has it.
+func sendable(err error) *Error {
 	if err == nil {
 		return nil
 	}
@@ -224,5 +225,7 @@ func toFailure(err error) *failure {
 	} else if e.Text == brokeText {
 		fmt.Fprintln(os.Stderr, "jq-worker:", show.ClipBytes(e.Err.Error(), 4000))
 	}
-	return &failure{e.Code, e.Text, e.Hint}
+	sent := *e
+	sent.Err = nil
+	return &sent
 }
