@@ -131,6 +131,9 @@ func (p *Pool) runOn(ctx context.Context, s *slot, q Query) (Output, error) {
 	p.mu.Lock()
 	w, closed := s.process, p.closed
 	if !closed && (w == nil || w.hasExited()) {
+		if w != nil {
+			w.stdout.Close()
+		}
 		var err error
 		if w, err = start(p.opts); err != nil {
 			p.mu.Unlock()
