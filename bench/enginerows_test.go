@@ -1,7 +1,7 @@
 package bench
 
-// Programs that look at every record, but for jqFew. jqUpdate has no fast form
-// and runs in gojq.
+// Programs that look at every record, but for jqFew. After jqUpdate, which writes,
+// the tree is parsed again.
 const (
 	jqNames   = "[.[] | select(.examples|length > 5) | .name]"
 	jqLate    = "[.[] | select(.delay > 60) | .origin]"

@@ -65,49 +65,29 @@ func (q *JQ) read(ctx context.Context, in Value) Value {
 }
 
 func (q *JQ) run(ctx context.Context, in Value) (jq.Output, error) {
-	if q.Pool == nil {
-		tree, err := memoised(in, "jq-tree", func() (*jq.Tree, int64, error) {
-			doc, kind, err := jqDocument(ctx, in, readRecords)
-			if err != nil {
-				return nil, 0, err
-			}
-			tree, err := jq.Parse(ctx, kind, doc)
-			if err != nil {
-				return nil, 0, err
-			}
-			return tree, tree.Size(), nil
-		})
-		if err != nil {
-			return jq.Output{}, err
-		}
-		return jq.Eval(ctx, tree, q.Program)
-	}
-	doc, kind, err := jqDocument(ctx, in, csvRecords)
+	doc, kind, err := jqDocument(ctx, in)
 	if err != nil {
 		return jq.Output{}, err
+	}
+	if q.Pool == nil {
+		return jq.Eval(ctx, kind, doc, q.Program)
 	}
 	return q.Pool.Run(ctx, jq.Query{Agent: q.Agent, Key: in.Key, Kind: kind, Data: doc, Program: q.Program})
 }
 
 // jqDocument is what jq reads of in. Tables are read by records.
-func jqDocument(ctx context.Context, in Value, records func(context.Context, Value) (Value, bool, error)) ([]byte, jq.Kind, error) {
+func jqDocument(ctx context.Context, in Value) ([]byte, jq.Kind, error) {
 	switch in.Kind {
 	case JSON:
 		return in.Data, jq.JSON, nil
 	case JSONLines:
 		return in.Data, jq.Lines, nil
 	}
-	table, ok, err := records(ctx, in)
+	table, ok, err := csvRecords(ctx, in)
 	if ok {
 		return table.Data, jq.Lines, nil
 	}
 	return in.Data, jq.Text, err
-}
-
-// readRecords is [csvRecords] where a memo must not be asked.
-func readRecords(ctx context.Context, in Value) (Value, bool, error) {
-	in.Memo = nil
-	return csvRecords(ctx, in)
 }
 
 // repairable turns an error of package jq into ours.

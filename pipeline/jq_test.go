@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -90,12 +91,6 @@ func TestJQErrors(t *testing.T) {
 		{"reduce range(900) as $i (0; [.]) | [[., .], [[[.]]]] | [range(200)] as $x | reduce range(200) as $i (.; [.])", LimitMemory, "deeper than 1,000", ""},
 		{"range(1000000)", LimitMemory, "100,000 outputs", "limit("},
 		{`[range(40) | "x" * 1000000]`, LimitMemory, "32 MiB", ""},
-		{"reduce range(3e6) as $i (null; [.]) | tojson", LimitTime, "4,000,000 steps", "group_by"},
-		{`[range(3e6) | "a"] as $p | null | setpath($p; 1) | tojson`, LimitTime, "steps", ""},
-		{"null | last(limit(3000000; recurse(.a))) = 1 | tojson", LimitTime, "steps", ""},
-		{"def f: [.] | f; f", LimitTime, "steps", ""},
-		{"[.] | until(false; [.])", LimitTime, "steps", ""},
-		{"last(repeat([.]))", LimitTime, "steps", ""},
 	} {
 		e := applyError(t, &JQ{Program: tt.program}, doc)
 		if e.Code != tt.code || !strings.Contains(e.Text, tt.text) || !strings.Contains(e.Hint, tt.hint) {
@@ -154,10 +149,14 @@ func TestJQDeadline(t *testing.T) {
 }
 
 func FuzzJQ(f *testing.F) {
-	for _, program := range []string{".", ".a[]?", "$.a", "a'b", "..", "[.[]?|tojson]", "@base64d", `"\(1;2)"`, "def f: f; f", "limit(3;repeat(1))", "\xff", "if", ".[-1:]"} {
+	for _, program := range []string{".", ".a[]?", "$.a", "a'b", "..", "[.[]?|tojson]", "@base64d", `"\(1;2)"`, "limit(3;repeat(1))", "\xff", "if", ".[-1:]"} {
 		f.Add(program, `{"a":[1,{"b":null}]}`)
 	}
+	nests := regexp.MustCompile(`def|reduce|foreach|repeat|until|while|recurse|path|pick|stream`)
 	f.Fuzz(func(t *testing.T, program, doc string) {
+		if nests.MatchString(program) {
+			return // may overflow the stack, which ends a worker, but here the test
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		out, err := (&JQ{Program: program}).Apply(ctx, Recognise([]byte(doc), nil))

@@ -3,6 +3,7 @@ package jq
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -11,19 +12,25 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
+// add puts out one more value.
+func (out *Output) add(v any) (err error) {
+	if out.N++; out.N > maxOutputs {
+		return &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: more than %s outputs", show.Count(maxOutputs)),
+			Hint: "collect them, [ … ], count them, … | length, or take some, limit(100; …)"}
 	}
-	slices.Sort(keys)
-	return keys
+	if out.Data, err = appendValue(out.Data, v, 0); err != nil {
+		return err
+	}
+	if out.Data = append(out.Data, '\n'); len(out.Data) > maxOutputBytes {
+		return tooLong()
+	}
+	return nil
 }
 
-// appendTree encodes what a program put out: as gojq.Marshal does, but with
+// appendValue encodes what a program put out: as gojq.Marshal does, but with
 // a limit on depth and size, which a result of 1e6 levels needs, and without
 // escapes that only some readers want.
-func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
+func appendValue(dst []byte, v any, depth int) (_ []byte, err error) {
 	if depth > maxDepth {
 		return nil, &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the result nests deeper than %s levels", show.Count(maxDepth)),
 			Hint: "flatten it, or put out less"}
@@ -62,48 +69,25 @@ func appendTree(dst []byte, v any, depth int) (_ []byte, err error) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			if dst, err = appendTree(dst, e, depth+1); err != nil {
+			if dst, err = appendValue(dst, e, depth+1); err != nil {
 				return nil, err
 			}
 		}
 		return append(dst, ']'), nil
 	case map[string]any:
 		dst = append(dst, '{')
-		for i, k := range sortedKeys(v) {
+		for i, k := range slices.Sorted(maps.Keys(v)) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
 			dst = append(show.AppendQuote(dst, k), ':')
-			if dst, err = appendTree(dst, v[k], depth+1); err != nil {
+			if dst, err = appendValue(dst, v[k], depth+1); err != nil {
 				return nil, err
 			}
 		}
 		return append(dst, '}'), nil
-	case *object:
-		return appendObject(dst, v, depth)
 	}
 	return nil, fmt.Errorf("jq: result of type %T", v)
-}
-
-func appendObject(dst []byte, o *object, depth int) (_ []byte, err error) {
-	if len(o.vals) == 0 {
-		return append(dst, "{}"...), nil
-	}
-	for i, v := range o.vals {
-		if q := o.shape.quoted; q != nil {
-			dst = append(dst, q[i]...)
-		} else {
-			sep := byte(',')
-			if i == 0 {
-				sep = '{'
-			}
-			dst = append(show.AppendQuote(append(dst, sep), o.shape.keys[i]), ':')
-		}
-		if dst, err = appendTree(dst, v, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	return append(dst, '}'), nil
 }
 
 func tooLong() *Error {

@@ -1,6 +1,7 @@
 package jq
 
 import (
+	"context"
 	"regexp"
 	"strings"
 
@@ -8,16 +9,16 @@ import (
 )
 
 // runtimeError explains why p failed on this document.
-func (p *program) runtimeError(err error, tree any, s *stop) *Error {
+func (p *program) runtimeError(err error, document any) *Error {
 	msg := show.ClipBytes(strings.ToValidUTF8(err.Error(), "�"), 300)
 	e := &Error{Code: Bad, Text: "jq: " + msg, Err: err}
-	_, list := tree.([]any)
-	_, text := tree.(string)
+	_, list := document.([]any)
+	_, text := document.(string)
 	switch {
 	case text && strings.Contains(msg, "but got: string"), text && strings.Contains(msg, "cannot iterate over: string"):
 		e.Hint = `the document is text, one string: split("\n") | map(select(test("error")))`
 	case strings.Contains(msg, "expected an object but got: array"):
-		if fixed := p.iterating(tree, s); fixed != "" {
+		if fixed := p.iterating(document); fixed != "" {
 			e.Hint = "an array needs [] before a field: " + fixed
 		} else if list {
 			e.Hint = "an array needs [] before a field; the document is one: .[] | …"
@@ -53,13 +54,13 @@ var pathEnd = regexp.MustCompile(`([\w\])"])\.["A-Za-z_]`)
 
 // iterating is p with the [] that it lacks, or "": the first of its kind that
 // puts something out over this document.
-func (p *program) iterating(tree any, s *stop) string {
+func (p *program) iterating(document any) string {
 	source := strings.TrimSpace(p.source)
-	if len(source) > tryBytes || p.writes || p.builds {
+	if len(source) > tryBytes || p.writes {
 		return ""
 	}
 	var tries []string
-	if _, list := tree.([]any); list {
+	if _, list := document.([]any); list {
 		if strings.HasPrefix(source, ".") && len(source) > 1 && source[1] != '[' {
 			tries = append(tries, ".[]"+source)
 		}
@@ -69,27 +70,48 @@ func (p *program) iterating(tree any, s *stop) string {
 		tries = append(tries, source[:at[3]]+"[]"+source[at[3]:])
 	}
 	for _, try := range tries[:min(len(tries), maxTries)] {
-		if s.now.Load() {
-			return ""
-		}
-		if putsOut(try, tree, s) {
+		if putsOut(try, document) {
 			return try
 		}
 	}
 	return ""
 }
 
-// putsOut reports whether a program's first output is a value and not null.
-func putsOut(source string, tree any, outer *stop) bool {
-	if !Compiles(source) {
-		return false
-	}
-	p, err := compile(source)
+// putsOut reports whether a program's first output is a value and not null, and
+// comes within trySteps.
+func putsOut(source string, document any) bool {
+	query, err := parseProgram(source)
 	if err != nil {
 		return false
 	}
-	s := &stop{Context: outer.Context, now: outer.now, left: trySteps}
-	v, ok := p.code.RunWithContext(s, tree).Next()
+	code, err := compileQuery(query)
+	if err != nil {
+		return false
+	}
+	v, ok := code.RunWithContext(&steps{context.Background(), trySteps}, document).Next()
 	_, failed := v.(error)
 	return ok && !failed && v != nil
+}
+
+// steps is a context that ends after so many instructions: gojq asks it for Done
+// before each.
+type steps struct {
+	context.Context
+	left int
+}
+
+var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+func (s *steps) Done() <-chan struct{} {
+	if s.left--; s.left < 0 {
+		return closed
+	}
+	return nil
+}
+
+func (s *steps) Err() error {
+	if s.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
 }

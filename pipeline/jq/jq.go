@@ -3,14 +3,13 @@
 //	Query → Pool → a free worker process → Output
 //	                  key → parsed tree, kept for the next program
 //
-// gojq is the interpreter and says what a program means. The common part of the
-// language also has a fast form, Go functions over the tree, which gives the
-// same bytes or leaves the program to gojq. A program may take any time and
-// memory, and may overflow the stack, which no Go program survives; so it runs
-// in a worker, a process of the same binary that has a ceiling of memory and is
-// killed at the deadline. What a program does costs its own query and, at
-// worst, the trees of its worker, which are parsed again from the raw bytes.
-// [Eval] is the same interpreter without a process, under tighter limits.
+// gojq runs the programs, but for the functions of regular expressions, which are
+// ours and take one pass over a text. A program may take any time and memory, and
+// may overflow the stack, which no Go program survives; so it runs in a worker, a
+// process of the same binary that has a ceiling of memory and is killed at the
+// deadline. What a program does costs its own query and, at worst, the trees of
+// its worker, which are parsed again from the raw bytes. [Eval] is the same
+// without a process.
 //
 // Integers of any size and numbers that a program does not compute with keep
 // their spelling. The keys of objects come out sorted, as gojq has no order of
@@ -37,8 +36,7 @@ const (
 	maxOutputs      = 100_000
 	maxOutputBytes  = 32 << 20
 
-	// maxDepth bounds the nesting of documents and outputs. Below it,
-	// recursion over either is safe.
+	// maxDepth bounds the nesting of outputs, for those who read them.
 	maxDepth = 1000
 )
 
@@ -78,5 +76,5 @@ func ended(err error) error {
 		return err
 	}
 	return &Error{Code: LimitTime, Text: "jq: the time limit passed before the program was done",
-		Hint: "narrow first: select fewer records or fields, then compute", Err: err}
+		Hint: "narrow first: select fewer records or fields, then compute; to count, group_by is faster than reduce", Err: err}
 }

@@ -1,11 +1,8 @@
 package jq
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -40,7 +37,7 @@ func begun(t *testing.T, ctx context.Context, p *Pool, agent string) (w *process
 		_, err := p.Run(ctx, Query{agent, "endless", JSON, []byte("1"), endless})
 		ended <- err
 	}()
-	for w == nil || w.loads.Load() == 0 {
+	for w == nil {
 		runtime.Gosched()
 		select {
 		case err := <-ended:
@@ -78,62 +75,17 @@ func TestTwoAgentsSideBySide(t *testing.T) {
 	}
 }
 
-// TestCancelled: a program that heeds its end costs the worker nothing.
+// TestCancelled: a cancelled query ends at once, at the cost of its worker.
 func TestCancelled(t *testing.T) {
-	p := newPool(t, Options{grace: time.Minute})
+	p := newPool(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	w, end := begun(t, ctx, p, "a")
 	cancel()
 	if err := <-end; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if got := runPool(t, p, Query{"a", "endless", JSON, []byte("1"), "."}); got != "1\n" || p.processOf("a") != w || w.loads.Load() != 1 {
-		t.Errorf("%q, loaded %d times", got, w.loads.Load())
-	}
-}
-
-// TestCancelledWhileSending: the end of a query that is still on its way to the
-// worker is sent behind it.
-func TestCancelledWhileSending(t *testing.T) {
-	r, stdin, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &process{stdin: stdin, stdout: stdout, in: bufio.NewReader(stdout), grace: time.Minute}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := w.watch(ctx, 7)
-	asked := make(chan error)
-	go func() {
-		_, err := w.ask(ctx, frameLoad, number(7), make([]byte, 1<<20)) // more than a pipe holds
-		asked <- err
-	}()
-	first := make([]byte, 1)
-	if _, err := io.ReadFull(r, first); err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	for range 1000 { // lets watch see that the pipe is in use
-		runtime.Gosched()
-	}
-	in := io.MultiReader(bytes.NewReader(first), r)
-	for _, want := range []byte{frameLoad, frameCancel} {
-		if f, err := readFrame(in, maxFrame); err != nil || f.kind != want || !bytes.Equal(f.body[:4], number(7)) {
-			t.Fatalf("%q: %v, want %q", f.kind, err, want)
-		}
-	}
-	if err := writeFrame(theirs, frameCancelled); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-asked; !errors.Is(err, errStopped) {
-		t.Error(err)
-	}
-	done()
-	for _, f := range []*os.File{r, stdin, stdout, theirs} {
-		f.Close()
+	if got := runPool(t, p, Query{"a", "endless", JSON, []byte("1"), "."}); got != "1\n" || p.processOf("a") == w {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -171,15 +123,10 @@ func TestRestart(t *testing.T) {
 func TestIdleWorkersEnd(t *testing.T) {
 	p := newPool(t, Options{Idle: time.Millisecond})
 	q := Query{"a", "doc", JSON, []byte("[1,2]"), "length"}
-	s, err := p.acquire(t.Context(), "a", "")
-	if err != nil {
-		t.Fatal(err)
+	if got := runPool(t, p, q); got != "2\n" {
+		t.Error(got)
 	}
-	w, err := p.worker(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.release(s)
+	w := p.processOf("a")
 	<-w.exited
 	if code := w.cmd.ProcessState.ExitCode(); code != exitOK {
 		t.Errorf("exit code %d", code)
@@ -236,13 +183,13 @@ func TestForget(t *testing.T) {
 		runPool(t, p, Query{agent, "doc", JSON, []byte("[1,2]"), "length"})
 	}
 	p.Forget("a")
-	loads := func(agent string) int64 {
-		before := p.processOf(agent).loads.Load()
-		runPool(t, p, Query{agent, "doc", JSON, []byte("[1,2]"), "length"})
-		return p.processOf(agent).loads.Load() - before
+	if a, ab := p.processOf("a").holds, p.processOf("ab").holds; a[treeKey{"a", "doc"}] || !ab[treeKey{"ab", "doc"}] {
+		t.Errorf("held: %v, %v", a, ab)
 	}
-	if a, ab := loads("a"), loads("ab"); a != 1 || ab != 0 {
-		t.Errorf("loaded again: %d, %d", a, ab)
+	for _, agent := range []string{"a", "ab"} {
+		if got := runPool(t, p, Query{agent, "doc", JSON, []byte("[1,2]"), "length"}); got != "2\n" {
+			t.Error(got)
+		}
 	}
 }
 
@@ -254,7 +201,7 @@ func TestBadWorkers(t *testing.T) {
 		p := newPool(t, Options{Command: testWorker(role)})
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		begun := clock.Now()
-		_, err := p.Run(ctx, Query{"a", "doc", JSON, []byte("1"), "."})
+		_, err := p.Run(ctx, Query{"a", "doc", Text, make([]byte, 1<<20), "."}) // more than a pipe holds
 		cancel()
 		if got, took := code(err), clock.Since(begun); got != want && got != LimitTime || took > time.Second {
 			t.Errorf("%s: %v after %v", role, err, took)
@@ -271,14 +218,14 @@ func TestBadWorkers(t *testing.T) {
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPool(Options{Workers: 3})
-		a1, _ := p.acquire(t.Context(), "a", "")
-		a2, _ := p.acquire(t.Context(), "a", "")
+		a1, _ := p.acquire(t.Context(), treeKey{"a", ""})
+		a2, _ := p.acquire(t.Context(), treeKey{"a", ""})
 		var mu sync.Mutex
 		var order []string
 		var got []*slot
 		for _, agent := range []string{"a", "a", "b", "c", "d"} {
 			go func() {
-				s, err := p.acquire(t.Context(), agent, "")
+				s, err := p.acquire(t.Context(), treeKey{agent, ""})
 				if err != nil {
 					t.Error(err)
 					return
@@ -302,9 +249,9 @@ func TestTurns(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		p.acquire(ctx, "b", "")
-		p.acquire(ctx, "b", "")
-		if _, err := p.acquire(ctx, "b", ""); code(err) != LimitTime || !strings.Contains(err.Error(), "other programs") {
+		p.acquire(ctx, treeKey{"b", ""})
+		p.acquire(ctx, treeKey{"b", ""})
+		if _, err := p.acquire(ctx, treeKey{"b", ""}); code(err) != LimitTime || !strings.Contains(err.Error(), "other programs") {
 			t.Error(err)
 		}
 	})

@@ -18,34 +18,36 @@ func confine(maxBytes int64) {
 	runtime.GOMAXPROCS(min(max(runtime.NumCPU(), 2), 4))
 	// Close to the ceiling the collector works harder instead of growing the
 	// heap; what is over the ceiling then is in use.
-	debug.SetMemoryLimit(maxBytes / 8 * 7)
+	debug.SetMemoryLimit(maxBytes / 4 * 3)
 	// The stack doubles by copying, so that both are there for a while.
 	debug.SetMaxStack(int(min(maxBytes/4, 256<<20)))
 	limitAddresses(uint64(maxBytes))
 }
 
-// inUse is what the Go runtime has of the system's memory.
-func inUse(samples []metrics.Sample) int64 {
+// memoryUse is what the Go runtime has of the system's memory, and what of it was
+// live at the last collection.
+func memoryUse() (total, live int64) {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	metrics.Read(samples)
-	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
+	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64()), int64(samples[2].Value.Uint64())
 }
 
-func newSamples() []metrics.Sample {
-	return []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+// tidy gives back what the programs before have left, if that is so much that the
+// next one could hit the ceiling by it.
+func (k *worker) tidy() {
+	if total, live := memoryUse(); total-live > k.maxBytes/3 {
+		debug.FreeOSMemory()
+	}
 }
 
 // watch looks at the memory until the function that it returns is called. Near
 // the ceiling trees are dropped, over it the process ends.
 func (k *worker) watch() (done func()) {
-	if k.maxBytes == 0 {
-		return func() {}
-	}
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		t := time.NewTicker(sampleEvery)
 		defer t.Stop()
-		samples := newSamples()
 		relieved := false
 		for {
 			select {
@@ -53,11 +55,11 @@ func (k *worker) watch() (done func()) {
 				return
 			case <-t.C:
 			}
-			switch n := inUse(samples); {
+			switch n, _ := memoryUse(); {
 			case n > k.maxBytes:
 				k.tooMuch()
 				return
-			case n > k.maxBytes/4*3 && !relieved:
+			case n > k.maxBytes/8*7 && !relieved:
 				relieved = true
 				k.relieve()
 			}

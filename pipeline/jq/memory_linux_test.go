@@ -71,7 +71,4 @@ func TestCeiling(t *testing.T) {
 	if _, err := p.Run(ctx, Query{"a", "huge", JSON, []byte(huge), "length"}); code(err) != LimitMemory {
 		t.Error(err)
 	}
-	if p.processOf("a") != first {
-		t.Error("a document too large ended the worker")
-	}
 }

@@ -29,8 +29,6 @@ type Options struct {
 	// Logger receives what workers write to stderr and how they end. Nil
 	// discards it.
 	Logger *slog.Logger
-
-	grace time.Duration // zero means killGrace
 }
 
 // A Query is a program and what it is for.
@@ -55,23 +53,22 @@ type Pool struct {
 	slots   []*slot
 	waiting []*waiter // first come, first
 	closed  bool
-	ending  sync.WaitGroup // processes that were not waited for
+	ending  sync.WaitGroup // processes that have not ended
 }
 
-// A slot has a worker, or room for one. Who has a busy one may use its process
-// without Pool.mu.
+// A slot has a worker, or room for one. While a query has the slot, it may use
+// the process without Pool.mu.
 type slot struct {
-	process *process // nil: none runs
-	busy    bool     // somebody has it
-	dying   bool     // nobody has it, but its process has not ended
+	process *process // nil: none was started yet
+	busy    bool     // a query has it, or its killed process has not ended
 	agent   string   // whose program runs, or ran last
-	forget  []string // agents that went meanwhile
-	idle    *time.Timer
+	forget  []string // agents that went while the slot was busy
 }
 
+// A waiter is a query that waits for a slot.
 type waiter struct {
-	agent, key string
-	given      chan *slot // has room for one; closed with the pool
+	document treeKey
+	given    chan *slot // has room for one; closed with the pool
 }
 
 // NewPool returns a pool without a process yet.
@@ -86,9 +83,6 @@ func NewPool(opts Options) *Pool {
 	if opts.Idle == 0 {
 		opts.Idle = 5 * time.Minute
 	}
-	if opts.grace == 0 {
-		opts.grace = killGrace
-	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -102,127 +96,80 @@ func NewPool(opts Options) *Pool {
 // ErrClosed is the error of a closed pool.
 var ErrClosed = errors.New("jq: the pool is closed")
 
-// Run runs q. It returns soon after the end of ctx, if only because the worker
-// is killed; an expired deadline is an [*Error] with code limit_time, as are a
-// program that does not compile or fails, bad_jq, and one that needs too much
-// memory or stack, limit_memory. Other errors are that of a cancelled ctx,
-// [ErrClosed], and ours.
+// Run runs q. It returns soon after the end of ctx, for the worker is killed then;
+// an expired deadline is an [*Error] with code limit_time, as are a program that
+// does not compile or fails, bad_jq, and one that needs too much memory or stack,
+// limit_memory. Other errors are that of a cancelled ctx, [ErrClosed], and ours.
 func (p *Pool) Run(ctx context.Context, q Query) (Output, error) {
 	if err := checkSize(q.Program); err != nil {
 		return Output{}, err
 	}
-	key := ""
-	if q.Key != "" {
-		key = q.Agent + "\x00" + q.Key
-	}
-	if len(key) > maxKey {
-		return Output{}, fmt.Errorf("jq: key of %d bytes", len(key))
-	}
 	for retried := false; ; retried = true {
-		s, err := p.acquire(ctx, q.Agent, key)
+		s, err := p.acquire(ctx, treeKey{q.Agent, q.Key})
 		if err != nil {
 			return Output{}, err
 		}
-		out, err := p.runOn(ctx, s, key, q)
+		out, err := p.runOn(ctx, s, q)
+		p.release(s)
 		var died *deathError
-		if !errors.As(err, &died) {
+		switch {
+		case !errors.As(err, &died):
 			return out, err
-		}
-		if ctx.Err() != nil {
-			return Output{}, ended(ctx.Err())
+		case died.why == nil && !retried:
+			continue // an idle worker may have ended just then
 		}
 		p.opts.Logger.Warn("a jq worker ended under a program; the next one starts another", "agent", q.Agent, "program", show.ClipBytes(q.Program, 200), "cause", died.err)
 		if died.why != nil {
 			return Output{}, died.why
 		}
-		// Nothing says that the program is to blame.
-		if retried {
-			return Output{}, &Error{Code: Bad, Text: "jq: the worker ended under the program, twice", Hint: "write it differently, or select less", Err: died.err}
-		}
+		return Output{}, &Error{Code: Bad, Text: "jq: the worker ended under the program, twice", Hint: "write it differently, or select less", Err: died.err}
 	}
 }
 
-// runOn runs q on the worker of s, which it starts if there is none, and
-// releases s.
-func (p *Pool) runOn(ctx context.Context, s *slot, key string, q Query) (Output, error) {
-	w, err := p.worker(s)
-	if err != nil {
-		p.release(s)
-		return Output{}, err
+// runOn runs q on the worker of s, which it starts if there is none.
+func (p *Pool) runOn(ctx context.Context, s *slot, q Query) (Output, error) {
+	p.mu.Lock()
+	w, closed := s.process, p.closed
+	if !closed && (w == nil || w.hasExited()) {
+		if w != nil {
+			w.stdout.Close()
+		}
+		var err error
+		if w, err = start(p.opts); err != nil {
+			p.mu.Unlock()
+			return Output{}, fmt.Errorf("jq: start a worker: %w", err)
+		}
+		s.process = w
+		p.ending.Go(func() { <-w.exited })
 	}
-	out, err := w.exchange(ctx, key, q)
-	p.release(s)
+	p.mu.Unlock()
+	if closed {
+		return Output{}, ErrClosed
+	}
+	out, err := w.exchange(ctx, q)
+	var died *deathError
+	if p.isClosed() && errors.As(err, &died) {
+		return Output{}, ErrClosed
+	}
 	return out, err
 }
 
-// worker is the process of s, which the caller has.
-func (p *Pool) worker(s *slot) (*process, error) {
-	p.mu.Lock()
-	w, closed := s.process, p.closed
-	if w == nil && !closed {
-		p.ending.Add(1)
-	}
-	p.mu.Unlock()
-	switch {
-	case closed:
-		return nil, ErrClosed
-	case w != nil:
-		return w, nil
-	}
-	w, err := start(p.opts)
-	if err != nil {
-		p.ending.Done()
-		return nil, fmt.Errorf("jq: start a worker: %w", err)
-	}
-	p.opts.Logger.Debug("jq worker started", "pid", w.cmd.Process.Pid)
-	p.mu.Lock()
-	s.process = w
-	closed = p.closed
-	p.mu.Unlock()
-	go func() {
-		defer p.ending.Done()
-		<-w.exited
-		p.bury(s, w)
-	}()
-	if closed { // Close has not seen it
-		w.kill()
-	}
-	return w, nil
-}
-
-// bury takes note of the end of w.
-func (p *Pool) bury(s *slot, w *process) {
-	w.stdout.Close()
-	p.opts.Logger.Debug("jq worker ended", "pid", w.cmd.Process.Pid, "state", w.cmd.ProcessState)
+func (p *Pool) isClosed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.process != w { // ended when idle; the slot may have another
-		return
-	}
-	s.process = nil
-	if s.dying {
-		s.dying = false
-		p.free(s)
-	}
+	return p.closed
 }
 
-// share is how many workers one agent may have at a time: there is always one
-// for another.
-func (p *Pool) share() int { return len(p.slots) - 1 }
-
-// acquire waits for a worker, best the one that has the tree of key.
-func (p *Pool) acquire(ctx context.Context, agent, key string) (*slot, error) {
+// acquire waits for a slot, best the one that has the document's tree.
+func (p *Pool) acquire(ctx context.Context, document treeKey) (*slot, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
 		return nil, ErrClosed
 	}
-	if s := p.pick(agent, key); s != nil {
-		p.mu.Unlock()
-		return s, nil
-	}
-	w := &waiter{agent, key, make(chan *slot, 1)}
+	w := &waiter{document, make(chan *slot, 1)}
 	p.waiting = append(p.waiting, w)
+	p.dispatch()
 	p.mu.Unlock()
 	select {
 	case s, ok := <-w.given:
@@ -249,47 +196,31 @@ func (p *Pool) acquire(ctx context.Context, agent, key string) (*slot, error) {
 	return nil, err
 }
 
-// pick takes a free slot for agent, or returns nil. p.mu must be held.
-func (p *Pool) pick(agent, key string) *slot {
-	if p.closed {
-		return nil
-	}
-	if p.running(agent) >= p.share() {
-		return nil
-	}
-	var best *slot
-	bestRank := 0
-	for _, s := range p.slots {
-		if s.busy {
-			continue
+// dispatch gives free slots to queries that wait, first to agents that have none.
+// No agent has all slots: there is always one for another. p.mu must be held.
+func (p *Pool) dispatch() {
+	for {
+		next, fewest := -1, len(p.slots)-1
+		for i, w := range p.waiting {
+			if n := p.running(w.document.Agent); n < fewest {
+				next, fewest = i, n
+			}
 		}
-		// A tree that is there saves most. Else agents keep to workers of
-		// their own, as long as there are some.
-		rank := 1
-		switch {
-		case s.process != nil && s.process.holds[key]:
-			rank = 4
-		case s.process != nil && s.agent == agent:
-			rank = 3
-		case s.process == nil:
-			rank = 2
+		if next < 0 {
+			return
 		}
-		if rank > bestRank {
-			best, bestRank = s, rank
+		w := p.waiting[next]
+		s := p.pick(w.document)
+		if s == nil {
+			return
 		}
+		p.waiting = slices.Delete(p.waiting, next, next+1)
+		s.busy, s.agent = true, w.document.Agent
+		w.given <- s
 	}
-	if best == nil {
-		return nil
-	}
-	best.busy, best.agent = true, agent
-	if best.idle != nil {
-		best.idle.Stop()
-		best.idle = nil
-	}
-	return best
 }
 
-// running is how many workers agent has. p.mu must be held.
+// running is how many slots agent has. p.mu must be held.
 func (p *Pool) running(agent string) (n int) {
 	for _, s := range p.slots {
 		if s.busy && s.agent == agent {
@@ -299,67 +230,57 @@ func (p *Pool) running(agent string) (n int) {
 	return n
 }
 
+// pick returns the best free slot, or nil. A tree that is there saves most; else
+// agents keep to workers of their own, as long as there are some. p.mu must be held.
+func (p *Pool) pick(document treeKey) (best *slot) {
+	rank := func(s *slot) int {
+		switch {
+		case s.process == nil:
+			return 2
+		case s.process.holds[document]:
+			return 4
+		case s.agent == document.Agent:
+			return 3
+		}
+		return 1
+	}
+	for _, s := range p.slots {
+		if !s.busy && (best == nil || rank(s) > rank(best)) {
+			best = s
+		}
+	}
+	return best
+}
+
 // release gives a slot back. One whose worker was killed is free when that has
 // ended and its memory with it; whose program it was need not wait.
 func (p *Pool) release(s *slot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.process != nil && s.process.killed.Load() {
-		s.dying = true
+	w := s.process
+	if w == nil || !w.killed.Load() {
+		p.free(s)
 		return
 	}
-	p.free(s)
+	go func() {
+		<-w.exited
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		s.process = nil
+		p.free(s)
+	}()
 }
 
-// free gives a slot to who waits for one. p.mu must be held.
+// free gives a slot to a query that waits for one. p.mu must be held.
 func (p *Pool) free(s *slot) {
 	s.busy = false
-	if w := s.process; w != nil {
+	if s.process != nil {
 		for _, agent := range s.forget {
-			w.forget(agent)
-		}
-		if p.closed {
-			w.end()
-		} else {
-			s.idle = time.AfterFunc(p.opts.Idle, func() { p.endIdle(s, w) })
+			s.process.forget(agent)
 		}
 	}
 	s.forget = nil
 	p.dispatch()
-}
-
-// dispatch gives free workers to those who wait, first to whom has none.
-// p.mu must be held.
-func (p *Pool) dispatch() {
-	for {
-		next := -1
-		for i, w := range p.waiting {
-			n := p.running(w.agent)
-			if n < p.share() && (next < 0 || n < p.running(p.waiting[next].agent)) {
-				next = i
-			}
-		}
-		if next < 0 {
-			return
-		}
-		w := p.waiting[next]
-		s := p.pick(w.agent, w.key)
-		if s == nil {
-			return
-		}
-		p.waiting = slices.Delete(p.waiting, next, next+1)
-		w.given <- s
-	}
-}
-
-// endIdle ends w if it still has nothing to do.
-func (p *Pool) endIdle(s *slot, w *process) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !s.busy && s.process == w {
-		s.process = nil
-		w.end()
-	}
 }
 
 // Forget drops the trees of an agent that is gone.
@@ -386,15 +307,8 @@ func (p *Pool) Close() {
 	}
 	p.waiting = nil
 	for _, s := range p.slots {
-		if s.idle != nil {
-			s.idle.Stop()
-		}
-		switch {
-		case s.process == nil:
-		case s.busy:
+		if s.process != nil {
 			s.process.kill()
-		default:
-			s.process.end()
 		}
 	}
 	p.mu.Unlock()

@@ -109,27 +109,21 @@ var abuses = func() []abuse {
 		{"nested-path", "null", `[range(3e6) | "a"] as $p | null | setpath($p; 1) | tojson`, LimitMemory + LimitTime},
 		{"nested-output", "null", "reduce range(5000) as $i (null; [.])", LimitMemory},
 		{"recursion", "null", "def f: [.] | f; f", LimitMemory + LimitTime},
-		{"recursion-args", "null", "def f(g): f([g]); f(.)", LimitMemory + LimitTime},
 		{"repeat", "null", "last(repeat([.]))", LimitMemory + LimitTime},
 		{"repeat-heeds", "null", "last(repeat(.))", LimitTime},
 		{"endless", "null", "[range(1e12)] | length", LimitMemory + LimitTime},
 		{"exponential", "null", `reduce range(60) as $i ([1]; . + .)`, LimitMemory + LimitTime},
-		{"exponential-string", "null", `reduce range(60) as $i ("abc"; . + .)`, LimitMemory + LimitTime},
 		{"exponential-shared", "null", `reduce range(60) as $i ([1]; [., .])`, LimitMemory + LimitTime},
 		{"exponential-shared-walk", "null", `reduce range(40) as $i ([1]; [., .]) | [..] | length`, LimitMemory + LimitTime},
 		{"repeated-string", "null", `"a" * 1e9`, LimitMemory + LimitTime},
-		{"repeated-strings", "null", `[range(100) | "abcdefgh" * 3e7] | length`, LimitMemory + LimitTime},
 		{"bignum", "null", `reduce range(40) as $i (9007199254740993; . * .) | tostring | length`, LimitMemory + LimitTime},
-		{"bignum-output", "null", `reduce range(26) as $i (9007199254740993; . * .)`, LimitMemory + LimitTime},
 		{"match-all", big, `[match("a"; "g")] | length`, LimitMemory + LimitTime},
 		{"gsub", big, `gsub("a"; "b") | length`, LimitMemory + LimitTime},
-		{"gsub-empty", big, `gsub(""; "xxxxxxxx") | length`, LimitMemory + LimitTime},
 		{"test", "null", `"abc" * 2e8 | test("c$")`, LimitMemory + LimitTime},
 		{"split", big, `[limit(50; repeat(split("")))] | length`, LimitMemory + LimitTime},
 		{"many-outputs", "null", "range(1000000)", LimitMemory},
 		{"large-output", "null", `[range(40) | "x" * 1000000]`, LimitMemory},
 		{"cartesian", rows, `[.[] as $a | .[] as $b | .[] as $c | [$a, $b, $c]] | length`, LimitMemory + LimitTime},
-		{"combinations", "null", `[[range(10)] | combinations(9)] | length`, LimitMemory + LimitTime},
 		{"implode", "null", `[range(3e7)] | map(65) | implode | length`, LimitMemory + LimitTime},
 		{"getpath-deep", "null", `[range(5e6) | "a"] as $p | getpath($p) | [paths] | length`, LimitTime},
 		{"input", "null", "input", Bad},
@@ -143,7 +137,7 @@ var abuses = func() []abuse {
 // machine adds.
 func TestAbuse(t *testing.T) {
 	p := newPool(t, Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	const deadline = 700 * time.Millisecond
+	const deadline = 300 * time.Millisecond
 	clock := busytest.NewClock(t)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup

@@ -1,44 +1,31 @@
 package jq
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 )
-
-// killGrace is how long a program may take to end when told, before its worker
-// is killed. Options has it for tests that cannot know how busy the machine is.
-const killGrace = 100 * time.Millisecond
 
 // A process is a running worker. One query at a time has it.
 type process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
 	stdout *os.File
-	in     *bufio.Reader // of stdout
-	stderr logLines
-	max    int64
-	grace  time.Duration // see killGrace
+	wire   *wire
+	stderr beginning
+	max    int64 // the ceiling of its memory
 
 	exited chan struct{} // closed when it has ended and was waited for
 	killed atomic.Bool   // by us
-
-	send  sync.Mutex // one frame at a time goes to stdin
-	seq   uint32
-	holds map[string]bool // keys that it has, as far as we know
-	loads atomic.Int64    // documents sent
+	holds  map[treeKey]bool
 }
 
 // ownCommand is this binary as a worker. On Linux it is the one that runs, even
@@ -68,37 +55,48 @@ func start(opts Options) (*process, error) {
 		cmd.Env = []string{"GOTRACEBACK=none"}
 	}
 	isolate(cmd)
-	w := &process{cmd: cmd, max: opts.MaxBytes, grace: opts.grace, exited: make(chan struct{}), holds: map[string]bool{}}
-	w.stderr.logger = opts.Logger
-	cmd.Stderr = &w.stderr
-	inR, inW, err := os.Pipe()
+	// Not cmd.StdoutPipe, which is closed when the process ends, read or not.
+	theirIn, stdin, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	outR, outW, err := os.Pipe()
+	defer theirIn.Close()
+	stdout, theirOut, err := os.Pipe()
 	if err != nil {
-		inR.Close()
-		inW.Close()
+		stdin.Close()
 		return nil, err
 	}
-	cmd.Stdin, cmd.Stdout = inR, outW
-	err = cmd.Start()
-	inR.Close()
-	outW.Close()
-	if err != nil {
-		inW.Close()
-		outR.Close()
+	defer theirOut.Close()
+	w := &process{cmd: cmd, stdin: stdin, stdout: stdout, wire: newWire(stdout, stdin), max: opts.MaxBytes, exited: make(chan struct{}), holds: map[treeKey]bool{}}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, &w.stderr
+	if err := cmd.Start(); err != nil {
+		stdin.Close()
+		stdout.Close()
 		return nil, err
 	}
-	w.stdin, w.stdout, w.in = inW, outR, bufio.NewReaderSize(outR, 64<<10)
+	opts.Logger.Debug("jq worker started", "pid", cmd.Process.Pid)
 	go func() {
 		_ = cmd.Wait() // ProcessState has it
-		w.stdin.Close()
-		w.stderr.flush()
+		stdin.Close()
+		level := slog.LevelDebug
+		said := w.stderr.text()
+		if len(said) > 0 {
+			level = slog.LevelWarn
+		}
+		opts.Logger.Log(context.Background(), level, "jq worker ended", "pid", cmd.Process.Pid, "state", cmd.ProcessState, "stderr", string(bytes.ToValidUTF8(said, []byte("\uFFFD"))))
 		close(w.exited)
 	}()
-	_ = writeFrame(w.stdin, frameHello, binary.BigEndian.AppendUint64(nil, uint64(opts.MaxBytes))) // the query will see
+	_ = w.wire.send(settings{opts.MaxBytes, opts.Idle}, nil) // the query will see
 	return w, nil
+}
+
+func (w *process) hasExited() bool {
+	select {
+	case <-w.exited:
+		return true
+	default:
+		return false
+	}
 }
 
 // kill ends the worker, and whatever waits for its answer.
@@ -109,13 +107,6 @@ func (w *process) kill() {
 	w.stdout.Close()
 }
 
-// end lets an idle worker end by itself.
-func (w *process) end() {
-	w.send.Lock()
-	defer w.send.Unlock()
-	w.stdin.Close()
-}
-
 // A deathError is the end of a worker under a query.
 type deathError struct {
 	err error
@@ -124,230 +115,101 @@ type deathError struct {
 
 func (e *deathError) Error() string { return e.err.Error() }
 
-// errProtocol is an answer that no worker gives.
-var errProtocol = errors.New("jq: the worker's answer makes no sense")
-
-// errTooMuch is what a worker says that reached its ceiling.
-var errTooMuch = errors.New("jq: the worker has no memory left")
-
-// exchange runs one query. After an error that is a *deathError the process is
-// of no use.
-func (w *process) exchange(ctx context.Context, key string, q Query) (Output, error) {
-	w.seq++
-	done := w.watch(ctx, w.seq)
-	out, err := w.query(ctx, number(w.seq), key, q)
-	done()
-	var e *Error
-	switch {
-	case err == nil, errors.As(err, &e), errors.Is(err, errStopped):
-	default:
-		w.kill()
-		if ctx.Err() == nil {
-			return Output{}, w.death(err)
-		}
-		return Output{}, &deathError{err: err}
-	}
-	if errors.Is(err, errStopped) {
+// exchange runs one query. If ctx ends first, the worker is killed. After an error
+// that is no [*Error] it is of no use either.
+func (w *process) exchange(ctx context.Context, q Query) (Output, error) {
+	if ctx.Err() != nil {
 		return Output{}, ended(ctx.Err())
 	}
-	return out, err
-}
-
-var errStopped = errors.New("jq: stopped")
-
-// watch tells the worker that ctx has ended, and kills it if that does not
-// help, until done is called.
-func (w *process) watch(ctx context.Context, seq uint32) (done func()) {
-	over, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		select {
-		case <-over:
-			return
-		case <-ctx.Done():
-		}
-		// If another frame is on its way, ask sends this one behind it, unless
-		// the worker does not read.
-		if w.send.TryLock() {
-			_ = writeFrame(w.stdin, frameCancel, number(seq))
-			w.send.Unlock()
-		}
-		t := time.NewTimer(w.grace)
-		defer t.Stop()
-		select {
-		case <-over:
-		case <-t.C:
-			w.kill()
-		}
-	}()
-	return func() { close(over); <-gone }
-}
-
-// query sends the program, and the document where the worker lacks it.
-func (w *process) query(ctx context.Context, seq []byte, key string, q Query) (Output, error) {
-	for tries := 0; tries < 3; tries++ {
-		if !w.holds[key] {
-			answer, err := w.ask(ctx, frameLoad, seq, []byte{byte(q.Kind)}, keyed(key), q.Data)
-			if err != nil {
-				return Output{}, err
-			}
-			if answer.kind != frameLoaded {
-				return Output{}, errProtocol
-			}
-			if len(w.holds) >= maxHolds {
-				clear(w.holds)
-			}
-			w.holds[key] = true
-			w.loads.Add(1)
-		}
-		answer, err := w.ask(ctx, frameRun, seq, keyed(key), []byte(q.Program))
-		if key == "" {
-			delete(w.holds, "")
-		}
-		if err != nil {
-			return Output{}, err
-		}
-		switch answer.kind {
-		case frameOutput:
-			b := reader{answer.body, true}
-			n := b.uint32()
-			if !b.ok || n > maxOutputs {
-				return Output{}, errProtocol
-			}
-			return Output{Data: b.b, N: int(n)}, nil
-		case frameMissing:
-			delete(w.holds, key)
-		default:
-			return Output{}, errProtocol
-		}
+	stop := context.AfterFunc(ctx, w.kill)
+	out, err := w.ask(q)
+	if !stop() {
+		w.kill() // here too: it may have begun just now
+		return Output{}, ended(ctx.Err())
 	}
-	return Output{}, errProtocol
+	var e *Error
+	if err == nil || errors.As(err, &e) {
+		return out, err
+	}
+	w.kill()
+	return Output{}, w.death(err)
 }
 
-// maxHolds bounds what we believe about a worker; it drops trees unasked.
-const maxHolds = 1000
-
-// ask sends a frame, which begins with seq, and waits for its answer.
-func (w *process) ask(ctx context.Context, kind byte, seq []byte, parts ...[]byte) (frame, error) {
-	if ctx.Err() != nil {
-		return frame{}, errStopped
+// ask sends the program, and the document where the worker lacks it.
+func (w *process) ask(q Query) (Output, error) {
+	key := treeKey{q.Agent, q.Key}
+	req := request{Document: key, Program: q.Program}
+	var data []byte
+	if q.Key == "" || !w.holds[key] {
+		req.Load, req.Kind, req.Size, data = true, q.Kind, len(q.Data), q.Data
 	}
-	w.send.Lock()
-	err := writeFrame(w.stdin, kind, append([][]byte{seq}, parts...)...)
-	w.send.Unlock()
+	if err := w.wire.send(req, data); err != nil {
+		return Output{}, err
+	}
+	var a answer
+	if err := w.wire.receive(&a); err != nil {
+		return Output{}, err
+	}
+	out, err := w.wire.data(a.Size, maxOutputBytes)
 	if err != nil {
-		return frame{}, err
+		return Output{}, err
 	}
-	if ctx.Err() != nil { // watch may have found stdin in use
-		w.send.Lock()
-		_ = writeFrame(w.stdin, frameCancel, seq) // the answer will tell
-		w.send.Unlock()
+	clear(w.holds)
+	for _, key := range a.Holds {
+		w.holds[key] = true
 	}
-	answer, err := readFrame(w.in, maxReply)
-	if err != nil {
-		return frame{}, err
+	if a.Ends {
+		w.kill()
 	}
-	switch answer.kind {
-	case frameCancelled:
-		if ctx.Err() == nil {
-			return frame{}, errProtocol
-		}
-		return frame{}, errStopped
-	case frameTooMuch:
-		return frame{}, errTooMuch
-	case frameError:
-		var f failure
-		if err := json.Unmarshal(answer.body, &f); err != nil || f.Code == "" {
-			return frame{}, errProtocol
-		}
-		return frame{}, &Error{f.Code, f.Text, f.Hint, nil}
+	if a.Failure != nil {
+		return Output{}, a.Failure
 	}
-	return answer, nil
+	return Output{Data: out, N: a.Outputs}, nil
 }
 
 // forget has the worker drop the trees of an agent. It must be idle.
 func (w *process) forget(agent string) {
-	w.send.Lock()
-	defer w.send.Unlock()
-	for key := range w.holds {
-		if strings.HasPrefix(key, agent+"\x00") {
-			delete(w.holds, key)
-			_ = writeFrame(w.stdin, frameDrop, []byte(key)) // the next query will see
-		}
+	before := len(w.holds)
+	maps.DeleteFunc(w.holds, func(key treeKey, _ bool) bool { return key.Agent == agent })
+	if len(w.holds) < before {
+		_ = w.wire.send(request{Forget: true, Document: treeKey{Agent: agent}}, nil) // the next query will see
 	}
 }
 
 // death waits for the end of the process and tells why it came, as far as the
 // program can be the reason.
 func (w *process) death(cause error) *deathError {
-	memory := &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the program used more than %d MiB of memory", w.max>>20),
-		Hint: "select fewer records and fields first, and put out less"}
-	switch {
-	case errors.Is(cause, errTooMuch):
-		return &deathError{cause, memory}
-	case errors.Is(cause, errProtocol):
-		return &deathError{cause, nil}
-	}
-	// kill was for one that lives on; what it wrote and how it ended count.
 	<-w.exited
-	said := w.stderr.begin()
 	d := &deathError{err: fmt.Errorf("jq: worker ended: %v: %w", w.cmd.ProcessState, cause)}
+	said := func(words string) bool { return bytes.Contains(w.stderr.text(), []byte(words)) }
 	switch {
-	case bytes.Contains(said, []byte("stack exceeds")), bytes.Contains(said, []byte("stack overflow")):
+	case said("stack exceeds"), said("stack overflow"):
 		d.why = &Error{Code: LimitMemory, Text: "jq: the program nests or recurses too deep for its stack",
 			Hint: "build flat values; fold with reduce over numbers, or use map, group_by, add"}
-	case w.cmd.ProcessState.ExitCode() == exitMemory, bytes.Contains(said, []byte("out of memory")), bytes.Contains(said, []byte("cannot allocate memory")), bytes.Contains(said, []byte("create new OS thread")):
-		d.why = memory
+	case w.cmd.ProcessState.ExitCode() == exitMemory, said("out of memory"), said("cannot allocate memory"), said("create new OS thread"):
+		d.why = memoryError(w.max)
 	}
 	return d
 }
 
-// A logLines logs what a worker writes to stderr, line by line, and keeps the
-// beginning, where the reason of a crash stands.
-type logLines struct {
-	logger *slog.Logger
-
-	mu   sync.Mutex // guards the fields below
-	head []byte
-	line []byte
-	n    int // lines logged
+// A beginning keeps the first bytes that are written to it: of what a worker says
+// on stderr, those tell why it crashed.
+type beginning struct {
+	mu   sync.Mutex // guards kept
+	kept []byte
 }
 
-const (
-	headBytes = 4096
-	maxLines  = 100 // of one worker are logged
-)
+const beginningBytes = 4096
 
-func (t *logLines) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.head = append(t.head, p[:min(len(p), headBytes-len(t.head))]...)
-	for line := range bytes.Lines(p) {
-		t.line = append(t.line, line[:min(len(line), max(headBytes-len(t.line), 0))]...)
-		if line[len(line)-1] == '\n' {
-			t.log()
-		}
-	}
+func (b *beginning) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.kept = append(b.kept, p[:min(len(p), beginningBytes-len(b.kept))]...)
 	return len(p), nil
 }
 
-// log logs the line. t.mu must be held.
-func (t *logLines) log() {
-	if s := bytes.TrimSpace(t.line); len(s) > 0 && t.n < maxLines {
-		t.n++
-		t.logger.Warn("jq worker", "stderr", string(bytes.ToValidUTF8(s, []byte("\uFFFD"))))
-	}
-	t.line = t.line[:0]
-}
-
-func (t *logLines) flush() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.log()
-}
-
-func (t *logLines) begin() []byte {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return bytes.Clone(t.head)
+func (b *beginning) text() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bytes.TrimSpace(b.kept)
 }

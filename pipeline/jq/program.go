@@ -3,27 +3,18 @@ package jq
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"reflect"
 
 	"github.com/itchyny/gojq"
 
 	"rlmproxy/pipeline/show"
 )
 
-// maxBuildSteps bounds the instructions of a program that can nest a value in
-// itself, where a stack that overflows would end more than a worker. One level
-// takes four at least, and gojq's functions recurse through levels on a stack
-// that may reach 512 MiB, which some two million levels fill. It lets reduce
-// run over 200,000 records.
-const maxBuildSteps = 4_000_000
-
 // A program is compiled, for one run.
 type program struct {
 	source string
 	code   *gojq.Code
-	fast   *fast // nil: it has no fast form
-	writes bool  // it may write to its input, see [traits]
-	builds bool  // it may nest without limit, see [traits]
+	writes bool // it may write to its input, see mayWrite
 }
 
 // Check is an [*Error] with code bad_jq for a program that does not compile.
@@ -34,15 +25,12 @@ func Check(source string) error {
 
 // Compiles reports whether source is a program.
 func Compiles(source string) bool {
-	if len(source) > maxProgramBytes || nestsBeyond(source, maxProgramDepth) >= 0 {
-		return false
-	}
-	query, err := gojq.Parse(source)
+	query, err := parseProgram(source)
 	if err != nil {
 		return false
 	}
-	_, err = gojq.Compile(query)
-	return err == nil && checkClock(query) == nil
+	_, err = compileQuery(query)
+	return err == nil
 }
 
 // CheckSyntax is an [*Error] with code bad_jq for a program that does not parse. Unlike
@@ -50,10 +38,32 @@ func Compiles(source string) bool {
 // program is.
 func CheckSyntax(source string) error {
 	_, err := parseProgram(source)
+	return withHint(err, source)
+}
+
+// compile parses and compiles source.
+func compile(source string) (*program, error) {
+	query, err := parseProgram(source)
+	if err != nil {
+		return nil, withHint(err, source)
+	}
+	code, err := compileQuery(query)
+	if err != nil {
+		return nil, withHint(err, source)
+	}
+	return &program{source, code, mayWrite(query)}, nil
+}
+
+// withHint adds what source could have been meant to be, where err has no hint.
+func withHint(err error, source string) error {
+	if e, ok := err.(*Error); ok && e.Hint == "" {
+		e.Hint = slipHint(source)
+	}
 	return err
 }
 
-// parseProgram parses source, after what the parser itself would not survive was refused.
+// parseProgram parses source, after it has refused what the parser itself would
+// not survive.
 func parseProgram(source string) (*gojq.Query, error) {
 	if err := checkSize(source); err != nil {
 		return nil, err
@@ -72,23 +82,12 @@ func parseProgram(source string) (*gojq.Query, error) {
 	return query, nil
 }
 
-// compile parses and compiles source.
-func compile(source string) (*program, error) {
-	query, err := parseProgram(source)
+func compileQuery(query *gojq.Query) (*gojq.Code, error) {
+	code, err := compileWithBuiltins(query)
 	if err != nil {
-		return nil, err
+		return nil, &Error{Code: Bad, Text: "jq: " + show.ClipBytes(err.Error(), 300), Err: err}
 	}
-	code, err := gojq.Compile(query)
-	if err != nil {
-		return nil, &Error{Code: Bad, Text: "jq: " + show.ClipBytes(err.Error(), 300), Hint: slipHint(source), Err: err}
-	}
-	if err := checkClock(query); err != nil {
-		return nil, err
-	}
-	p := &program{source: source, code: code}
-	p.writes, p.builds = traits(query)
-	p.fast = newFast(query)
-	return p, nil
+	return code, checkClock(query)
 }
 
 func checkSize(source string) error {
@@ -118,35 +117,18 @@ func nestsBeyond(source string, limit int) int {
 	return -1
 }
 
-var (
-	writers  = setOf("del delpaths map_values walk truncate_stream _modify _assign")
-	builders = setOf("repeat until while setpath getpath del delpaths fromstream pick")
-)
-
-func setOf(words string) map[string]bool {
-	set := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		set[w] = true
-	}
-	return set
-}
-
-// traits walks the program and its sub-programs and reports what its words
-// may do. Names count wherever they stand, so a shadowed one is treated
-// like the builtin: too careful, never too bold.
-//
-//   - writes: gojq's deleteEmpty, behind del, delpaths and |= empty, stores
-//     into every container it passes, shared or not, and so races.
-//   - builds: loops can nest a value in itself as deep as they run long,
-//     and setpath nests as deep as a path is long.
-func traits(q *gojq.Query) (writes, builds bool) {
+// mayWrite reports whether q uses an operator or a function behind which gojq
+// stores into its input: into every array and object that del, delpaths and
+// "|= empty" pass. Names count wherever they stand, so a function that the
+// program defines under one of these names counts like the builtin.
+func mayWrite(q *gojq.Query) (writes bool) {
 	walkQuery(q, func(n any) {
 		switch n := n.(type) {
 		case *gojq.Func:
-			writes = writes || writers[n.Name]
-			builds = builds || builders[n.Name] || n.Name == "recurse" && len(n.Args) > 0
-		case *gojq.Reduce, *gojq.Foreach, *gojq.FuncDef:
-			builds = true
+			switch n.Name {
+			case "del", "delpaths", "map_values", "walk", "truncate_stream", "_modify", "_assign":
+				writes = true
+			}
 		case *gojq.Query:
 			switch n.Op {
 			case gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv, gojq.OpUpdateMod, gojq.OpUpdateAlt:
@@ -154,5 +136,65 @@ func traits(q *gojq.Query) (writes, builds bool) {
 			}
 		}
 	})
-	return writes, builds
+	return writes
+}
+
+// walkQuery calls visit for each part of a query.
+func walkQuery(q *gojq.Query, visit func(part any)) {
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Pointer, reflect.Interface:
+			if v.IsNil() {
+				return
+			}
+			visit(v.Interface())
+			walk(v.Elem())
+		case reflect.Struct:
+			for i := range v.NumField() {
+				walk(v.Field(i))
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				walk(v.Index(i))
+			}
+		}
+	}
+	walk(reflect.ValueOf(q))
+}
+
+// The same program over the same document must give the same bytes, so a program
+// may not ask for the time or the time zone. forbidden has the functions that do,
+// by name and number of arguments, and what to write instead. Workers set their
+// zone to UTC, for strptime. mktime, gmtime and strftime are UTC by themselves,
+// and the environment is empty.
+var forbidden = map[string]string{
+	"now/0":           `write the time as a literal: ("2025-06-01T00:00:00Z" | fromdate)`,
+	"localtime/0":     "use gmtime, which is UTC",
+	"strflocaltime/1": "use strftime, which is UTC",
+}
+
+// checkClock is an [*Error] for a program that asks for the time or the zone.
+func checkClock(q *gojq.Query) error {
+	name := func(name string, args int) string { return fmt.Sprintf("%s/%d", name, args) }
+	defined := map[string]bool{}
+	walkQuery(q, func(part any) {
+		if def, ok := part.(*gojq.FuncDef); ok {
+			defined[name(def.Name, len(def.Args))] = true
+			for _, arg := range def.Args {
+				defined[name(arg, 0)] = true
+			}
+		}
+	})
+	var err error
+	walkQuery(q, func(part any) {
+		f, ok := part.(*gojq.Func)
+		if !ok || err != nil {
+			return
+		}
+		if called := name(f.Name, len(f.Args)); forbidden[called] != "" && !defined[called] {
+			err = &Error{Code: Bad, Text: "jq: " + f.Name + " is not allowed: a query gives the same answer at any time and place", Hint: forbidden[called]}
+		}
+	})
+	return err
 }

@@ -1,18 +1,15 @@
 package jq
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"rlmproxy/pipeline/show"
@@ -21,329 +18,206 @@ import (
 // The exit codes of a worker.
 const (
 	exitOK       = 0
-	exitProtocol = 1 // the pool sent what is no frame, or does not read
+	exitProtocol = 1 // the pool sent what is no message, or does not read
 	exitMemory   = 3 // the ceiling was reached
 )
 
-// Worker is the life of a worker process: it answers frames from r on w until
-// r ends, and returns the process's exit code. It changes the settings of the
-// process and may end it, at any time, so it must have one of its own.
+const (
+	// maxTrees is how many trees a worker keeps.
+	maxTrees = 64
+	// growth is what a tree takes of memory, as a multiple of its document: 3 to
+	// 6 for records as servers send them.
+	growth = 6
+	// trimAfter is how long a worker waits for the next request before it gives
+	// memory that it does not use back to the system.
+	trimAfter = time.Second
+)
+
+// Worker is the life of a worker process: it answers requests from r on w and
+// returns the exit code of the process. It changes the settings of the process
+// and ends it when r ends, so it must have one of its own.
 func Worker(r io.Reader, w io.Writer) int {
-	time.Local = time.UTC // see clocks
-	k := &worker{out: bufio.NewWriterSize(w, 64<<10), exit: os.Exit, confine: confine}
-	return k.serve(r)
-}
-
-type worker struct {
-	exit    func(code int)
-	confine func(maxBytes int64)
-
-	answering sync.Mutex // guards out
-	out       *bufio.Writer
-
-	maxBytes int64 // the ceiling; zero: none
-
-	mu        sync.Mutex // guards the fields below
-	held      []*held    // least recently used first
-	running   *held      // or nil
-	seq       uint32     // of what is loaded or run now
-	cancelled uint32     // the last one that was
-	now       *atomic.Bool
-}
-
-// held is a tree and its key.
-type held struct {
-	key  string
-	tree *Tree
-	maps any // the tree as gojq takes it, if a program needed that; nil: not kept
-}
-
-// size is what h takes of memory.
-func (h *held) size() int64 {
-	if h.maps == nil {
-		return h.tree.size
+	time.Local = time.UTC // see forbidden
+	k := &worker{wire: newWire(r, w)}
+	var s settings
+	if err := k.wire.receive(&s); err != nil {
+		return exitProtocol
 	}
-	return h.tree.size + h.tree.mapped
-}
-
-// trimAfter is how long a worker waits for the next frame before it gives
-// memory that it does not use back to the system.
-const trimAfter = 100 * time.Millisecond
-
-func (k *worker) serve(r io.Reader) int {
-	frames := make(chan frame)
-	ended := make(chan error, 1)
-	go k.read(bufio.NewReaderSize(r, 64<<10), frames, ended)
+	k.maxBytes = s.MaxBytes
+	confine(s.MaxBytes)
+	requests := make(chan request)
+	go k.read(requests)
+	idle := time.NewTimer(s.Idle)
 	trim := time.NewTimer(trimAfter)
 	for {
-		var f frame
-		var ok bool
 		select {
-		case f, ok = <-frames:
-		case <-trim.C:
-			if k.wasteful() {
-				go debug.FreeOSMemory() // the next program need not wait for it
-			}
-			continue
-		}
-		if !ok {
-			if err := <-ended; err != nil {
+		case req := <-requests:
+			if err := k.handle(req); err != nil {
 				fmt.Fprintln(os.Stderr, "jq-worker:", err)
 				return exitProtocol
 			}
+			idle.Reset(s.Idle)
+			trim.Reset(trimAfter)
+		case <-trim.C:
+			go debug.FreeOSMemory() // the next program need not wait for it
+		case <-idle.C:
 			return exitOK
 		}
-		if err := k.answer(f); err != nil {
-			fmt.Fprintln(os.Stderr, "jq-worker:", err)
-			// What else is sent goes nowhere.
-			go func() {
-				for range frames {
-				}
-			}()
-			return exitProtocol
-		}
-		trim.Reset(trimAfter)
 	}
 }
 
-// wasteful reports whether the process has much more memory than its trees
-// need.
-func (k *worker) wasteful() bool {
-	n := inUse(newSamples()) - 32<<20
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, h := range k.held {
-		n -= h.size() / 4 * 5
-	}
-	return n > 0
+type worker struct {
+	maxBytes int64
+
+	sending sync.Mutex // guards writing to wire
+	wire    *wire
+
+	mu    sync.Mutex // guards the fields below
+	trees []*tree    // least recently used first
+	inUse treeKey    // the document of the current request
 }
 
-// read passes frames on and takes note of those that end what runs. When r
-// ends, whatever runs ends with the process.
-func (k *worker) read(r io.Reader, frames chan<- frame, ended chan<- error) {
-	defer close(frames)
+// A tree is a document, parsed. No program changes it.
+type tree struct {
+	key      treeKey
+	document any
+	size     int64 // bytes of memory, estimated
+}
+
+// read passes requests on. When there are no more, the pool is gone, and whatever
+// runs ends with the process.
+func (k *worker) read(requests chan<- request) {
 	for {
-		f, err := readFrame(r, maxFrame)
-		if err != nil {
-			if err == io.EOF {
-				err = nil
-				k.exit(exitOK)
-			}
-			ended <- err
-			return
+		var req request
+		err := k.wire.receive(&req)
+		if err == nil && req.Load {
+			req.data, err = k.wire.data(req.Size, math.MaxInt)
 		}
-		if f.kind != frameCancel {
-			frames <- f
-			continue
+		switch {
+		case err == io.EOF:
+			os.Exit(exitOK)
+		case err != nil:
+			fmt.Fprintln(os.Stderr, "jq-worker:", err)
+			os.Exit(exitProtocol)
 		}
-		b := reader{f.body, true}
-		k.mu.Lock()
-		if k.cancelled = b.uint32(); k.now != nil && k.seq == k.cancelled {
-			k.now.Store(true)
-		}
-		k.mu.Unlock()
+		requests <- req
 	}
 }
 
-func (k *worker) answer(f frame) error {
-	b := reader{f.body, true}
-	switch f.kind {
-	case frameHello:
-		if k.maxBytes = int64(binary.BigEndian.Uint64(b.take(8))); b.ok && k.maxBytes > 0 {
-			k.confine(k.maxBytes)
-		}
+func (k *worker) handle(req request) error {
+	if req.Forget {
+		k.drop(func(t *tree) bool { return t.key.Agent == req.Document.Agent })
 		return nil
-	case frameDrop:
-		k.drop(string(f.body))
-		return nil
-	case frameLoad, frameRun:
-		s := k.begin(b.uint32())
-		defer k.watch()()
-		var kind Kind
-		if f.kind == frameLoad {
-			kind = Kind(b.take(1)[0])
-		}
-		key := b.key()
-		if !b.ok {
-			break
-		}
-		if f.kind == frameLoad {
-			return k.load(s, kind, key, b.b)
-		}
-		return k.run(s, key, string(b.b))
 	}
-	return fmt.Errorf("no frame: %q of %d bytes", f.kind, len(f.body))
+	k.mu.Lock()
+	k.inUse = req.Document
+	k.mu.Unlock()
+	k.tidy()
+	done := k.watch()
+	out, err := k.run(req)
+	done()
+	k.drop(func(t *tree) bool { return t.key.Key == "" })
+	a := answer{Outputs: out.N, Size: len(out.Data), Failure: sendable(err)}
+	k.mu.Lock()
+	for _, t := range k.trees {
+		a.Holds = append(a.Holds, t.key)
+	}
+	k.mu.Unlock()
+	k.sending.Lock()
+	defer k.sending.Unlock()
+	return k.wire.send(a, out.Data)
 }
 
-func (k *worker) reply(kind byte, parts ...[]byte) error {
-	k.answering.Lock()
-	defer k.answering.Unlock()
-	if err := writeFrame(k.out, kind, parts...); err != nil {
+// run runs a program over the document that came with it, or over a kept tree.
+func (k *worker) run(req request) (Output, error) {
+	if req.Load {
+		if err := k.load(req.Document, req.Kind, req.data); err != nil {
+			return Output{}, err
+		}
+		req.data = nil // the tree has what it needs
+	}
+	p, err := compile(req.Program)
+	if err != nil {
+		return Output{}, err
+	}
+	document, err := k.use(req.Document, p.writes)
+	if err != nil {
+		return Output{}, err
+	}
+	return p.safely(context.Background(), document)
+}
+
+// load parses a document and keeps its tree. It makes room for it first.
+func (k *worker) load(key treeKey, kind Kind, data []byte) error {
+	size := int64(len(data))
+	if kind != Text {
+		size *= growth
+	}
+	k.drop(func(t *tree) bool { return t.key == key })
+	k.mu.Lock()
+	total := size
+	for _, t := range k.trees {
+		total += t.size
+	}
+	for len(k.trees) > 0 && (total > k.maxBytes/2 || len(k.trees) >= maxTrees) {
+		total -= k.trees[0].size
+		k.trees = slices.Delete(k.trees, 0, 1)
+	}
+	k.mu.Unlock()
+	document, err := parse(kind, data)
+	if err != nil {
 		return err
 	}
-	return k.out.Flush()
-}
-
-// tooMuch ends the process for the memory that it uses. The pool is told
-// before, for the system may take a while to clear up.
-func (k *worker) tooMuch() {
-	if k.answering.TryLock() {
-		if writeFrame(k.out, frameTooMuch) == nil {
-			_ = k.out.Flush()
-		}
-	} // else an answer is on its way, and large
-	k.exit(exitMemory)
-}
-
-// begin numbers what is loaded or run now.
-func (k *worker) begin(seq uint32) *stop {
-	s := newStop()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.seq, k.now, k.running = seq, s.now, nil
-	s.now.Store(seq == k.cancelled && seq != 0)
-	return s
+	k.trees = append(k.trees, &tree{key, document, size})
+	return nil
 }
 
-// maxTrees is what trees may take of the ceiling. The rest is for programs.
-func (k *worker) maxTrees() int64 { return k.maxBytes / 8 * 5 }
-
-func (k *worker) load(s *stop, kind Kind, key string, data []byte) error {
-	limit := k.maxTrees()
-	if k.maxBytes == 0 {
-		limit = 1 << 62
-	}
-	tree, err := parse(func() error {
-		if s.now.Load() {
-			return context.Canceled
-		}
-		return nil
-	}, kind, data, limit)
-	if errors.Is(err, errTooLarge) {
-		err = k.tooLarge(int64(len(data)))
-	}
-	if err != nil {
-		return k.fail(s, err)
-	}
-	k.mu.Lock()
-	k.remove(key)
-	k.makeRoom(tree.size, nil)
-	k.held = append(k.held, &held{key: key, tree: tree})
-	k.mu.Unlock()
-	return k.reply(frameLoaded)
-}
-
-func (k *worker) tooLarge(bytes int64) error {
-	return &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the document, %s bytes, does not fit into the %d MiB that jq may use", show.Count(int(bytes)), k.maxBytes>>20),
-		Hint: "use fields, offset and limit, or proxy_search, which read it as it stands"}
-}
-
-// remove forgets a key. k.mu must be held.
-func (k *worker) remove(key string) {
-	k.held = slices.DeleteFunc(k.held, func(h *held) bool { return h.key == key })
-}
-
-// makeRoom drops trees, the least recently used first, until there is room for
-// one of n bytes. k.mu must be held.
-func (k *worker) makeRoom(n int64, but *held) {
-	if k.maxBytes == 0 {
-		return
-	}
-	for _, h := range k.held {
-		n += h.size()
-	}
-	for i := 0; i < len(k.held) && n > k.maxTrees(); {
-		if k.held[i] == but {
-			i++
-			continue
-		}
-		n -= k.held[i].size()
-		k.held = slices.Delete(k.held, i, i+1)
-	}
-}
-
-func (k *worker) drop(key string) {
+// use returns the document of a tree and notes that it was used last. A program
+// that writes has the document for itself: the tree is not kept then.
+func (k *worker) use(key treeKey, writes bool) (any, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.remove(key)
+	i := slices.IndexFunc(k.trees, func(t *tree) bool { return t.key == key })
+	if i < 0 {
+		return nil, errors.New("jq: the worker has no such document")
+	}
+	t := k.trees[i]
+	k.trees = slices.Delete(k.trees, i, i+1)
+	if !writes {
+		k.trees = append(k.trees, t)
+	}
+	return t.document, nil
+}
+
+func (k *worker) drop(which func(*tree) bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.trees = slices.DeleteFunc(k.trees, which)
 }
 
 // relieve drops every tree but that of the running program.
-func (k *worker) relieve() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.held = slices.DeleteFunc(k.held, func(h *held) bool { return h != k.running })
+func (k *worker) relieve() { k.drop(func(t *tree) bool { return t.key != k.inUse }) }
+
+// tooMuch ends the process for the memory that it uses. It tells the pool first,
+// for the system may take a while to clear up.
+func (k *worker) tooMuch() {
+	if k.sending.TryLock() { // else an answer is on its way, and large
+		_ = k.wire.send(answer{Failure: memoryError(k.maxBytes), Ends: true}, nil)
+	}
+	os.Exit(exitMemory)
 }
 
-func (k *worker) run(s *stop, key, source string) error {
-	k.mu.Lock()
-	at := slices.IndexFunc(k.held, func(h *held) bool { return h.key == key })
-	if at < 0 {
-		k.mu.Unlock()
-		return k.reply(frameMissing)
-	}
-	h := k.held[at]
-	k.held = append(slices.Delete(k.held, at, at+1), h)
-	k.running = h
-	k.mu.Unlock()
-	p, err := compile(source)
-	var out Output
+func memoryError(maxBytes int64) *Error {
+	return &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: document and program took more than %d MiB of memory", maxBytes>>20),
+		Hint: "select fewer records and fields first, and put out less; fields, offset and limit, and proxy_search read a document as it stands"}
+}
+
+// sendable is err as an answer has it.
+func sendable(err error) *Error {
 	if err == nil {
-		out, err = p.safely(s, input{h.tree.value, func() (any, error) { return k.maps(s, p, h) }})
-	}
-	k.mu.Lock()
-	k.running = nil
-	if key == "" {
-		k.remove("")
-	}
-	k.mu.Unlock()
-	if err != nil {
-		return k.fail(s, err)
-	}
-	return k.reply(frameOutput, number(uint32(out.N)), out.Data)
-}
-
-// maps is the tree of h for p in gojq. If p does not write to it, it is kept for
-// the next program. Where both are large, the tree is forgotten instead, and p
-// has the memory.
-func (k *worker) maps(s *stop, p *program, h *held) (any, error) {
-	if h.maps != nil && !p.writes {
-		return h.maps, nil
-	}
-	need := h.tree.mapped
-	if k.maxBytes > 0 && need > k.maxTrees() {
-		return nil, k.tooLarge(h.tree.size)
-	}
-	k.mu.Lock()
-	k.makeRoom(need, h)
-	room := k.maxBytes == 0 || h.size()+need <= k.maxTrees()/2
-	if !room {
-		k.remove(h.key)
-	}
-	k.mu.Unlock()
-	maps, err := h.tree.maps(s)
-	switch {
-	case err != nil:
-	case !room:
-		h.tree = nil
-	case !p.writes:
-		k.mu.Lock()
-		h.maps = maps
-		k.mu.Unlock()
-	}
-	return maps, err
-}
-
-// failure is an Error on its way.
-type failure struct {
-	Code string `json:"code"`
-	Text string `json:"text"`
-	Hint string `json:"hint"`
-}
-
-func (k *worker) fail(s *stop, err error) error {
-	if errors.Is(err, context.Canceled) && s.now.Load() {
-		return k.reply(frameCancelled)
+		return nil
 	}
 	var e *Error
 	if !errors.As(err, &e) {
@@ -351,9 +225,7 @@ func (k *worker) fail(s *stop, err error) error {
 	} else if e.Text == brokeText {
 		fmt.Fprintln(os.Stderr, "jq-worker:", show.ClipBytes(e.Err.Error(), 4000))
 	}
-	body, err := json.Marshal(failure{e.Code, e.Text, e.Hint})
-	if err != nil {
-		return err
-	}
-	return k.reply(frameError, body)
+	sent := *e
+	sent.Err = nil
+	return &sent
 }
