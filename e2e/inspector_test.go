@@ -59,8 +59,12 @@ func TestInspector(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := append(real(t, "mcp-server-filesystem"), dir, filepath.Dir(dot))
+	unread := filepath.Join(filepath.Dir(dot), "unread.txt") // so that it is never accessed anew
+	if err := os.WriteFile(unread, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	calls := [][]string{
-		{"get_file_info", fmt.Sprintf(`{"path":%q}`, dir)},
+		{"get_file_info", fmt.Sprintf(`{"path":%q}`, unread)},
 		{"list_directory", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "@modelcontextprotocol"))},
 		{"read_media_file", fmt.Sprintf(`{"path":%q}`, dot)},
 	}
