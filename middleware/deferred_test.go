@@ -12,9 +12,9 @@ import (
 	"rlmproxy/middleware/upstream"
 )
 
-// TestManyHeldRequests: who leaves questions unanswered loses the oldest, and is
+// TestManyDeferredRequests: who leaves questions unanswered loses the oldest, and is
 // asked the next.
-func TestManyHeldRequests(t *testing.T) {
+func TestManyDeferredRequests(t *testing.T) {
 	f := server(nil, "x")
 	var s *Server
 	ended := make(chan error, 100)
@@ -44,8 +44,8 @@ func TestManyHeldRequests(t *testing.T) {
 	}
 }
 
-// TestHeldRequestsEndWithTheirAgent: nobody can come back to them.
-func TestHeldRequestsEndWithTheirAgent(t *testing.T) {
+// TestDeferredRequestsEndWithTheirAgent: nobody can come back to them.
+func TestDeferredRequestsEndWithTheirAgent(t *testing.T) {
 	f := server(nil, "x")
 	var s *Server
 	ended := make(chan error, 1)

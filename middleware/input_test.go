@@ -25,9 +25,9 @@ func rounder(answer func(params gjson.Result) string) *fake {
 	return f
 }
 
-// TestRoundsForOlderClients: a client that is asked the old way gets the answer
+// TestInputOfOlderClients: a client that is asked the old way gets the answer
 // of a server that asks the new way.
-func TestRoundsForOlderClients(t *testing.T) {
+func TestInputOfOlderClients(t *testing.T) {
 	var params []string
 	var levels []string
 	f := rounder(func(p gjson.Result) string {
@@ -93,9 +93,9 @@ func (l *lateInfo) Info() *upstream.Info {
 	return l.info
 }
 
-// TestRoundsOfTheFirstCall: a call that waits until its server has been started
+// TestInputOfTheFirstCall: a call that waits until its server has been started
 // is asked for like any other.
-func TestRoundsOfTheFirstCall(t *testing.T) {
+func TestInputOfTheFirstCall(t *testing.T) {
 	l := &lateInfo{}
 	l.fake = rounder(func(p gjson.Result) string {
 		l.known.Store(true)
@@ -113,8 +113,8 @@ func TestRoundsOfTheFirstCall(t *testing.T) {
 	}
 }
 
-// TestRoundsAreBounded: a server that asks for ever costs one call.
-func TestRoundsAreBounded(t *testing.T) {
+// TestInputIsBounded: a server that asks for ever costs one call.
+func TestInputIsBounded(t *testing.T) {
 	const one = `"a":{"method":"elicitation/create"}`
 	for name, tt := range map[string]struct{ answer, want string }{
 		"on and on":  {`{"resultType":"input_required","inputRequests":{` + one + `}}`, "asked for input 16 times"},

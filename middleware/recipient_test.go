@@ -45,9 +45,9 @@ func hears(into chan<- string, name string) clientOptions {
 	}}
 }
 
-// TestHeldRequestsAreFollowed: once a request goes on with another, progress and
+// TestDeferredRequestsAreFollowed: once a request goes on with another, progress and
 // log lines go to that one, as it wants them.
-func TestHeldRequestsAreFollowed(t *testing.T) {
+func TestDeferredRequestsAreFollowed(t *testing.T) {
 	f := server(nil, "x")
 	var s *Server
 	f.call = func(ctx context.Context, c toolCall) (json.RawMessage, error) {
@@ -96,9 +96,9 @@ func TestHeldRequestsAreFollowed(t *testing.T) {
 	}
 }
 
-// TestWhoseMessages: what a shared server says without saying to whom reaches a
+// TestRecipients: what a shared server says without saying to whom reaches a
 // client only if it can be nobody else's.
-func TestWhoseMessages(t *testing.T) {
+func TestRecipients(t *testing.T) {
 	f := offering(nil)
 	f.tools = server(nil, "x").tools
 	var s *Server
@@ -181,9 +181,9 @@ func TestWhoseMessages(t *testing.T) {
 	}
 }
 
-// TestSharedCacheIsNotOnePerson: without isolation, clients share results, but a
+// TestSharedCacheIsNotOneParty: without isolation, clients share results, but a
 // question is for the one whose request made the server ask.
-func TestSharedCacheIsNotOnePerson(t *testing.T) {
+func TestSharedCacheIsNotOneParty(t *testing.T) {
 	f := server(nil, "x")
 	var s *Server
 	both, begun, answered := make(chan bool), make(chan bool), make(chan bool)
