@@ -1,0 +1,111 @@
+package project
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/show"
+)
+
+// A mask is the paths of one list as a tree, with what was found of them.
+type mask struct {
+	paths []doc.Path // at the root only, in the order of the arguments
+	leaf  bool
+	keys  map[string]*mask
+	order []string // of keys
+	index map[int]*mask
+	each  *mask
+
+	bare  *mask // of keys alone, see [mask.implied]
+	owner *mask // of which this is the bare one
+
+	hits    int // values that this step led to
+	objects int // objects where a key of keys was looked for
+}
+
+func newMask(fields []string) (*mask, error) {
+	root := &mask{}
+	if len(fields) > 500 {
+		return nil, doc.Invalid("", "%s paths; 500 are allowed", show.Count(len(fields)))
+	}
+	for _, f := range fields {
+		path, err := doc.ParsePath(f)
+		if err != nil {
+			return nil, err
+		}
+		// Strings that hold JSON are entered anyway.
+		path = slices.DeleteFunc(path, func(s doc.Step) bool { return s.Kind == doc.StepJSON })
+		root.paths = append(root.paths, path)
+		node := root
+		for _, s := range path {
+			node = node.child(s)
+		}
+		node.leaf = true
+	}
+	return root, nil
+}
+
+// child returns the node behind s, and makes it if it is new.
+func (m *mask) child(s doc.Step) *mask {
+	switch s.Kind {
+	case doc.StepEach:
+		if m.each == nil {
+			m.each = &mask{}
+		}
+		return m.each
+	case doc.StepIndex:
+		if m.index == nil {
+			m.index = map[int]*mask{}
+		}
+		if m.index[s.Index] == nil {
+			m.index[s.Index] = &mask{}
+		}
+		return m.index[s.Index]
+	}
+	if m.keys == nil {
+		m.keys = map[string]*mask{}
+	}
+	if m.keys[s.Key] == nil {
+		m.keys[s.Key] = &mask{}
+		m.order = append(m.order, s.Key)
+	}
+	return m.keys[s.Key]
+}
+
+// implied is what of m reaches through an array that no step names: keys,
+// but neither [] nor an index, which are for that array itself.
+func (m *mask) implied() *mask {
+	if m.each == nil && m.index == nil {
+		return m
+	}
+	if m.bare == nil {
+		m.bare = &mask{keys: m.keys, owner: m}
+	}
+	return m.bare
+}
+
+// lacking tells how many objects lack a kept key, worst first in the order
+// of the arguments; at most three are named.
+func (m *mask) lacking(at doc.Path) string {
+	var parts []string
+	var walk func(m *mask, at doc.Path)
+	walk = func(m *mask, at doc.Path) {
+		for _, k := range m.order {
+			c, p := m.keys[k], at.With(doc.Step{Key: k})
+			if c.hits < m.objects && c.hits > 0 {
+				parts = append(parts, fmt.Sprintf("%s of %s lack %s", show.Count(m.objects-c.hits), show.Plural(m.objects, "records"), show.Clip(p.JQ(), 80)))
+			}
+			walk(c, p)
+		}
+		if m.each != nil {
+			walk(m.each, at.With(doc.Step{Kind: doc.StepEach}))
+		}
+	}
+	walk(m, at)
+	if len(parts) > 3 {
+		parts = append(parts[:3], fmt.Sprintf("%d more fields are lacking in some", len(parts)-3))
+	}
+	return strings.Join(parts, "; ")
+}

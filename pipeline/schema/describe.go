@@ -1,0 +1,114 @@
+package schema
+
+import (
+	"fmt"
+	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline/digest"
+	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/show"
+	"strings"
+)
+
+// DescribeTable is CSV or TSV with its rows.
+func DescribeTable(v, records doc.Value) string {
+	name := "CSV"
+	if sep, _ := digest.Columns(v.Data); sep == '\t' {
+		name = "TSV"
+	}
+	return name + ", " + show.Plural(records.Total, "rows")
+}
+
+func DescribeRoot(v doc.Value, root *Node) string {
+	switch {
+	case v.Kind == doc.JSONLines:
+		return "JSON Lines, the array of " + show.Plural(root.MaxLen, "lines")
+	case root.Kinds[IsArray] > 0:
+		return "JSON array of " + show.Plural(root.MaxLen, "items")
+	case root.Kinds[IsObject] > 0:
+		return "JSON object of " + show.Plural(root.Members, "fields")
+	}
+	return "JSON " + root.types()
+}
+
+// types names the types of sh, most frequent first, the others with their
+// share.
+func (sh *Node) types() string {
+	var names []string
+	used := [numKinds]bool{}
+	for {
+		best := -1
+		for k, n := range sh.Kinds {
+			if n > 0 && !used[k] && (best < 0 || n > sh.Kinds[best]) {
+				best = k
+			}
+		}
+		if best < 0 {
+			return strings.Join(names, " or ")
+		}
+		used[best] = true
+		name := kindNames[best]
+		if len(names) > 0 {
+			name += " (" + percent(sh.Kinds[best], sh.Count) + ")"
+		}
+		names = append(names, name)
+	}
+}
+
+// Describe is the line for one path, without the path. Of a scalar that is
+// there once it is the value.
+func Describe(at doc.Path, sh, parent *Node) string {
+	types := sh.types()
+	if parent.Rest == sh {
+		types = mapKeys(parent) + " → " + types
+	} else if sh.Count == 1 && !jsonscan.IsContainer(sh.first) && parent.Count == 1 {
+		return show.Printable(show.Elide(sh.first, 120))
+	}
+	parts := []string{types}
+	if last := at[len(at)-1]; last.Kind == doc.StepKey && sh.Owners < parent.Kinds[IsObject] {
+		parts = append(parts, "in "+percent(sh.Owners, parent.Kinds[IsObject]))
+	}
+	if sh.Kinds[IsArray] > 0 && sh.Items != nil {
+		if sh.minItems == sh.MaxLen {
+			parts = append(parts, show.Plural(sh.MaxLen, "items"))
+		} else {
+			parts = append(parts, fmt.Sprintf("%s–%s", show.Count(sh.minItems), show.Plural(sh.MaxLen, "items")))
+		}
+	}
+	if values := sh.Values.Tell(sh.Kinds[isNumber] + sh.Kinds[isString] + sh.Kinds[isBool]); values != "" {
+		parts = append(parts, values)
+	} else if dates := sh.dates; dates.n > 0 && dates.n == sh.Kinds[isString] && !dates.mixed {
+		parts = append(parts, string(dates.min)+".."+string(dates.max))
+	}
+	if sh.Numbers.N > 0 && (sh.Values.many || len(sh.Values.List) > fewDistinct || sh.Values.Tell(sh.Kinds[isNumber]) == "") {
+		parts = append(parts, sh.Numbers.String())
+	}
+	if mean := sh.Bytes / sh.Count; mean > 100 {
+		parts = append(parts, "~"+show.Count(mean)+" bytes")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// mapKeys is {1,204 keys like "a1b2"}.
+func mapKeys(sh *Node) string {
+	n, more := sh.keys()
+	plus := ""
+	if more {
+		plus = "+"
+	}
+	like := ""
+	for i, f := range sh.Fields[:min(len(sh.Fields), 3)] {
+		like += []string{" like ", ", ", ", "}[i] + show.Quote(show.Clip(f.Name, 30))
+	}
+	return fmt.Sprintf("{%s%s keys%s}", show.Count(n), plus, like)
+}
+
+// percent of a total, and neither 0% nor 100% for what is only nearly so.
+func percent(n, of int) string {
+	switch {
+	case n >= of:
+		return "100%"
+	case 200*n < of:
+		return "<1%"
+	}
+	return fmt.Sprintf("%d%%", min((n*200+of)/(2*of), 99))
+}

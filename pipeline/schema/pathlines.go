@@ -1,0 +1,88 @@
+package schema
+
+import (
+	"cmp"
+	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/tokens"
+	"slices"
+)
+
+// A pathLine tells one path of a document.
+type pathLine struct {
+	Text  string
+	Cost  int // tokens; 0 until it is chosen
+	depth int
+	count int // values at the path
+}
+
+// maxPathLines is more than any budget has room for.
+const maxPathLines = 1000
+
+// PathLines tells the paths below root, which stands at at, and how many there
+// are. Terse leaves out what other lines tell: that elements are objects, and
+// what a tree has on its lower levels.
+func PathLines(root *Node, at doc.Path, terse bool) (lines []pathLine, total int) {
+	counts := []int{root.Count} // of the values at each step to where the walk is
+	above := []*Node{root}
+	root.Walk(at, func(path doc.Path, sh, parent *Node) bool {
+		below := path[len(at):]
+		above = append(above[:len(below)], sh)
+		// The elements of a field's arrays stand for no more than the field.
+		count := sh.Count
+		if most := counts[len(below)-1]; most > 1 {
+			count = min(count, most)
+		}
+		counts = append(counts[:len(below)], count)
+		like, again := sh.recurs(below, above)
+		again = again && terse
+		isElement := path[len(path)-1].Kind == doc.StepEach && parent.Rest != sh
+		if terse && isElement && sh.Kinds[IsObject] == sh.Count && len(sh.Fields) > 0 && !again {
+			return true
+		}
+		name := path.String()
+		if total++; total > maxPathLines || len(name) > 200 {
+			return true
+		}
+		depth := 0
+		for _, step := range below {
+			if step.Kind == doc.StepKey {
+				depth++
+			}
+		}
+		line := name + ": " + Describe(path, sh, parent)
+		if again {
+			line += ", with the fields of ." + like.String() + " again"
+		}
+		lines = append(lines, pathLine{Text: line, depth: depth, count: count})
+		return !again
+	})
+	return lines, total
+}
+
+// ChoosePaths chooses lines that cost share tokens together: those of the upper
+// levels first, and of a level those that most records have. It sets their
+// cost and returns how many they are.
+func ChoosePaths(lines []pathLine, share int) (chosen int) {
+	order := make([]*pathLine, len(lines))
+	for i := range lines {
+		order[i] = &lines[i]
+	}
+	slices.SortStableFunc(order, func(a, b *pathLine) int {
+		return cmp.Or(a.depth-b.depth, b.count-a.count)
+	})
+	for _, l := range order {
+		n := LineTokens(l.Text)
+		if n > share {
+			break
+		}
+		l.Cost = n
+		share -= n
+		chosen++
+	}
+	return chosen
+}
+
+func LineTokens(line string) int {
+	n, _ := tokens.Count([]byte(line + "\n"))
+	return n
+}
