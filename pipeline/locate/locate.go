@@ -13,22 +13,21 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
-	"rlmproxy/pipeline/schema"
 	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/table"
 )
 
-// A Place is what [narrow] found.
+// A Place is what [Find] found.
 type Place struct {
 	doc.Value
-	At   doc.Path // of the first find, as jq takes it: see [tried]
+	At   doc.Path // of the first find, as jq takes it: see [withTry]
 	Many bool     // at goes through arrays, so the Value is a list made of the finds
 }
 
 // Find returns what is at path: one value as itself, several as an array.
 // CSV and TSV count as their records. Strings that hold JSON are entered, the
 // one that is found included; a step that says so changes nothing, except
-// that each of several strings is entered too. An [*Error] names what is
+// that each of several strings is entered too. A [*doc.Error] names what is
 // there if nothing is at path.
 func Find(ctx context.Context, v doc.Value, path doc.Path) (Place, error) {
 	if v.Kind == doc.Text && len(path) > 0 {
@@ -63,11 +62,10 @@ func Find(ctx context.Context, v doc.Value, path doc.Path) (Place, error) {
 		return Place{}, n.short
 	}
 	if len(n.found) == 0 {
-		known, err := schema.KnownPaths(ctx, v)
-		if err != nil {
+		if err := NoField(ctx, v, path); err != nil {
 			return Place{}, err
 		}
-		return Place{}, doc.NoSuchPath(path, known)
+		return Place{}, noField(path, nil)
 	}
 	var data []byte
 	if n.many {
@@ -78,7 +76,7 @@ func Find(ctx context.Context, v doc.Value, path doc.Path) (Place, error) {
 			data, n.at = inner, n.at.With(doc.Step{Kind: doc.StepJSON})
 		}
 	}
-	at, err := tried(ctx, v, n.at)
+	at, err := withTry(ctx, v, n.at)
 	if err != nil {
 		return Place{}, err
 	}
@@ -165,90 +163,4 @@ func (n *narrower) down(s doc.Step, value []byte, path doc.Path) {
 	n.here = append(n.here, s)
 	n.walk(value, path)
 	n.here = n.here[:len(n.here)-1]
-}
-
-// tried is at with a ? behind each step on which jq, run over v, would stop.
-// What jq passes on as null, as for a missing key, may stop it later.
-func tried(ctx context.Context, v doc.Value, at doc.Path) (doc.Path, error) {
-	t := &trier{tick: doc.Ticker{Ctx: ctx}, path: slices.Clone(at)}
-	if v.Kind == doc.JSON {
-		t.walk(bytes.TrimSpace(v.Data), 0)
-	} else if len(at) > 0 {
-		for i, e := range doc.Items(v) {
-			if at[0].Kind == doc.StepEach || at[0].Index == i {
-				t.walk(e, 1)
-			}
-		}
-	}
-	return t.path, t.err
-}
-
-// A trier goes along a path as jq does: no array and no string is implied.
-type trier struct {
-	tick doc.Ticker
-	path doc.Path
-	err  error
-}
-
-// walk applies the steps from i on to value.
-func (t *trier) walk(value []byte, i int) {
-	if t.err == nil {
-		t.err = t.tick.Err()
-	}
-	if t.err != nil || i == len(t.path) {
-		return
-	}
-	kind := jsonscan.Kind(value)
-	switch s := &t.path[i]; {
-	case s.Kind == doc.StepEach && kind == '[':
-		for _, e := range jsonscan.Items(value) {
-			t.walk(e, i+1)
-		}
-	case s.Kind == doc.StepEach && kind == '{':
-		for _, e := range jsonscan.Fields(value) {
-			t.walk(e, i+1)
-		}
-	case s.Kind == doc.StepIndex && (kind == '[' || kind == 'n'):
-		t.walk(elementAt(value, s.Index), i+1)
-	case s.Kind == doc.StepKey && (kind == '{' || kind == 'n'):
-		found := []byte("null")
-		for key, e := range jsonscan.Fields(value) {
-			if jsonscan.Text(key) == s.Key {
-				found = e // the last of several, as in jq
-			}
-		}
-		t.walk(found, i+1)
-	case s.Kind == doc.StepJSON && kind == '"':
-		// fromjson takes scalars too, which is more than [enterString] does.
-		if inner := []byte(jsonscan.Text(bytes.TrimSpace(value))); jsonscan.Valid(inner, doc.MaxDepth) {
-			t.walk(bytes.TrimSpace(inner), i+1)
-			return
-		}
-		s.Try = true
-	case s.Kind == doc.StepIndex && kind == '"':
-		// gojq takes a character of a string, where jq stops.
-		s.Try = true
-		char := []byte("null")
-		n := 0
-		for _, r := range jsonscan.Text(bytes.TrimSpace(value)) {
-			if n == s.Index {
-				char = show.AppendQuote(nil, string(r))
-				break
-			}
-			n++
-		}
-		t.walk(char, i+1)
-	default:
-		s.Try = true
-	}
-}
-
-// elementAt is null where jq says so: beyond the end, and of null.
-func elementAt(value []byte, index int) []byte {
-	for i, e := range jsonscan.Items(value) {
-		if i == index {
-			return e
-		}
-	}
-	return []byte("null")
 }

@@ -1,32 +1,33 @@
 package project
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/locate"
 	"rlmproxy/pipeline/show"
 )
 
-// A mask is the paths of one list as a tree, with what was found of them.
+// A mask is the paths of one list as a tree, with how often each step was found.
 type mask struct {
-	paths []doc.Path // at the root only, in the order of the arguments
-	leaf  bool
+	paths []doc.Path // of the root only, in the order of the arguments
+
+	leaf  bool // a path ends here
 	keys  map[string]*mask
 	order []string // of keys
 	index map[int]*mask
 	each  *mask
 
-	bare  *mask // of keys alone, see [mask.implied]
-	owner *mask // of which this is the bare one
-
 	hits    int // values that this step led to
-	objects int // objects where a key of keys was looked for
+	objects int // objects where one of keys was looked for
 }
 
+// newMask reads fields. None of them names the document itself.
 func newMask(fields []string) (*mask, error) {
-	root := &mask{}
+	root := &mask{leaf: len(fields) == 0}
 	if len(fields) > 500 {
 		return nil, doc.Invalid("", "%s paths; 500 are allowed", show.Count(len(fields)))
 	}
@@ -56,39 +57,42 @@ func (m *mask) child(s doc.Step) *mask {
 		}
 		return m.each
 	case doc.StepIndex:
-		if m.index == nil {
-			m.index = map[int]*mask{}
-		}
 		if m.index[s.Index] == nil {
+			if m.index == nil {
+				m.index = map[int]*mask{}
+			}
 			m.index[s.Index] = &mask{}
 		}
 		return m.index[s.Index]
 	}
-	if m.keys == nil {
-		m.keys = map[string]*mask{}
-	}
 	if m.keys[s.Key] == nil {
+		if m.keys == nil {
+			m.keys = map[string]*mask{}
+		}
 		m.keys[s.Key] = &mask{}
 		m.order = append(m.order, s.Key)
 	}
 	return m.keys[s.Key]
 }
 
-// implied is what of m reaches through an array that no step names: keys,
-// but neither [] nor an index, which are for that array itself.
-func (m *mask) implied() *mask {
-	if m.each == nil && m.index == nil {
-		return m
+// missing is the error for the first path that led nowhere in in, nil for none.
+func (m *mask) missing(ctx context.Context, in doc.Value) error {
+	for _, path := range m.paths {
+		node := m
+		for _, s := range path {
+			node = node.child(s)
+		}
+		if len(path) == 0 || node.hits > 0 {
+			continue
+		}
+		return locate.NoField(ctx, in, path)
 	}
-	if m.bare == nil {
-		m.bare = &mask{keys: m.keys, owner: m}
-	}
-	return m.bare
+	return nil
 }
 
-// lacking tells how many objects lack a kept key, worst first in the order
-// of the arguments; at most three are named.
-func (m *mask) lacking(at doc.Path) string {
+// lacking tells how many objects lack a kept key, in the order of the arguments;
+// at most three keys are named.
+func (m *mask) lacking() string {
 	var parts []string
 	var walk func(m *mask, at doc.Path)
 	walk = func(m *mask, at doc.Path) {
@@ -103,7 +107,7 @@ func (m *mask) lacking(at doc.Path) string {
 			walk(m.each, at.With(doc.Step{Kind: doc.StepEach}))
 		}
 	}
-	walk(m, at)
+	walk(m, nil)
 	if len(parts) > 3 {
 		parts = append(parts[:3], fmt.Sprintf("%d more fields are lacking in some", len(parts)-3))
 	}

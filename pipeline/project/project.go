@@ -1,20 +1,20 @@
-// Package project keeps some fields of JSON, or leaves some out, without decoding
-// the rest.
+// Package project keeps some fields of JSON, or leaves some out.
+//
+//	fields, exclude ──► mask: the paths as a tree
+//	document, mask  ──► projector: the parts that the mask leaves, copied byte for byte
+//
+// Nothing is decoded but keys and the strings that hold JSON.
 package project
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"fmt"
-	"unicode"
 
-	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/table"
 )
 
-// Project keeps some fields of JSON, or leaves some out. It is a [Stage].
+// Project keeps some fields of JSON, or leaves some out. It is a stage.
 //
 // The output is minified and else spelt as the input. Objects stay, even if
 // empty, so records keep their number and order; what is no container and
@@ -33,7 +33,7 @@ func (p *Project) String() string {
 	return fmt.Sprintf("project fields=%q exclude=%q", p.Fields, p.Exclude)
 }
 
-// Check is an [*Error] for a path that cannot be read.
+// Check is a [*doc.Error] for a path that cannot be read.
 func (p *Project) Check() error {
 	if _, err := newMask(p.Fields); err != nil {
 		return err
@@ -42,10 +42,18 @@ func (p *Project) Check() error {
 	return err
 }
 
-// Apply is an [*Error] for text, for a path that cannot be read, and for one
-// that is nowhere in the document. A field that only some records lack is
-// told in the Note.
+// Apply is a [*doc.Error] for text, for a path that cannot be read, and for one
+// that is nowhere in the document. The Note tells of a field that only some
+// records lack.
 func (p *Project) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
+	keep, err := newMask(p.Fields)
+	if err != nil {
+		return doc.Value{}, err
+	}
+	drop, err := newMask(p.Exclude)
+	if err != nil {
+		return doc.Value{}, err
+	}
 	if in.Kind == doc.Text {
 		records, ok, err := table.Records(ctx, in)
 		if err != nil {
@@ -57,130 +65,19 @@ func (p *Project) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 		}
 		in = records
 	}
-	keep, err := newMask(p.Fields)
+	out, err := apply(ctx, in, keep, false)
+	if err == nil && len(p.Exclude) > 0 {
+		out, err = apply(ctx, out, drop, true)
+	}
 	if err != nil {
 		return doc.Value{}, err
 	}
-	drop, err := newMask(p.Exclude)
-	if err != nil {
+	if err := keep.missing(ctx, in); err != nil {
 		return doc.Value{}, err
 	}
-	v, err := project(ctx, in, keep, drop)
-	if err != nil {
+	if err := drop.missing(ctx, in); err != nil {
 		return doc.Value{}, err
 	}
-	if err := missing(ctx, in, keep); err != nil {
-		return doc.Value{}, err
-	}
-	if err := missing(ctx, in, drop); err != nil {
-		return doc.Value{}, err
-	}
-	v.AddNote(keep.lacking(nil))
-	return v, nil
-}
-
-// project applies the masks and counts in them what it finds.
-func project(ctx context.Context, in doc.Value, keep, drop *mask) (doc.Value, error) {
-	kept, dropped := newState(keep, false), newState(drop, true)
-	w := newProjector(ctx, in.Data)
-	items := 0
-	switch {
-	case in.Kind != doc.JSON:
-		items = w.lines(kept, dropped)
-	case kept == nil:
-		items = w.document(0, len(in.Data), dropped)
-	default:
-		items = w.document(0, len(in.Data), kept)
-		if dropped != nil && w.err == nil {
-			w = newProjector(ctx, w.bytes())
-			items = w.document(0, len(w.src), dropped)
-		}
-	}
-	if w.err != nil {
-		return doc.Value{}, w.err
-	}
-	out := w.bytes()
-	if items < 0 {
-		return doc.Derive(in, in.Kind, out), nil
-	}
-	v := doc.Value{Kind: in.Kind, Data: out, Unit: "lines", Items: items, Total: items, Note: in.Note}
-	switch {
-	case in.Kind != doc.JSON:
-	case out[0] == '{':
-		v.Unit = "fields"
-	default:
-		v.Unit = "items"
-	}
-	return v, nil
-}
-
-// lines applies the masks to JSON Lines, which count as one array, and returns
-// how many are left.
-func (w *projector) lines(keep, drop *state) (left int) {
-	data := w.src
-	kept := newProjector(w.tick.Ctx, data) // for lines that keep and drop apply to
-	for n, at := 0, 0; at < len(data) && !w.stop(); {
-		from, to, next := recordAt(data, at)
-		if at = next; from == to {
-			continue
-		}
-		keeping, some := w.line(keep, n)
-		dropping, rest := w.line(drop, n)
-		n++
-		if !some || !rest {
-			continue
-		}
-		before := w.size()
-		switch s := cmp.Or(dropping, keeping); {
-		case keeping != nil && dropping != nil:
-			kept.cut(0)
-			kept.other(data[from:to], from, keeping)
-			if w.err = kept.err; w.err != nil {
-				return left
-			}
-			w.other(kept.out, from, s)
-		case jsonscan.IsContainer(data[from:]):
-			w.document(from, to, s)
-		default: // only here something else than JSON may be right behind it
-			w.other(data[from:to], from, s)
-		}
-		if w.size() > before {
-			left++
-		}
-		w.putByte('\n')
-	}
-	return left
-}
-
-// other writes what s leaves of a document in other bytes, which stand at i.
-func (w *projector) other(doc []byte, i int, s *state) {
-	back := w.open(doc, i)
-	w.document(0, len(doc), s)
-	w.close(back)
-}
-
-// line returns the state of line n below s, nil where all of it stays; some is
-// false if nothing does.
-func (w *projector) line(s *state, n int) (to *state, some bool) {
-	if s == nil {
-		return nil, true
-	}
-	b := s.element(n)
-	b.take()
-	if b.act == enter {
-		return w.follow(b, s), true
-	}
-	return nil, b.act == whole
-}
-
-// recordAt returns where the line at i is, without space around it, and where
-// the next one begins.
-func recordAt(data []byte, i int) (from, to, next int) {
-	next = len(data)
-	line := data[i:]
-	if n := bytes.IndexByte(line, '\n'); n >= 0 {
-		line, next = line[:n], i+n+1
-	}
-	from = i + len(line) - len(bytes.TrimLeftFunc(line, unicode.IsSpace))
-	return from, from + len(bytes.TrimSpace(line)), next
+	out.AddNote(keep.lacking())
+	return out, nil
 }
