@@ -41,7 +41,7 @@ func (q *JQ) CheckSyntax() error { return repairable(jq.CheckSyntax(q.Program)) 
 func (q *JQ) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	out, err := q.run(ctx, in)
 	if err != nil {
-		return doc.Value{}, q.explained(ctx, in, nil, repairable(err))
+		return doc.Value{}, q.explain(ctx, in, nil, repairable(err))
 	}
 	kind, data := doc.JSONLines, out.Data
 	if out.N == 1 {
@@ -51,19 +51,10 @@ func (q *JQ) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	if out.N == 0 {
 		v.AddNote("the program gave no output")
 	}
-	if !says(out) {
-		return v, q.explained(ctx, in, &v, nil)
+	if isEmpty(out) {
+		return v, q.explain(ctx, in, &v, nil)
 	}
 	return v, nil
-}
-
-// read is the document that the program has read, as a Value: tables are their
-// records.
-func (q *JQ) read(ctx context.Context, in doc.Value) doc.Value {
-	if table, ok, err := table.Records(ctx, in); ok && err == nil {
-		return table
-	}
-	return in
 }
 
 func (q *JQ) run(ctx context.Context, in doc.Value) (jq.Output, error) {

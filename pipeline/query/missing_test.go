@@ -31,11 +31,15 @@ func TestMissingFields(t *testing.T) {
 		{deep, `.rows[0].amout`, "no field rows[0].amout in the data; nearest: data.rows[].amount"},
 		{deep, `[.rows[] | select(.amount > 9)] | length`, "bad_jq: no field rows in the data; nearest: data.rows"},
 		{deep, `.data.rows[] | select(.amount > 9)`, "the program gave no output"},
-		{deep, `.data["rows"][0].nil`, ""},
+		{deep, `.data["rows"][0].nil`, "no field data.rows[0].nil in the data; nearest: data.rows[].name, data.rows, data.rows[].amount"},
+		{deep, `.data | .rows | map(.nme) | unique`, "no field nme in the data; nearest: data.rows[].name, ok, data"},
+		{deep, `.data.rows | group_by(.name) | map({n: .[0].nme, all: length}) | map(select(.n == "b"))`, "no field [0].nme in the data; nearest: data.rows[].name, ok, data"},
+		{deep, `[.. | .nme?] | map(select(. == "x"))`, "no field nme in the data; nearest: data.rows[].name, ok, data"},
 		{deep, `.ok | not`, ""},
 		{table, `map(select(.town == "Oslo")) | length`, "no field town in the data; nearest: [].city, [].amount"},
 		{table, `map(select(.city == "Bonn")) | length`, ""},
-		{`{"caf\u00e9":1}`, `.cafe`, ""},
+		{`{"caf\u00e9":1}`, `.["café"]`, ""},
+		{`{"caf\u00e9":1}`, `.cafe`, `no field cafe in the data; nearest: ["café"]`},
 	} {
 		out, err := (&JQ{Program: tt.program}).Apply(t.Context(), doc.Recognise([]byte(tt.input), nil))
 		got := out.Note
