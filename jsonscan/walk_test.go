@@ -2,84 +2,73 @@ package jsonscan
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"testing"
 )
 
-// FuzzScan holds the functions that look at many bytes at once against those
-// that look at one, on anything.
-func FuzzScan(f *testing.F) {
-	for _, s := range []string{`{"a":[1,"b\"c",true] , "long key \\":"a string of more than eight bytes"}`, `"`, `"\`, `"1234567\`, `"1234567\"`,
-		`"12345678"`, `]`, `:1`, `[{"a":`, ` [ 1 , 2 ] `, `"é\u00e9"`, "\"\xa2\xdc\"", `nul`, `-0.0e+10]`} {
-		f.Add([]byte(s), uint8(0))
-		f.Add([]byte(s), uint8(3))
+// FuzzWalk holds what the walkers yield against encoding/json.
+func FuzzWalk(f *testing.F) {
+	for _, s := range []string{`{"a":[1,"b\"c",true] , "long key \\":"a string of more than eight bytes"}`, `"`, `[1,2`, `[1 2]`, `{"a":1,}`,
+		`[]`, `{ }`, ` [ 1 , 2 ] `, `["é\u00e9"]`, "[\"\xa2\xdc\"]", `[nul]`, `[-0.0e+10]`} {
+		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, data []byte, at uint8) {
-		i := int(at)
-		if got, want := SkipString(data, i), slowSkipString(data, i); got != want {
-			t.Errorf("skipString(%q, %d) = %d, want %d", data, i, got, want)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if !json.Valid(b) {
+			return
 		}
-		if got, want := SkipValue(data, i), slowSkipValue(data, i); got != want {
-			t.Errorf("skipValue(%q, %d) = %d, want %d", data, i, got, want)
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, b); err != nil {
+			t.Fatal(err)
 		}
-		if got, want := AppendMinified([]byte("x"), data), slowAppendMinified([]byte("x"), data); !bytes.Equal(got, want) {
-			t.Errorf("appendMinified(%q) = %q, want %q", data, got, want)
+		if got := AppendMinified([]byte("x"), b); string(got) != "x"+compact.String() {
+			t.Errorf("AppendMinified(%q) = %q, want %q", b, got, compact.String())
+		}
+		var parts []byte
+		switch Kind(b) {
+		case '[':
+			for n, value := range Items(b) {
+				if n > 0 {
+					parts = append(parts, ',')
+				}
+				parts = AppendMinified(parts, value)
+				if at := OffsetIn(b, value); !bytes.Equal(b[at:at+len(value)], value) {
+					t.Errorf("%q is not at %d of %q", value, at, b)
+				}
+			}
+			parts = append(append([]byte{'['}, parts...), ']')
+		case '{':
+			for key, value := range Fields(b) {
+				if parts != nil {
+					parts = append(parts, ',')
+				}
+				parts = AppendMinified(append(append(parts, key...), ':'), value)
+			}
+			parts = append(append([]byte{'{'}, parts...), '}')
+		default:
+			return
+		}
+		if string(parts) != compact.String() {
+			t.Errorf("the parts of %q are %q", b, parts)
 		}
 	})
 }
 
-func slowSkipString(data []byte, i int) int {
-	for i++; i < len(data); i++ {
-		switch data[i] {
-		case '"':
-			return i + 1
-		case '\\':
-			i++
-		}
+func ExampleItems() {
+	for n, item := range Items([]byte(`[ {"id": 1.0}, "x", null ]`)) {
+		fmt.Printf("%d: %s\n", n, item)
 	}
-	return len(data)
+	// Output:
+	// 0: {"id": 1.0}
+	// 1: "x"
+	// 2: null
 }
 
-func slowSkipValue(data []byte, i int) int {
-	depth := 0
-	for i < len(data) {
-		switch c := data[i]; c {
-		case '"':
-			i = slowSkipString(data, i)
-		case '{', '[':
-			depth++
-			i++
-			continue
-		case '}', ']':
-			depth--
-			i++
-		case ',', ':', ' ', '\n', '\t', '\r':
-			i++
-			continue
-		default:
-			for i < len(data) && !IsSpace(data[i]) && data[i] != ',' && data[i] != ']' && data[i] != '}' && data[i] != ':' {
-				i++
-			}
-		}
-		if depth <= 0 {
-			return i
-		}
+func ExampleFields() {
+	for key, value := range Fields([]byte(`{"id": 1.0, "na\u006de": [ ]}`)) {
+		fmt.Printf("%s: %s\n", Unquote(key), value)
 	}
-	return len(data)
-}
-
-func slowAppendMinified(dst, data []byte) []byte {
-	for i := 0; i < len(data); {
-		switch c := data[i]; {
-		case c == '"':
-			end := slowSkipString(data, i)
-			dst = append(dst, data[i:end]...)
-			i = end
-		case IsSpace(c):
-			i++
-		default:
-			dst = append(dst, c)
-			i++
-		}
-	}
-	return dst
+	// Output:
+	// id: 1.0
+	// name: [ ]
 }

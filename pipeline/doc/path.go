@@ -181,7 +181,7 @@ func leadingString(s string) (string, int) {
 	if end < 2 || !jsonscan.Valid(raw[:end], 0) {
 		return "", 0
 	}
-	return jsonscan.Text(raw[:end]), end
+	return jsonscan.Unquote(raw[:end]), end
 }
 
 // String writes p so that [ParsePath] reads it back; "" is the whole document.

@@ -176,7 +176,7 @@ func EnterString(data []byte) ([]byte, bool) {
 	if len(head) == 0 || head[0] != '{' && head[0] != '[' || !jsonscan.Valid(data, 0) {
 		return nil, false
 	}
-	inner := []byte(jsonscan.Text(data))
+	inner := []byte(jsonscan.Unquote(data))
 	return inner, IsDocument(inner)
 }
 

@@ -88,7 +88,7 @@ func (p *rankPrinter) print(n int, score float64) error {
 		p.lines(one, score)
 	case unitPiece:
 		of := u.stringOf(one.node)
-		part := appendUnescaped(nil, of[1:len(of)-1])[int(one.start)-jsonscan.OffsetIn(u.text, of)-1:]
+		part := jsonscan.AppendUnescaped(nil, of[1:len(of)-1])[int(one.start)-jsonscan.OffsetIn(u.text, of)-1:]
 		part = bytes.TrimSpace(part[:one.end-one.start])
 		fmt.Fprintf(&p.b, "%s, %s of %s bytes (score %.2f):\n%s\n", u.path(n), show.Count(len(part)), show.Count(len(of)-2), score, show.Printable(part))
 	case unitGroup:
@@ -148,7 +148,7 @@ func (p *rankPrinter) leaf(value []byte) string {
 	if jsonscan.Kind(value) != '"' {
 		return show.Printable(show.Elide(value, windowBytes))
 	}
-	text := []byte(jsonscan.Text(value))
+	text := []byte(jsonscan.Unquote(value))
 	whole := search.Span{End: len(text)}
 	hits := search.Highlight(text, whole, p.query, 1)
 	around := search.Span{}

@@ -252,7 +252,7 @@ func (u *units) step(container, index, start uint32) doc.Step {
 		return doc.Step{Kind: doc.StepIndex, Index: int(index)}
 	}
 	at := int(start)
-	return doc.Step{Key: jsonscan.Text(u.text[at:jsonscan.SkipString(u.text, at)])}
+	return doc.Step{Key: jsonscan.Unquote(u.text[at:jsonscan.SkipString(u.text, at)])}
 }
 
 // stringOf is the string that node n stands for.

@@ -126,9 +126,9 @@ func checkUnit(t *rapid.T, input doc.Value, u *units, n int) {
 		}
 	case unitPiece:
 		of := u.stringOf(one.node)
-		text := appendUnescaped(nil, of[1:len(of)-1])
+		text := jsonscan.AppendUnescaped(nil, of[1:len(of)-1])
 		start := int(one.start) - jsonscan.OffsetIn(u.text, of) - 1
-		if string(text) != jsonscan.Text(of) || start < 0 || start+len(raw) > len(text) {
+		if string(text) != jsonscan.Unquote(of) || start < 0 || start+len(raw) > len(text) {
 			t.Fatalf("%s: piece at %d of %d in %d", u.path(n), start, len(raw), len(text))
 		}
 	}
@@ -164,7 +164,7 @@ func TestUnescaped(t *testing.T) {
 			}
 		}
 	})
-	if got := string(appendUnescaped(nil, []byte(`\ud83d\ude00\ud83dx\u00e9\n`))); got != "😀\ufffdxé\n" {
+	if got := string(jsonscan.AppendUnescaped(nil, []byte(`\ud83d\ude00\ud83dx\u00e9\n`))); got != "😀\ufffdxé\n" {
 		t.Errorf("%q", got)
 	}
 }

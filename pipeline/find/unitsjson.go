@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
@@ -226,7 +224,7 @@ func unescaped(data []byte) []byte {
 			end++
 		}
 		end = min(end, len(data))
-		n := at + len(appendUnescaped(out[at:at], data[at:end]))
+		n := at + len(jsonscan.AppendUnescaped(out[at:at], data[at:end]))
 		for ; n < end; n++ {
 			out[n] = ' '
 		}
@@ -236,59 +234,4 @@ func unescaped(data []byte) []byte {
 		}
 		at = end + next
 	}
-}
-
-// appendUnescaped decodes the inside of a JSON string. It is never longer than
-// raw, for what is no UTF-8 stays.
-func appendUnescaped(dst, raw []byte) []byte {
-	for i := 0; i < len(raw); i++ {
-		c := raw[i]
-		if c != '\\' || i+1 == len(raw) {
-			dst = append(dst, c)
-			continue
-		}
-		i++
-		switch raw[i] {
-		case 'n':
-			dst = append(dst, '\n')
-		case 't':
-			dst = append(dst, '\t')
-		case 'r':
-			dst = append(dst, '\r')
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'u':
-			r := hex4(raw[i+1:])
-			i += 4
-			if utf16.IsSurrogate(r) {
-				low := rune(-1)
-				if i+2 < len(raw) && raw[i+1] == '\\' && raw[i+2] == 'u' {
-					low = hex4(raw[i+3:])
-				}
-				if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
-					i += 6
-				}
-			}
-			dst = utf8.AppendRune(dst, r)
-		default:
-			dst = append(dst, raw[i])
-		}
-	}
-	return dst
-}
-
-// hex4 reads the four digits of \u.
-func hex4(digits []byte) rune {
-	r := rune(0)
-	for _, c := range digits[:min(4, len(digits))] {
-		switch {
-		case c <= '9':
-			r = r<<4 | rune(c-'0')
-		default:
-			r = r<<4 | rune(c|0x20-'a'+10)
-		}
-	}
-	return r
 }

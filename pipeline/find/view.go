@@ -40,7 +40,7 @@ func viewOf(ctx context.Context, v doc.Value) (*view, error) {
 		default:
 			// Log text as one JSON string has its lines inside.
 			if s := bytes.TrimSpace(v.Data); len(s) > 1 && s[0] == '"' && jsonscan.Valid(s, 0) {
-				w.text, w.isJSON = []byte(jsonscan.Text(s)), false
+				w.text, w.isJSON = []byte(jsonscan.Unquote(s)), false
 				size = int64(len(w.text))
 			}
 		}
@@ -118,7 +118,7 @@ func pathsAt(text []byte, offsets []int, many bool) []doc.Path {
 		case c == '"':
 			end := jsonscan.SkipString(text, i)
 			if expectKey {
-				at[len(at)-1].Key = jsonscan.Text(text[i:end])
+				at[len(at)-1].Key = jsonscan.Unquote(text[i:end])
 				expectKey = false
 			}
 			emit(end)

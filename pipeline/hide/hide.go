@@ -174,7 +174,7 @@ func (w *hider) columns(records []byte) ([]byte, error) {
 	for line := range bytes.Lines(records) {
 		out = append(out, '{')
 		for key, cell := range jsonscan.Fields(line) {
-			if w.hidesColumn(jsonscan.Text(key)) {
+			if w.hidesColumn(jsonscan.Unquote(key)) {
 				changed = true
 				continue
 			}
@@ -290,7 +290,7 @@ func (w *hider) container(data []byte) ([]byte, error) {
 	}
 	colon := []byte{':'}
 	for key, e := range jsonscan.Fields(data) {
-		name := jsonscan.Text(key)
+		name := jsonscan.Unquote(key)
 		if w.hides(name) {
 			differ(key)
 			continue

@@ -123,7 +123,7 @@ func (n *narrower) walk(value []byte, path doc.Path) {
 	case '{':
 		n.many = n.many || s.Kind == doc.StepEach
 		for key, e := range jsonscan.Fields(value) {
-			if s.Kind == doc.StepEach || s.Kind == doc.StepKey && jsonscan.Text(key) == s.Key {
+			if s.Kind == doc.StepEach || s.Kind == doc.StepKey && jsonscan.Unquote(key) == s.Key {
 				n.down(s, e, path[1:])
 			}
 		}

@@ -55,14 +55,14 @@ func (t *trier) walk(value []byte, i int) {
 	case s.Kind == doc.StepKey && (kind == '{' || kind == 'n'):
 		found := []byte("null")
 		for key, e := range jsonscan.Fields(value) {
-			if jsonscan.Text(key) == s.Key {
+			if jsonscan.Unquote(key) == s.Key {
 				found = e // the last of several, as in jq
 			}
 		}
 		t.walk(found, i+1)
 	case s.Kind == doc.StepJSON && kind == '"':
 		// fromjson takes scalars too, which is more than [doc.EnterString] does.
-		if inner := []byte(jsonscan.Text(bytes.TrimSpace(value))); jsonscan.Valid(inner, doc.MaxDepth) {
+		if inner := []byte(jsonscan.Unquote(bytes.TrimSpace(value))); jsonscan.Valid(inner, doc.MaxDepth) {
 			t.walk(bytes.TrimSpace(inner), i+1)
 			return
 		}
@@ -72,7 +72,7 @@ func (t *trier) walk(value []byte, i int) {
 		s.Try = true
 		char := []byte("null")
 		n := 0
-		for _, r := range jsonscan.Text(bytes.TrimSpace(value)) {
+		for _, r := range jsonscan.Unquote(bytes.TrimSpace(value)) {
 			if n == s.Index {
 				char = show.AppendQuote(nil, string(r))
 				break

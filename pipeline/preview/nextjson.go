@@ -129,7 +129,7 @@ func largestMember(data []byte) (path doc.Path) {
 	size := 0
 	for key, value := range jsonscan.Fields(data) {
 		if jsonscan.IsContainer(value) && len(value) > size {
-			size, path = len(value), doc.Path{{Key: jsonscan.Text(key)}}
+			size, path = len(value), doc.Path{{Key: jsonscan.Unquote(key)}}
 		}
 	}
 	return path

@@ -248,7 +248,7 @@ func (s *sheet) members(v doc.Value, root *schema.Node) {
 	s.paths(root, s.left*3/4)
 	n := 0
 	for key, value := range jsonscan.Fields(v.Data) {
-		line := show.Clip(doc.Path{{Key: jsonscan.Text(key)}}.String(), 200)
+		line := show.Clip(doc.Path{{Key: jsonscan.Unquote(key)}}.String(), 200)
 		if jsonscan.IsContainer(value) && !s.item(n, line+" "+show.Printable(show.Elide(value, max(s.left, 60))), 0) {
 			return
 		}

@@ -65,12 +65,16 @@ func (p *Project) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 		}
 		in = records
 	}
-	out, err := apply(ctx, in, keep, false)
-	if err == nil && len(p.Exclude) > 0 {
-		out, err = apply(ctx, out, drop, true)
+	out := in
+	if len(p.Fields) > 0 || len(p.Exclude) == 0 {
+		if out, err = apply(ctx, out, keep, false); err != nil {
+			return doc.Value{}, err
+		}
 	}
-	if err != nil {
-		return doc.Value{}, err
+	if len(p.Exclude) > 0 {
+		if out, err = apply(ctx, out, drop, true); err != nil {
+			return doc.Value{}, err
+		}
 	}
 	if err := keep.missing(ctx, in); err != nil {
 		return doc.Value{}, err

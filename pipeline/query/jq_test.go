@@ -67,7 +67,7 @@ func TestJQText(t *testing.T) {
 		}
 	}
 	e := doctest.ApplyError(t, &project.Project{Fields: []string{"a"}}, log)
-	if _, hint, _ := strings.Cut(e.Hint, `or "jq":`); runJQ(t, doc.Recognise([]byte(log), nil), jsonscan.Text([]byte(hint))) != `["error: a","error: b"]` {
+	if _, hint, _ := strings.Cut(e.Hint, `or "jq":`); runJQ(t, doc.Recognise([]byte(log), nil), jsonscan.Unquote([]byte(hint))) != `["error: a","error: b"]` {
 		t.Error(e)
 	}
 }

@@ -133,7 +133,7 @@ func appendLines(dst []byte, v doc.Value, t *doc.Ticker, one func(dst, value []b
 
 func appendText(dst, value []byte) []byte {
 	if value = bytes.TrimSpace(value); jsonscan.Kind(value) == '"' {
-		return append(dst, jsonscan.Text(value)...)
+		return append(dst, jsonscan.Unquote(value)...)
 	}
 	return jsonscan.AppendMinified(dst, value)
 }
@@ -155,7 +155,7 @@ func asTable(v doc.Value, t *doc.Ticker) ([]byte, bool) {
 		}
 		row := make([][]byte, len(columns))
 		for key, value := range jsonscan.Fields(record) {
-			name := jsonscan.Text(key)
+			name := jsonscan.Unquote(key)
 			i, known := at[name]
 			if !known {
 				// Thousands of columns are a map, which no table shows well.

@@ -126,7 +126,7 @@ func appendUnwrapped(dst, value []byte, sh *schema.Node) []byte {
 			}
 			dst = append(append(dst, key...), ':')
 			below := sh.Rest
-			if f := sh.ByName[jsonscan.Text(key)]; below == nil && f != nil {
+			if f := sh.ByName[jsonscan.Unquote(key)]; below == nil && f != nil {
 				below = f.Node
 			}
 			dst = appendUnwrapped(dst, e, below)

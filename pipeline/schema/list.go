@@ -56,7 +56,7 @@ func MainList(v doc.Value, root *Node) (List, bool) {
 			var key string
 			for k, value := range jsonscan.Fields(data) {
 				if 2*len(value) >= len(data) {
-					key, next = jsonscan.Text(k), value
+					key, next = jsonscan.Unquote(k), value
 				}
 			}
 			f := sh.ByName[key]
@@ -92,7 +92,7 @@ func (l List) All() iter.Seq2[doc.Step, []byte] {
 	return func(yield func(doc.Step, []byte) bool) {
 		if l.Kind == doc.JSON && jsonscan.Kind(l.Data) == '{' {
 			for key, value := range jsonscan.Fields(l.Data) {
-				if !yield(doc.Step{Key: jsonscan.Text(key)}, value) {
+				if !yield(doc.Step{Key: jsonscan.Unquote(key)}, value) {
 					return
 				}
 			}
@@ -129,7 +129,7 @@ func MainText(v doc.Value) (text []byte, at doc.Path, ok bool) {
 		var next []byte
 		for key, value := range jsonscan.Fields(data) {
 			if 4*len(value) >= 3*len(data) {
-				next, at = value, at.With(doc.Step{Key: jsonscan.Text(key)})
+				next, at = value, at.With(doc.Step{Key: jsonscan.Unquote(key)})
 			}
 		}
 		data = next
@@ -137,7 +137,7 @@ func MainText(v doc.Value) (text []byte, at doc.Path, ok bool) {
 	if len(data) < 1000 || jsonscan.Kind(data) != '"' {
 		return nil, nil, false
 	}
-	return []byte(jsonscan.Text(data)), at, true
+	return []byte(jsonscan.Unquote(data)), at, true
 }
 
 // Tree reports that the records have records of the same kind in them.

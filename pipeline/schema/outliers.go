@@ -103,7 +103,7 @@ func fieldFinders(sh *Node, prefix string, depth int) map[string]*fieldFinder {
 			if !c.isErr && typeOf(v.raw[0]) != isNumber && n >= minRecords && v.count*rareShare <= n && len(f.Node.Values.List) <= 2*fewDistinct {
 				c.values, odd = put(c.values, v.raw), true
 			}
-			if v.raw[0] == '"' && 2*v.count < n && isErrorWord(jsonscan.Text(v.raw)) {
+			if v.raw[0] == '"' && 2*v.count < n && isErrorWord(jsonscan.Unquote(v.raw)) {
 				c.errors, odd = put(c.errors, v.raw), true
 			}
 		}

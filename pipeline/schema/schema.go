@@ -153,7 +153,7 @@ func (s *surveyor) add(sh *Node, value []byte, depth int) error {
 			sh.Members++
 			f := sh.known(key)
 			if f == nil {
-				f = s.field(sh, jsonscan.Text(key))
+				f = s.field(sh, jsonscan.Unquote(key))
 			}
 			if f.lastOwner != sh.Kinds[IsObject] {
 				f.Owners++

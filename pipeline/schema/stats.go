@@ -209,7 +209,7 @@ func (d *distinct) sorted() []valueCount {
 func (d *distinct) Telling(count int) []byte {
 	list := d.sorted()
 	for _, v := range list {
-		if v.raw[0] == '"' && isErrorWord(jsonscan.Text(v.raw)) {
+		if v.raw[0] == '"' && isErrorWord(jsonscan.Unquote(v.raw)) {
 			return v.raw
 		}
 	}

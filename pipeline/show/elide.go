@@ -3,7 +3,6 @@ package show
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"rlmproxy/jsonscan"
 )
@@ -105,35 +104,12 @@ func (e elider) writeString(b *strings.Builder, raw []byte) {
 		b.WriteString(strings.ToValidUTF8(string(raw), "�"))
 		return
 	}
-	// A rune is at most 12 bytes as escapes, so a prefix is enough.
+	// A rune is at most 12 bytes as escapes, so more than e.str runes are in the
+	// prefix, whatever its last bytes are.
 	head := append(append([]byte(nil), raw[:min(len(raw)-1, 12*e.str+12)]...), '"')
-	for len(head) > 2 && !validString(head) {
+	for !jsonscan.Valid(head, 0) { // it ends in an escape
 		head = append(head[:len(head)-2], '"')
 	}
-	b.Write(AppendQuote(nil, Clip(jsonscan.Text(head), e.str)))
+	b.Write(AppendQuote(nil, Clip(jsonscan.Unquote(head), e.str)))
 	fmt.Fprintf(b, "(%s bytes)", Count(len(raw)-2))
-}
-
-// validString reports whether a string cut somewhere ends between escapes.
-func validString(raw []byte) bool {
-	return jsonscan.SkipString(raw, 0) == len(raw) && raw[len(raw)-1] == '"' && unquotes(raw)
-}
-
-func unquotes(raw []byte) bool {
-	s := raw[1 : len(raw)-1]
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' {
-			continue
-		}
-		if i++; i == len(s) {
-			return false
-		}
-		if s[i] == 'u' {
-			if i += 4; i >= len(s) {
-				return false
-			}
-		}
-	}
-	_, n := utf8.DecodeLastRune(s)
-	return len(s) == 0 || n > 1 || s[len(s)-1] < 0x80
 }
