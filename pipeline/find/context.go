@@ -40,8 +40,10 @@ func (s *Search) contexts(ctx context.Context, in doc.Value, w *view, hits []sea
 func textRecords(ctx context.Context, in doc.Value, w *view) ([]search.Span, error) {
 	return doc.Memoised(in, "text-records", func() ([]search.Span, int64, error) {
 		var spans []search.Span
-		if sep := rowSeparator(in, w.text); sep != 0 {
-			spans = rowSpans(w.text, sep, spanList{})
+		if rows := rowsOf(in, w.text); rows != nil {
+			for row := range rows.Rows() {
+				spans = append(spans, search.Span{Start: row.Start, End: row.End})
+			}
 		} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
 			spans = entrySpans(ctx, w.text, starts, len(w.text), spanList{})
 		}

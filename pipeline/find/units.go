@@ -81,17 +81,17 @@ func unitsOf(ctx context.Context, v doc.Value) (*units, error) {
 	}
 	u := &units{text: w.text, plain: w.text, of: "passages", lines: w.lines}
 	var spans []search.Span
-	if sep := rowSeparator(v, w.text); sep != 0 {
-		u.of, spans = "rows", rowSpans(w.text, sep, spanList{bytes: len(w.text)})
-		if len(spans) > 1 && hasHeader(w.text, sep) {
-			head := search.Span{Start: spans[0].Start, End: rowEnd(w.text, spans[0].Start, sep)}
-			u.head = "columns: " + string(bytes.TrimSpace(w.text[head.Start:head.End]))
-			if head == spans[0] {
-				spans = spans[1:]
-			} else {
-				spans[0].Start = head.End
+	if rows := rowsOf(v, w.text); rows != nil {
+		u.of = "rows"
+		list, isHead := spanList{bytes: len(w.text)}, rows.HasHeader()
+		for row := range rows.Rows() {
+			if isHead {
+				u.head, isHead = "columns: "+string(bytes.TrimSpace(w.text[row.Start:row.End])), false
+				continue
 			}
+			list.add(search.Span{Start: row.Start, End: row.End})
 		}
+		spans = list.list
 	} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
 		u.of = "entries"
 		spans = entrySpans(ctx, w.text, starts, maxEntry, spanList{bytes: len(w.text)})
@@ -105,70 +105,13 @@ func unitsOf(ctx context.Context, v doc.Value) (*units, error) {
 	return u, ctx.Err()
 }
 
-// rowSeparator is that of the cells of v, whose text this is, 0 if it is no
-// table, or a page of one.
-func rowSeparator(v doc.Value, text []byte) byte {
+// rowsOf is the table that v is, whose text this is, nil if it is none, or a page
+// of one.
+func rowsOf(v doc.Value, text []byte) *table.Table {
 	if v.Items != v.Total {
-		return 0
+		return nil
 	}
-	return table.Separator(text)
-}
-
-// hasHeader reports whether the first row of a table names its columns.
-func hasHeader(text []byte, sep byte) bool {
-	r := table.NewRowReader(bytes.TrimPrefix(text, []byte("\ufeff")), sep, true)
-	if some, err := r.Next(); !some || err != nil {
-		return false
-	}
-	first := r.Row()
-	if some, err := r.Next(); !some || err != nil {
-		return false
-	}
-	w := table.RecordWriter{Taken: map[string]bool{}}
-	return w.Header(first, r.Row())
-}
-
-// rowSpans are the rows of CSV. Quotes that are not closed end with their line.
-func rowSpans(text []byte, sep byte, spans spanList) []search.Span {
-	for at := 0; at < len(text); {
-		end := rowEnd(text, at, sep)
-		if len(bytes.TrimSpace(text[at:end])) > 0 {
-			spans.add(search.Span{Start: at, End: end})
-		}
-		at = end
-	}
-	return spans.list
-}
-
-// rowEnd is the offset behind the newline that ends the row at.
-func rowEnd(text []byte, at int, sep byte) int {
-	line := len(text)
-	if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
-		line = at + i + 1
-	}
-	if bytes.IndexByte(text[at:line], '"') < 0 {
-		return line
-	}
-	const maxRow = 64 << 10
-	cell, quoted := true, false // at the start of a cell; inside of quotes
-	for i := at; i < min(len(text), at+maxRow); i++ {
-		switch c := text[i]; {
-		case c == '"' && quoted:
-			quoted = false
-			if i+1 < len(text) && text[i+1] == '"' {
-				quoted = true
-				i++
-			}
-		case c == '"' && cell:
-			quoted, cell = true, false
-		case quoted:
-		case c == '\n':
-			return i + 1
-		default:
-			cell = c == sep
-		}
-	}
-	return line
+	return table.Open(text)
 }
 
 // entrySpans are the entries of text; those over limit bytes are divided.

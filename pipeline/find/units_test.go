@@ -16,7 +16,6 @@ import (
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/doctest"
 	"rlmproxy/pipeline/locate"
-	"rlmproxy/search"
 )
 
 // genLarge draws JSON whose parts are around the limits of units.
@@ -264,27 +263,6 @@ func TestUnitsDeep(t *testing.T) {
 	if out.Items == 0 || len(out.Data) > 10_000 {
 		t.Errorf("%d hits, %d bytes", out.Items, len(out.Data))
 	}
-}
-
-func TestRowEnds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := []byte(strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"a", ",", "\"", "\n", "\"\"", "\r\n"})).Draw(t, "parts"), ""))
-		at := 0
-		for at < len(text) {
-			end := rowEnd(text, at, ',')
-			if end <= at || end > len(text) || end < len(text) && text[end-1] != '\n' {
-				t.Fatalf("%q: row ends at %d after %d", text, end, at)
-			}
-			at = end
-		}
-		last := search.Span{}
-		for _, s := range rowSpans(text, ',', spanList{}) {
-			if s.Start < last.End {
-				t.Fatalf("%q: %v after %v", text, s, last)
-			}
-			last = s
-		}
-	})
 }
 
 // TestManyHitsInOneRecord: each hit once read the whole record anew, 23 seconds

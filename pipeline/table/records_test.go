@@ -61,7 +61,7 @@ func TestCSVQuotes(t *testing.T) {
 		{"quotes inside", "a,b\n5\" pipe,x\n6\" pipe,\"y\"z\n", `{"a":"5\" pipe","b":"x"}` + "\n" + `{"a":"6\" pipe","b":"y\"z"}` + "\n"},
 		{"a quote that does not end", "a,b\n\"x,1\ny,2\n", `{"a":"x,1"}` + "\n" + `{"a":"y","b":2}` + "\n"},
 	} {
-		got, err := readCSV(context.Background(), []byte(tt.in), ',')
+		got, err := open([]byte(tt.in), ',').records(context.Background())
 		if d := cmp.Diff(tt.want, string(got.Data)); d != "" || err != nil {
 			t.Errorf("%s: %v\n%s", tt.name, err, d)
 		}
@@ -110,7 +110,7 @@ func TestCSVHeaders(t *testing.T) {
 		"Country,2019,2020\nDE,2001,2002\nFR,3,4\n": `{"c1":"Country","c2":2019,"c3":2020}`,
 		"1,a\n2,b\n3,c\n":                           `{"c1":1,"c2":"a"}`,
 	} {
-		got, err := readCSV(context.Background(), []byte(in), ',')
+		got, err := open([]byte(in), ',').records(context.Background())
 		if first, _, _ := strings.Cut(string(got.Data), "\n"); err != nil || first != want {
 			t.Errorf("%q: %s, %v", in, first, err)
 		}
@@ -120,12 +120,12 @@ func TestCSVHeaders(t *testing.T) {
 // TestCSVQuoteUnclosed: one quote once took all rows behind it into its cell.
 func TestCSVQuoteUnclosed(t *testing.T) {
 	in := "id,size\n1,2\n10,\"10\" pipe\n" + strings.Repeat("5,\"6\"\n", 900)
-	got, err := readCSV(context.Background(), []byte(in), ',')
+	got, err := open([]byte(in), ',').records(context.Background())
 	if err != nil || got.Total != 902 {
 		t.Errorf("%d records, %v", got.Total, err)
 	}
 	in = "id,text\n" + strings.Repeat("1,\"a\nb\nc\"\n", 100)
-	if got, err := readCSV(context.Background(), []byte(in), ','); err != nil || got.Total != 100 {
+	if got, err := open([]byte(in), ',').records(context.Background()); err != nil || got.Total != 100 {
 		t.Errorf("cells of several lines: %d records, %v", got.Total, err)
 	}
 }
@@ -138,7 +138,7 @@ func TestCSVCodes(t *testing.T) {
 		"hash,x\n12e5,1\nab12,2\n":   `{"hash":"12e5","x":1}`,
 		"big,x\n1.5e+10,1\n2e-3,2\n": `{"big":1.5e+10,"x":1}`,
 	} {
-		got, err := readCSV(context.Background(), []byte(in), ',')
+		got, err := open([]byte(in), ',').records(context.Background())
 		if first, _, _ := strings.Cut(string(got.Data), "\n"); err != nil || first != want {
 			t.Errorf("%q: %s, %v", in, first, err)
 		}
@@ -170,11 +170,10 @@ func slowRows(t *rapid.T, data string, sep byte) []any {
 	}
 	out := []any{}
 	var names []string
-	codes := map[int]bool{}
-	var find codeFinder // tested by TestCSVCodes
+	var find codes // tested by TestCSVCodes
 	for _, row := range rows[min(1, len(rows)):] {
 		for j, cell := range row {
-			codes[j] = codes[j] || find.isCode(j, []byte(cell))
+			find.see(j, cell)
 		}
 	}
 	for i, row := range rows {
@@ -187,8 +186,8 @@ func slowRows(t *rapid.T, data string, sep byte) []any {
 		}
 		record := map[string]any{}
 		for j, cell := range row {
-			record[names[j]] = utf8Text([]byte(cell))
-			if !codes[j] && json.Valid([]byte(cell)) && strings.TrimSpace(cell) == cell && strings.IndexByte("-0123456789", cell[0]) >= 0 {
+			record[names[j]] = jsonscan.Unquote([]byte(show.Quote(cell)))
+			if !find[j].is && json.Valid([]byte(cell)) && strings.TrimSpace(cell) == cell && strings.IndexByte("-0123456789", cell[0]) >= 0 {
 				record[names[j]] = json.Number(cell)
 			}
 		}
@@ -211,7 +210,7 @@ func TestCSVReference(t *testing.T) {
 			lines = append(lines, strings.Join(rapid.SliceOfN(cell, 0, 3).Draw(t, "row"), string(sep)))
 		}
 		data := strings.Join(lines, end)
-		got, err := readCSV(context.Background(), []byte(data), sep)
+		got, err := open([]byte(data), sep).records(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,24 +220,6 @@ func TestCSVReference(t *testing.T) {
 		}
 		if d := cmp.Diff(slowRows(t, data, sep), have); d != "" {
 			t.Fatalf("%q:\n%s", data, d)
-		}
-	})
-}
-
-func TestNumerals(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.StringMatching(`[0-9+\-.eEx]{0,7}`).Draw(t, "s")
-		if got, want := isNumeral([]byte(s)), json.Valid([]byte(s)); got != want {
-			t.Fatalf("%q is a number: %v, want %v", s, got, want)
-		}
-	})
-}
-
-func TestUTF8Text(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		b := rapid.OneOf(rapid.SliceOf(rapid.Byte()), rapid.Map(rapid.String(), func(s string) []byte { return []byte(s) })).Draw(t, "b")
-		if got, want := utf8Text(b), jsonscan.Unquote([]byte(show.Quote(string(b)))); got != want {
-			t.Fatalf("%q is %q, want %q", b, got, want)
 		}
 	})
 }
@@ -277,4 +258,18 @@ func BenchmarkCSVRecords(b *testing.B) {
 			b.ReportMetric(float64(out), "out-bytes/op")
 		})
 	}
+}
+
+// TestRowsStand holds where rows stand: apart, in order, each at the start of a line.
+func TestRowsStand(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"a", ",", "\"", "\n", "\"\"", "\r\n", "\ufeff"})).Draw(t, "parts"), ""))
+		last := 0
+		for row := range open(text, ',').Rows() {
+			if row.Start < last || row.End <= row.Start || row.End > len(text) || row.End < len(text) && text[row.End-1] != '\n' {
+				t.Fatalf("%q: a row at %d to %d after %d", text, row.Start, row.End, last)
+			}
+			last = row.End
+		}
+	})
 }
