@@ -54,7 +54,7 @@ func (p Pipeline) Check() error {
 func (p Pipeline) Run(ctx context.Context, in doc.Value) (doc.Value, error) {
 	for _, s := range p {
 		if err := ctx.Err(); err != nil {
-			return doc.Value{}, doc.Ended(err)
+			return doc.Value{}, doc.AsLimit(err)
 		}
 		out, err := s.Apply(ctx, in)
 		if err != nil {
@@ -62,7 +62,7 @@ func (p Pipeline) Run(ctx context.Context, in doc.Value) (doc.Value, error) {
 			if errors.As(err, &repairable) {
 				return doc.Value{}, err
 			}
-			return doc.Value{}, doc.Ended(err)
+			return doc.Value{}, doc.AsLimit(err)
 		}
 		in = out
 	}

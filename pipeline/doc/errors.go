@@ -32,8 +32,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Ended turns an expired deadline into an Error and leaves other errors be.
-func Ended(err error) error {
+// AsLimit turns an expired deadline into an Error and leaves other errors be.
+func AsLimit(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

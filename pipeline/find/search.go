@@ -149,7 +149,7 @@ func (s *Search) explain(err error) error {
 		return &doc.Error{Code: doc.BadPattern, Text: "pattern " + show.Quote(show.Clip(s.Pattern, 60)) + ": " + err.Error(),
 			Hint: `"mode":"regex" takes any characters`, Err: err}
 	}
-	return doc.Ended(err)
+	return doc.AsLimit(err)
 }
 
 // matches serves regex, fuzzy and context.

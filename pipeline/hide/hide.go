@@ -1,11 +1,13 @@
 // Package hide takes the fields out of documents that no agent may see.
+//
+//	JSON, JSON Lines, CSV, TSV ──► the document without the fields
+//	a text that names one      ──► a line that says it is withheld
 package hide
 
 import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"rlmproxy/jsonscan"
-	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/table"
@@ -25,19 +26,17 @@ import (
 // depth, arrays between them or not, in any case of letters, and in strings
 // that hold a document of their own. Hide is safe for concurrent use.
 //
-// What it cannot take apart it does not show: a text that names a hidden field
-// as data does ("token: …", token=…), and is neither JSON nor JSON Lines nor a
-// table, is replaced by a line that says so. A value without the name of its
-// field, as in the last rows of a table alone, is beyond it.
+// A text that is no such document, and has the name of a hidden field as a word
+// beside anything else, is replaced by a line that says so. A value without the
+// name of its field, as in the last rows of a table alone, is beyond Hide.
 type Hide struct {
 	// paths by their last key, each without it, innermost key first; all in
 	// lower case.
 	paths map[string][][]string
-	names [][]byte       // the last keys
-	named *regexp.Regexp // one of names, as data names a field
+	named *regexp.Regexp // one of the last keys, as a word
 }
 
-// NewHide is an [*Error] for a path that cannot be read or has an index.
+// NewHide is a [*doc.Error] for a path that cannot be read or has an index.
 func NewHide(fields []string) (*Hide, error) {
 	h := &Hide{paths: map[string][][]string{}}
 	var names []string
@@ -59,88 +58,111 @@ func NewHide(fields []string) (*Hide, error) {
 			return nil, doc.Invalid("name a field", "hide %s: no key", show.Quote(show.Clip(f, 60)))
 		}
 		slices.Reverse(keys)
-		if h.paths[keys[0]] == nil {
-			h.names = append(h.names, []byte(keys[0]))
-			names = append(names, regexp.QuoteMeta(keys[0]))
-		}
+		names = append(names, regexp.QuoteMeta(keys[0]))
 		h.paths[keys[0]] = append(h.paths[keys[0]], keys[1:])
 	}
-	h.named = regexp.MustCompile(`(?i)(?:^|[^\pL\pN_])(?:` + strings.Join(names, "|") + `)["'` + "`" + `\\*]*\s*(?:[:=,;|>\t\])]|\r?\n)`)
+	h.named = regexp.MustCompile(`(?i)(?:^|[^\pL\pN_])(` + strings.Join(names, "|") + `)(?:$|[^\pL\pN_])`)
 	return h, nil
 }
 
 // Text returns a text of any kind without the hidden fields, and text itself
 // if it has none.
 func (h *Hide) Text(ctx context.Context, text []byte) ([]byte, error) {
-	return (&hider{hide: h, ctx: ctx}).text(text)
+	w := newHider(ctx, h)
+	kept := w.text(text)
+	return kept, w.err
 }
 
 // Value is Text for a JSON value, such as a whole result. A member that
 // protected names is not taken out, but searched: at has the keys to the
 // object it is in, outermost first.
 func (h *Hide) Value(ctx context.Context, value []byte, protected func(at []string, key string) bool) ([]byte, error) {
-	return (&hider{hide: h, ctx: ctx, protected: protected}).value(value)
+	w := newHider(ctx, h)
+	w.protected = protected
+	kept := w.value(nil, value)
+	if !w.changed {
+		kept = value
+	}
+	return kept, w.err
+}
+
+// A hider walks one document.
+type hider struct {
+	hide      *Hide
+	tick      doc.Ticker
+	err       error                              // the caller waits no longer: what was written must not be shown
+	protected func(at []string, key string) bool // may be nil
+	at        []string                           // the keys to where it is, in lower case
+	changed   bool                               // something was hidden
+}
+
+func newHider(ctx context.Context, h *Hide) *hider {
+	w := &hider{hide: h, tick: doc.Ticker{Ctx: ctx}}
+	w.ended(ctx.Err())
+	return w
+}
+
+// ended notes why the walk cannot go on, if it cannot.
+func (w *hider) ended(err error) bool {
+	if w.err == nil && err != nil {
+		w.err = doc.AsLimit(err)
+	}
+	return w.err != nil
+}
+
+// text returns what may be shown of a text. It sets changed if that is another one.
+func (w *hider) text(text []byte) []byte {
+	if w.err != nil || !w.mayName(text) {
+		return text
+	}
+	before := w.changed
+	w.changed = false
+	kept := w.document(text)
+	if !w.changed {
+		kept = text
+	}
+	w.changed = w.changed || before
+	return kept
+}
+
+// document takes a text for what it is.
+func (w *hider) document(text []byte) (kept []byte) {
+	v := doc.Recognise(bytes.TrimPrefix(text, []byte("\ufeff")), nil)
+	switch v.Kind {
+	case doc.JSON:
+		return w.value(nil, v.Data)
+	case doc.JSONLines:
+		return w.lines(v.Data, w.hides)
+	}
+	rows, ok, err := table.Records(w.tick.Ctx, v)
+	if w.ended(err) {
+		return nil
+	}
+	if ok {
+		if kept = w.lines(rows.Data, w.hidesColumn); w.changed {
+			return kept
+		}
+	}
+	if name := w.hide.named.FindSubmatchIndex(text); name != nil && name[3]-name[2] < len(bytes.TrimSpace(text)) {
+		w.changed = true
+		return fmt.Appendf(nil, "[withheld: a text of %s bytes that names a hidden field]\n", show.Count(len(text)))
+	}
+	return text
 }
 
 // mayName reports whether a hidden name can be in text, escapes included.
-func (h *Hide) mayName(text []byte) bool {
+func (w *hider) mayName(text []byte) bool {
 	if bytes.Contains(text, []byte(`\u`)) {
 		return true
 	}
 	lower := bytes.ToLower(text)
-	return slices.ContainsFunc(h.names, func(name []byte) bool { return bytes.Contains(lower, name) })
-}
-
-// A hider walks one document. Every method returns its argument, not a copy,
-// where nothing is hidden.
-type hider struct {
-	hide      *Hide
-	ctx       context.Context
-	protected func(at []string, key string) bool // may be nil
-	at        []string                           // the keys to where it is
-}
-
-// text takes a text for what it is.
-func (w *hider) text(text []byte) ([]byte, error) {
-	if err := w.ctx.Err(); err != nil {
-		return nil, doc.Ended(err)
-	}
-	if !w.hide.mayName(text) {
-		return text, nil
-	}
-	v := doc.Recognise(bytes.TrimPrefix(text, []byte("\ufeff")), nil)
-	switch {
-	case v.Kind == doc.JSON:
-		return w.unlessSame(text, v.Data, w.value)
-	case v.Kind == doc.JSONLines:
-		return w.unlessSame(text, v.Data, w.lines)
-	}
-	if _, header := digest.Columns(v.Data); slices.ContainsFunc(header, w.hidesColumn) {
-		rows, ok, err := table.Records(w.ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		if kept, err := w.columns(rows.Data); ok && !same(kept, rows.Data) || err != nil {
-			return kept, err
+	for name := range w.hide.paths {
+		if bytes.Contains(lower, []byte(name)) {
+			return true
 		}
 	}
-	if w.hide.named.Match(text) {
-		return fmt.Appendf(nil, "[withheld: %s bytes that name a hidden field and are neither JSON nor JSON Lines nor a table]\n", show.Count(len(text))), nil
-	}
-	return text, nil
+	return false
 }
-
-// unlessSame is text where f does not change data, which is what text holds.
-func (w *hider) unlessSame(text, data []byte, f func([]byte) ([]byte, error)) ([]byte, error) {
-	kept, err := f(data)
-	if err == nil && same(kept, data) {
-		return text, nil
-	}
-	return kept, err
-}
-
-// same reports whether a and b are the same memory.
-func same(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // hides reports whether the member key of the object at w.at is hidden.
 func (w *hider) hides(key string) bool {
@@ -159,157 +181,87 @@ func (w *hider) hides(key string) bool {
 	return false
 }
 
+// secondName is what [table.Records] adds to a name that is there already.
+var secondName = regexp.MustCompile(`_\d+$`)
+
 // hidesColumn is hides for a column of a table, the second of that name too.
 func (w *hider) hidesColumn(name string) bool {
 	return w.hides(name) || w.hides(secondName.ReplaceAllString(name, ""))
 }
 
-// secondName is what csvRecords adds to a name that is there already.
-var secondName = regexp.MustCompile(`_\d+$`)
-
-// columns is lines for the records of a table.
-func (w *hider) columns(records []byte) ([]byte, error) {
-	var out []byte
-	changed := false
-	for line := range bytes.Lines(records) {
-		out = append(out, '{')
-		for key, cell := range jsonscan.Fields(line) {
-			if w.hidesColumn(jsonscan.Unquote(key)) {
-				changed = true
-				continue
-			}
-			if out[len(out)-1] != '{' {
-				out = append(out, ',')
-			}
-			out = append(append(append(out, key...), ':'), cell...)
-		}
-		out = append(out, "}\n"...)
-	}
-	if !changed {
-		return records, w.ctx.Err()
-	}
-	return out, w.ctx.Err()
-}
-
-func (w *hider) lines(data []byte) ([]byte, error) {
-	var out []byte
-	changed := false
+// lines is value for JSON Lines; hides says which members of their objects go.
+func (w *hider) lines(data []byte, hides func(key string) bool) (kept []byte) {
 	for line := range jsonscan.Lines(data) {
-		kept, err := w.value(line)
-		if err != nil {
-			return nil, err
+		if jsonscan.Kind(line) == '{' {
+			kept = w.object(kept, line, hides)
+		} else {
+			kept = w.value(kept, line)
 		}
-		changed = changed || !same(kept, line)
-		out = append(append(out, kept...), '\n')
+		kept = append(kept, '\n')
 	}
-	if !changed {
-		return data, nil
-	}
-	return out, nil
+	return kept
 }
 
-func (w *hider) value(value []byte) ([]byte, error) {
+// value appends what may be shown of a JSON value. It sets changed if that is not
+// all, and is minified to the strings and numbers then.
+func (w *hider) value(dst, value []byte) []byte {
+	if w.err != nil || w.ended(w.tick.ErrFor(len(value))) {
+		return dst
+	}
 	switch jsonscan.Kind(value) {
-	case '{', '[':
-		return w.container(value)
+	case '{':
+		return w.object(dst, value, w.hides)
+	case '[':
+		dst = append(dst, '[')
+		for n, item := range jsonscan.Items(value) {
+			if n > 0 {
+				dst = append(dst, ',')
+			}
+			dst = w.value(dst, item)
+		}
+		return append(dst, ']')
 	case '"':
-		return w.str(value)
+		return w.str(dst, bytes.TrimSpace(value))
 	}
-	return value, nil
+	return append(dst, value...)
 }
 
-// str takes a string for the document that it may be.
-func (w *hider) str(value []byte) ([]byte, error) {
-	if !w.hide.mayName(value) && !w.isData() {
-		return value, nil
-	}
-	var s string
-	if json.Unmarshal(value, &s) != nil {
-		return value, nil
-	}
-	was := []byte(s)
-	if w.isData() {
-		if decoded, err := base64.StdEncoding.DecodeString(s); err == nil && utf8.Valid(decoded) {
-			kept, err := w.text(decoded)
-			if err != nil || same(kept, decoded) {
-				return value, err
-			}
-			return show.AppendQuote(nil, base64.StdEncoding.EncodeToString(kept)), nil
-		}
-	}
-	kept, err := w.text(was)
-	if err != nil || same(kept, was) {
-		return value, err
-	}
-	return show.AppendQuote(nil, string(kept)), nil
-}
-
-// isData reports whether the value is where base64 is.
-func (w *hider) isData() bool {
-	return len(w.at) > 0 && (w.at[len(w.at)-1] == "blob" || w.at[len(w.at)-1] == "data")
-}
-
-func (w *hider) container(data []byte) ([]byte, error) {
-	if err := w.ctx.Err(); err != nil {
-		return nil, doc.Ended(err)
-	}
-	data = bytes.TrimSpace(data)
-	// out is made at the first difference, of what came before.
-	var out []byte
-	differ := func(part []byte) {
-		if out == nil {
-			out = append(make([]byte, 0, len(data)), data[:jsonscan.OffsetIn(data, part)]...)
-			out = bytes.TrimRight(out, ", \t\r\n")
-		}
-	}
-	add := func(parts ...[]byte) {
-		if c := out[len(out)-1]; c != '{' && c != '[' {
-			out = append(out, ',')
-		}
-		for _, p := range parts {
-			out = append(out, p...)
-		}
-	}
-	if jsonscan.Kind(data) == '[' {
-		for _, e := range jsonscan.Items(data) {
-			kept, err := w.value(e)
-			if err != nil {
-				return nil, err
-			}
-			if !same(kept, e) {
-				differ(e)
-			}
-			if out != nil {
-				add(kept)
-			}
-		}
-		if out == nil {
-			return data, nil
-		}
-		return append(out, ']'), nil
-	}
-	colon := []byte{':'}
-	for key, e := range jsonscan.Fields(data) {
+func (w *hider) object(dst, value []byte, hides func(key string) bool) []byte {
+	dst = append(dst, '{')
+	for key, member := range jsonscan.Fields(value) {
 		name := jsonscan.Unquote(key)
-		if w.hides(name) {
-			differ(key)
+		if hides(name) {
+			w.changed = true
 			continue
 		}
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
 		w.at = append(w.at, strings.ToLower(name))
-		kept, err := w.value(e)
+		dst = w.value(append(append(dst, key...), ':'), member)
 		w.at = w.at[:len(w.at)-1]
-		if err != nil {
-			return nil, err
-		}
-		if !same(kept, e) {
-			differ(key)
-		}
-		if out != nil {
-			add(key, colon, kept)
-		}
 	}
-	if out == nil {
-		return data, nil
+	return append(dst, '}')
+}
+
+// str is value for a string, which may be a document, in base64 too where blobs are.
+func (w *hider) str(dst, value []byte) []byte {
+	isBlob := len(w.at) > 0 && (w.at[len(w.at)-1] == "blob" || w.at[len(w.at)-1] == "data")
+	if !isBlob && !w.mayName(value) {
+		return append(dst, value...)
 	}
-	return append(out, '}'), nil
+	before := w.changed
+	w.changed = false
+	text := jsonscan.AppendUnquoted(nil, value)
+	var kept string
+	if blob, err := base64.StdEncoding.DecodeString(string(text)); isBlob && err == nil && utf8.Valid(blob) {
+		kept = base64.StdEncoding.EncodeToString(w.text(blob))
+	} else {
+		kept = string(w.text(text))
+	}
+	changed := w.changed
+	if w.changed = changed || before; !changed {
+		return append(dst, value...)
+	}
+	return show.AppendQuote(dst, kept)
 }
