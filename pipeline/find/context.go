@@ -40,12 +40,13 @@ func (s *Search) contexts(ctx context.Context, in doc.Value, w *view, hits []sea
 func textRecords(ctx context.Context, in doc.Value, w *view) ([]search.Span, error) {
 	return doc.Memoised(in, "text-records", func() ([]search.Span, int64, error) {
 		var spans []search.Span
+		add := func(s search.Span) { spans = append(spans, s) }
 		if rows := rowsOf(in, w.text); rows != nil {
 			for row := range rows.Rows() {
-				spans = append(spans, search.Span{Start: row.Start, End: row.End})
+				add(search.Span{Start: row.Start, End: row.End})
 			}
 		} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
-			spans = entrySpans(ctx, w.text, starts, len(w.text), spanList{})
+			entries(ctx, w.text, starts, len(w.text), add)
 		}
 		return spans, 16 * int64(cap(spans)), ctx.Err()
 	})

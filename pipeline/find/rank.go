@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"rlmproxy/jsonscan"
@@ -14,8 +15,9 @@ import (
 )
 
 const (
-	maxMatched  = 5   // places shown of a unit that is not shown whole
-	shortRecord = 500 // bytes of one whose matching places follow
+	maxPassage  = 1200 // bytes of a unit that is shown whole
+	maxMatched  = 5    // places shown of a unit that is not shown whole
+	shortRecord = 500  // bytes of one whose matching places follow
 )
 
 // A ranking is what bm25 searches.
@@ -43,11 +45,16 @@ func (s *Search) ranked(ctx context.Context, in doc.Value) (doc.Value, error) {
 	if r.units.head != "" {
 		p.b.WriteString(show.Clip(show.Printable([]byte(r.units.head)), maxPassage) + "\n")
 	}
+	found := make([]unit, len(hits))
+	for i, h := range hits {
+		found[i] = r.units.list[r.units.at(h.Start)]
+	}
+	paths := r.units.paths(found)
 	for i, h := range hits {
 		if i > 0 && r.units.of != "rows" {
 			p.b.WriteString("--\n")
 		}
-		if err := p.print(r.units.at(h.Start), h.Score); err != nil {
+		if err := p.print(found[i], paths[i], h.Score); err != nil {
 			return doc.Value{}, err
 		}
 	}
@@ -66,7 +73,7 @@ func newRanking(ctx context.Context, in doc.Value) (*ranking, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	u.plain = nil
+	u.plain, u.list = nil, slices.Clone(u.list) // which grew by more than it needs
 	return &ranking{index, u}, index.SizeBytes() + u.sizeBytes(document), nil
 }
 
@@ -79,32 +86,82 @@ type rankPrinter struct {
 	units  *units
 }
 
-func (p *rankPrinter) print(n int, score float64) error {
+// paths are those of the first value of each unit, nothing for units of text.
+func (u *units) paths(list []unit) []doc.Path {
+	if u.of != "records" && u.of != "values" {
+		return make([]doc.Path, len(list))
+	}
+	offsets := make([]int, len(list))
+	for i, one := range list {
+		offsets[i] = int(one.start)
+		if one.kind == unitPiece {
+			offsets[i] = int(one.inside)
+		}
+	}
+	return pathsAt(u.text, offsets, u.many)
+}
+
+// print writes a unit, whose first value is at at.
+func (p *rankPrinter) print(one unit, at doc.Path, score float64) error {
 	u := p.units
-	one := u.list[n]
 	raw := u.text[one.start:one.end]
 	switch one.kind {
 	case unitLines:
 		p.lines(one, score)
 	case unitPiece:
-		of := u.stringOf(one.node)
-		part := jsonscan.AppendUnescaped(nil, of[1:len(of)-1])[int(one.start)-jsonscan.OffsetIn(u.text, of)-1:]
-		part = bytes.TrimSpace(part[:one.end-one.start])
-		fmt.Fprintf(&p.b, "%s, %s of %s bytes (score %.2f):\n%s\n", u.path(n), show.Count(len(part)), show.Count(len(of)-2), score, show.Printable(part))
-	case unitGroup:
-		fmt.Fprintf(&p.b, "%s (score %.2f): %s\n", where(u.path(n)), score, show.Printable(u.group(one)))
-	case unitRange:
-		first := int(one.index)
-		fmt.Fprintf(&p.b, "%s[%d:%d] (score %.2f): %s\n", u.path(n), first, first+len(u.elements(one)), score, show.Printable(u.group(one)))
-	case unitValue:
-		value := raw
-		if u.nodes[one.node].object {
-			at := jsonscan.SkipSpace(raw, jsonscan.SkipString(raw, 0))
-			value = raw[jsonscan.SkipSpace(raw, at+1):]
+		quoted := u.text[one.inside:jsonscan.SkipString(u.text, int(one.inside))]
+		part := jsonscan.AppendUnescaped(nil, quoted[1:len(quoted)-1])[one.start-one.inside-1:]
+		part = bytes.TrimSpace(part[:len(raw)])
+		fmt.Fprintf(&p.b, "%s, %s of %s bytes (score %.2f):\n%s\n", at, show.Count(len(part)), show.Count(len(quoted)-2), score, show.Printable(part))
+	case unitGroup, unitRange:
+		in, first := at[:len(at)-1], at[len(at)-1].Index
+		place := where(in)
+		if one.kind == unitRange {
+			place = fmt.Sprintf("%s[%d:%d]", in, first, first+len(u.elements(one, len(in) == 0)))
 		}
-		return p.value(u.path(n), value, score)
+		fmt.Fprintf(&p.b, "%s (score %.2f): %s\n", place, score, show.Printable(u.group(one, at)))
+	default:
+		value := raw
+		if at[len(at)-1].Kind == doc.StepKey {
+			colon := jsonscan.SkipSpace(raw, jsonscan.SkipString(raw, 0))
+			value = raw[jsonscan.SkipSpace(raw, colon+1):]
+		}
+		return p.value(at, value, score)
 	}
 	return nil
+}
+
+// elements are those of a unit of several in an array.
+func (u *units) elements(one unit, top bool) (all [][]byte) {
+	raw := u.text[one.start:one.end]
+	if u.many && top { // JSON Lines have no commas between them
+		return slices.Collect(jsonscan.Lines(raw))
+	}
+	for _, e := range jsonscan.Items(slices.Concat([]byte{'['}, raw, []byte{']'})) {
+		all = append(all, e)
+	}
+	return all
+}
+
+// group writes a unit of several members or elements as a part of their container,
+// "…" standing for those before and after.
+func (u *units) group(one unit, at doc.Path) string {
+	open, shut := byte('['), byte(']')
+	raw := u.text[one.start:one.end]
+	if at[len(at)-1].Kind == doc.StepKey {
+		open, shut = '{', '}'
+	} else if u.many && len(at) == 1 {
+		raw = bytes.Join(u.elements(one, true), []byte{','})
+	}
+	out := []byte{open}
+	if before := bytes.TrimRight(u.text[:one.start], " \t\r\n"); len(before) > 0 && before[len(before)-1] != open {
+		out = append(out, "…,"...)
+	}
+	out = jsonscan.AppendMinified(out, raw)
+	if next := jsonscan.SkipSpace(u.text, int(one.end)); next < len(u.text) && u.text[next] != shut {
+		out = append(out, ",…"...)
+	}
+	return string(append(out, shut))
 }
 
 // where names a place in JSON, the root too.

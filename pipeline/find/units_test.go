@@ -71,7 +71,7 @@ func TestUnitsOfJSON(t *testing.T) {
 			checkGap(t, u, n, end)
 			end = int(one.end)
 			checkUnit(t, input, u, n)
-			if err := p.print(n, 1); err != nil {
+			if err := p.print(one, u.paths(u.list[n : n+1])[0], 1); err != nil {
 				t.Fatalf("unit %d: %v", n, err)
 			}
 		}
@@ -105,30 +105,33 @@ func checkGap(t *rapid.T, u *units, n, from int) {
 }
 
 func checkUnit(t *rapid.T, input doc.Value, u *units, n int) {
-	one := u.list[n]
+	one, path := u.list[n], u.paths(u.list[n : n+1])[0]
 	raw := u.text[one.start:one.end]
-	at, err := locate.Find(context.Background(), doc.Value{Kind: input.Kind, Data: input.Data}, u.path(n))
+	if one.kind == unitGroup || one.kind == unitRange {
+		path = path[:len(path)-1]
+	}
+	at, err := locate.Find(context.Background(), doc.Value{Kind: input.Kind, Data: input.Data}, path)
 	if err != nil {
-		t.Fatalf("%s: %v", u.path(n), err)
+		t.Fatalf("%s: %v", path, err)
 	}
 	switch one.kind {
-	case unitValue:
+	case unitValue, unitRecord:
 		if !bytes.HasSuffix(raw, at.Data) {
-			t.Fatalf("%s is %s, unit is %s", u.path(n), at.Data, raw)
+			t.Fatalf("%s is %s, unit is %s", path, at.Data, raw)
 		}
 		if len(raw) > maxRecord+100 && !isDeep(raw) {
-			t.Fatalf("%s has %d bytes", u.path(n), len(raw))
+			t.Fatalf("%s has %d bytes", path, len(raw))
 		}
 	case unitGroup:
 		if !bytes.Contains(at.Data, raw) {
-			t.Fatalf("%s has no %s", u.path(n), raw)
+			t.Fatalf("%s has no %s", path, raw)
 		}
 	case unitPiece:
-		of := u.stringOf(one.node)
+		of := u.text[one.inside:jsonscan.SkipString(u.text, int(one.inside))]
 		text := jsonscan.AppendUnescaped(nil, of[1:len(of)-1])
-		start := int(one.start) - jsonscan.OffsetIn(u.text, of) - 1
+		start := int(one.start-one.inside) - 1
 		if string(text) != jsonscan.Unquote(of) || start < 0 || start+len(raw) > len(text) {
-			t.Fatalf("%s: piece at %d of %d in %d", u.path(n), start, len(raw), len(text))
+			t.Fatalf("%s: piece at %d of %d in %d", path, start, len(raw), len(text))
 		}
 	}
 }
@@ -175,8 +178,10 @@ func TestUnits(t *testing.T) {
 		name, input, of string
 		want            []string // the first units
 	}{
-		{"records", `{"total":2,"items":[{"a":1},{"a":2}],"next":null}`, "records", []string{`"total":2`, `{"a":1}`, `{"a":2}`, `"next":null`}},
-		{"two lists", `{"a":[{"x":1},{"x":2}],"b":[{"y":1},{"y":2}]}`, "records", []string{`{"x":1}`, `{"x":2}`, `{"y":1}`, `{"y":2}`}},
+		{"records", `{"total":2,"items":[{"a":1,"text":"some words"},{"a":2,"text":"and quite some others"}],"next":null}`, "records",
+			[]string{`"total":2`, `{"a":1,"text":"some words"}`, `{"a":2,"text":"and quite some others"}`, `"next":null`}},
+		{"two lists", `{"a":[` + long[:58] + `{"x":2}],"b":[` + long[:58] + `{"y":2}]}`, "records", []string{long[:28], long[:28], `{"x":2}`, long[:28], long[:28], `{"y":2}`}},
+		{"a short list", `{"total":2,"items":[{"a":1},{"a":2}],"next":null}`, "values", []string{`"total":2,"items":[{"a":1},{"a":2}],"next":null`}},
 		{"wrapper", `[{"success":true,"rows":[` + strings.TrimRight(long, ",") + `]}]`, "records", []string{`"success":true`, `{"id":1,"text":"some words"}`}},
 		{"values", `{"small":{"a":1},"named":{"type":"` + strings.Repeat("t", 60) + `"},"n":1}`, "values",
 			[]string{`"small":{"a":1}`, `"named":{"type":"` + strings.Repeat("t", 60) + `"}`, `"n":1`}},
@@ -283,8 +288,8 @@ func TestManyHitsInOneRecord(t *testing.T) {
 func TestGroupsOfLines(t *testing.T) {
 	v := doc.Value{Kind: doc.JSONLines, Data: []byte("12\n34\n\"x\"\n")}
 	u, err := unitsOf(t.Context(), v)
-	if err != nil || len(u.list) != 1 || u.group(u.list[0]) != `[12,34,"x"]` {
-		t.Errorf("%d units, %v: %s", len(u.list), err, u.group(u.list[0]))
+	if err != nil || len(u.list) != 1 || u.group(u.list[0], u.paths(u.list)[0]) != `[12,34,"x"]` {
+		t.Errorf("%d units, %v: %s", len(u.list), err, u.group(u.list[0], u.paths(u.list)[0]))
 	}
 }
 

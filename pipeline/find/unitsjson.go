@@ -3,11 +3,24 @@ package find
 import (
 	"bytes"
 	"context"
-	"errors"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/search"
+)
+
+const (
+	// maxMember bounds a member of an object that is one unit, maxRecord an
+	// object in an array, in bytes. Of larger ones the parts are units.
+	maxMember = 4 << 10
+	maxRecord = 16 << 10
+	// minMember is what an object or array must have to be a unit; smaller ones
+	// go with their neighbours, up to maxGroup together.
+	minMember = 64
+	maxGroup  = 1200
+	// maxUnitDepth bounds how deep parts of parts are looked for, as each level
+	// is one more pass. What is deeper is divided like text.
+	maxUnitDepth = 24
 )
 
 // jsonUnits divides JSON: objects in arrays are records and so are values of
@@ -16,127 +29,91 @@ import (
 func jsonUnits(ctx context.Context, v doc.Value) (*units, error) {
 	d := &jsonDivider{
 		tick:  doc.Ticker{Ctx: ctx},
-		data:  v.Data,
-		plain: unescaped(v.Data),
-		units: &units{text: v.Data, of: "values", many: v.Kind == doc.JSONLines, nodes: []node{{object: v.Kind == doc.JSON && jsonscan.Kind(v.Data) == '{'}}},
+		units: &units{unitList: unitList{text: v.Data}, plain: unescaped(v.Data), of: "values", many: v.Kind == doc.JSONLines},
 	}
-	divide := d.lines
-	if v.Kind == doc.JSON {
-		divide = func() error { return d.container(v.Data, 0, maxUnitDepth) }
-	}
-	err := divide()
-	if errors.Is(err, errTooManyUnits) {
-		d.coarse, d.open, d.records = true, false, 0
-		d.units.list, d.units.nodes = d.units.list[:0], d.units.nodes[:1]
-		err = divide()
-	}
-	if err != nil {
+	if err := d.divide(v); err != nil {
 		return nil, err
 	}
 	u := d.units
-	if cap(u.list)-len(u.list) > len(u.list)/8 {
-		u.list = append(make([]unit, 0, len(u.list)), u.list...)
+	records := 0
+	for _, one := range u.list {
+		if one.kind == unitRecord || one.kind == unitRange {
+			records++
+		}
 	}
-	if 2*d.records >= len(u.list) {
+	if 2*records >= len(u.list) {
 		u.of = "records"
 	}
-	u.plain = d.plain
 	return u, nil
 }
 
 type jsonDivider struct {
-	tick    doc.Ticker
-	data    []byte
-	plain   []byte // data, its strings decoded in place
-	units   *units
-	coarse  bool // small neighbours are one unit, records too
-	open    bool // the last unit is a group that may grow
-	records int  // objects of arrays that are units
+	tick  doc.Ticker
+	units *units
 }
 
-// container divides the parts of value, which is node n.
-func (d *jsonDivider) container(value []byte, n uint32, depth int) error {
-	d.open = false
-	defer func() { d.open = false }()
-	if jsonscan.Kind(value) == '{' {
-		i := uint32(0)
-		for key, value := range jsonscan.Fields(value) {
-			if err := d.part(unit{start: d.offset(key), node: n, index: i}, value, depth); err != nil {
-				return err
-			}
-			i++
-		}
-		return nil
+func (d *jsonDivider) divide(v doc.Value) error {
+	if v.Kind == doc.JSON {
+		return d.container(v.Data, maxUnitDepth)
 	}
-	for i, value := range jsonscan.Items(value) {
-		if err := d.part(unit{start: d.offset(value), node: n, index: uint32(i)}, value, depth); err != nil {
+	for line := range jsonscan.Lines(v.Data) {
+		if err := d.part(line, line, true, maxUnitDepth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lines divides JSON Lines.
-func (d *jsonDivider) lines() error {
-	n := uint32(0)
-	for at := 0; at < len(d.data); {
-		end := len(d.data)
-		if i := bytes.IndexByte(d.data[at:], '\n'); i >= 0 {
-			end = at + i
+// container divides the parts of an object or array.
+func (d *jsonDivider) container(value []byte, depth int) error {
+	for key, member := range jsonscan.Fields(value) {
+		if err := d.part(key, member, false, depth); err != nil {
+			return err
 		}
-		if start := jsonscan.SkipSpace(d.data, at); start < end {
-			// The capacity is kept, see offsetIn.
-			value := d.data[start : start+len(bytes.TrimSpace(d.data[start:end]))]
-			if err := d.part(unit{start: uint32(start), index: n}, value, maxUnitDepth); err != nil {
-				return err
-			}
-			n++
+	}
+	for _, item := range jsonscan.Items(value) {
+		if err := d.part(item, item, true, depth); err != nil {
+			return err
 		}
-		at = end + 1
 	}
 	return nil
 }
 
-func (d *jsonDivider) offset(part []byte) uint32 { return uint32(jsonscan.OffsetIn(d.data, part)) }
-
-// part adds a member or element, of which one has start, node and index.
-func (d *jsonDivider) part(one unit, value []byte, depth int) error {
-	inArray := !d.units.nodes[one.node].object
-	one.end = d.offset(value) + uint32(len(value))
-	size := len(value)
-	divide := size > maxMember
-	switch value[0] {
-	case '{':
-		divide = size > maxRecord || size > maxMember && !inArray || size > maxGroup && wraps(value)
-	case '[':
-		divide = divide || (!d.coarse || size >= minMember) && isList(value)
+// part adds a member or element, which starts where first does.
+func (d *jsonDivider) part(first, value []byte, inArray bool, depth int) error {
+	if err := d.tick.ErrFor(len(value)); err != nil {
+		return err
 	}
-	record := inArray && value[0] == '{'
+	u := d.units
+	end := jsonscan.OffsetIn(u.text, value) + len(value)
+	one := unit{start: uint32(jsonscan.OffsetIn(u.text, first)), end: uint32(end), kind: unitValue}
 	switch {
-	case jsonscan.IsContainer(value) && divide && depth > 0:
-		if err := d.tick.ErrFor(size); err != nil {
-			return err
-		}
-		return d.container(value, d.node(one, value[0] == '{'), depth-1)
-	case jsonscan.IsContainer(value) && (size >= minMember || record && !d.coarse):
-		one.kind = unitValue
-		if record {
-			d.records++
-		}
-		d.add(one)
-	case value[0] == '"' && size > maxGroup:
-		d.pieces(one, value)
+	case jsonscan.IsContainer(value) && depth > 0 && divides(value, inArray):
+		return d.container(value, depth-1)
+	case inArray && value[0] == '{':
+		one.kind = unitRecord
+		u.add(one, 0)
+	case jsonscan.IsContainer(value) && len(value) >= minMember:
+		u.add(one, 0)
+	case value[0] == '"' && len(value) > maxGroup:
+		d.pieces(end-len(value), end)
 	default:
-		if record {
-			d.group(one, unitRange, minMember)
-		} else {
-			d.group(one, unitGroup, maxGroup)
-		}
+		one.kind = unitGroup
+		u.add(one, maxGroup)
 	}
-	if !d.coarse && tooMany(len(d.units.list), len(d.units.nodes), len(d.data)) {
-		return errTooManyUnits
+	return nil
+}
+
+// divides reports whether the parts of a container are units, and not itself.
+func divides(value []byte, inArray bool) bool {
+	size := len(value)
+	switch {
+	case value[0] == '[':
+		return size > maxMember || size >= minMember && isList(value)
+	case inArray:
+		return size > maxRecord || size > maxGroup && wraps(value)
 	}
-	return d.tick.Err()
+	return size > maxMember || size > maxGroup && wraps(value)
 }
 
 // isList reports whether an array has several objects.
@@ -163,44 +140,12 @@ func wraps(object []byte) bool {
 	return false
 }
 
-// node adds what one would be as a container of units.
-func (d *jsonDivider) node(one unit, object bool) uint32 {
-	d.units.nodes = append(d.units.nodes, node{one.node, one.index, one.start, object})
-	return uint32(len(d.units.nodes) - 1)
-}
-
-func (d *jsonDivider) add(one unit) {
-	d.units.list = append(d.units.list, one)
-	d.open = false
-}
-
-// group adds a small value to those before it, up to most bytes.
-func (d *jsonDivider) group(one unit, kind unitKind, most int) {
-	if d.open {
-		last := &d.units.list[len(d.units.list)-1]
-		if last.kind == unitRange {
-			most = minMember
-		}
-		if int(one.end-last.start) <= most {
-			last.end, last.kind = one.end, max(last.kind, kind)
-			return
-		}
-	}
-	if one.kind = kind; kind == unitRange {
-		d.records++
-	}
-	d.add(one)
-	d.open = true
-}
-
-// pieces adds the passages of a long string.
-func (d *jsonDivider) pieces(one unit, value []byte) {
-	start := one.end - uint32(len(value)) + 1
-	text := d.plain[start : one.end-1]
-	one.node, one.kind = d.node(one, false), unitPiece
-	for _, s := range search.Passages(bytes.TrimRight(text, " ")) {
-		one.start, one.end = start+uint32(s.Start), start+uint32(s.End)
-		d.add(one)
+// pieces adds the passages of a long string, which is text[start:end].
+func (d *jsonDivider) pieces(start, end int) {
+	u := d.units
+	for _, s := range search.Passages(bytes.TrimRight(u.plain[start+1:end-1], " ")) {
+		from := uint32(start + 1)
+		u.add(unit{start: from + uint32(s.Start), end: from + uint32(s.End), inside: uint32(start), kind: unitPiece}, 0)
 	}
 }
 

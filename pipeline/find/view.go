@@ -3,7 +3,7 @@ package find
 import (
 	"bytes"
 	"context"
-	"sort"
+	"slices"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
@@ -95,85 +95,87 @@ func appendIndented(dst, data []byte) []byte {
 	return dst
 }
 
-// pathsAt tells for offsets of a JSON text, in ascending order, the path of
-// the value that stands there; for a key, that of its value.
+// pathsAt tells for offsets of a JSON text the path of the value that stands there;
+// for a key, that of its value. With many, the text is JSON Lines: their array.
 func pathsAt(text []byte, offsets []int, many bool) []doc.Path {
-	out := make([]doc.Path, 0, len(offsets))
+	order := make([]int, len(offsets)) // of the offsets, first in the text first
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return offsets[a] - offsets[b] })
+	out := make([]doc.Path, len(offsets))
+	// The last step of at is in the innermost container: the key or the index read
+	// last.
 	var at doc.Path
 	if many {
 		at = doc.Path{{Kind: doc.StepIndex}}
 	}
-	base := len(at)
-	// A frame of the stack is the last step of at. In an object it is the
-	// key read last, of which an empty one stands for none yet.
-	var objects []bool
-	emit := func(before int) {
-		for len(out) < len(offsets) && offsets[len(out)] < before {
-			out = append(out, append(doc.Path(nil), at...))
+	top := len(at)
+	found := func(before int) { // what stands before an offset is at at
+		for len(order) > 0 && offsets[order[0]] < before {
+			out[order[0]] = slices.Clone(at)
+			order = order[1:]
 		}
 	}
-	expectKey := false
-	for i := 0; i < len(text) && len(out) < len(offsets); {
-		switch c := text[i]; {
-		case c == '"':
-			end := jsonscan.SkipString(text, i)
-			if expectKey {
-				at[len(at)-1].Key = jsonscan.Unquote(text[i:end])
-				expectKey = false
-			}
-			emit(end)
-			i = end
-			continue
-		case c == '{' || c == '[':
-			emit(i + 1)
-			objects = append(objects, c == '{')
+	isKey := false // the next string is one
+	for i := 0; i < len(text) && len(order) > 0; {
+		c := text[i]
+		switch end := i + 1; c {
+		case '{', '[':
+			found(end)
 			step := doc.Step{}
-			if c == '[' {
+			if isKey = c == '{'; !isKey {
 				step.Kind = doc.StepIndex
 			}
 			at = append(at, step)
-			expectKey = c == '{'
-		case c == '}' || c == ']':
-			if len(at) > base {
-				at = at[:len(at)-1]
-				objects = objects[:len(objects)-1]
+			i = end
+			continue
+		case ',':
+			found(end)
+			if last := &at[len(at)-1]; last.Kind == doc.StepIndex {
+				last.Index++
+			} else {
+				isKey = true
 			}
-			expectKey = false
-			emit(i + 1)
-			if len(at) == base && many {
-				at[0].Index++
+			i = end
+			continue
+		case ' ', '\n', '\r', '\t', ':':
+			i = end
+			continue
+		case '}', ']':
+			at, isKey = at[:len(at)-1], false
+			found(end)
+			i = end
+		case '"':
+			i = jsonscan.SkipString(text, i)
+			if isKey {
+				at[len(at)-1].Key, isKey = jsonscan.Unquote(text[end-1:i]), false
+				found(i)
+				continue
 			}
-		case c == ',':
-			emit(i + 1)
-			if n := len(objects); n > 0 && objects[n-1] {
-				expectKey = true
-			} else if n > 0 {
-				at[len(at)-1].Index++
+			found(i)
+		default: // a number, true, false or null
+			for i = end; i < len(text) && bytes.IndexByte([]byte(",]} \n\r\t"), text[i]) < 0; {
+				i++
 			}
+			found(i)
 		}
-		i++
+		if many && len(at) == top { // a line has ended
+			at[0].Index++
+		}
 	}
-	emit(len(text) + 1)
+	found(len(text) + 1)
 	return out
 }
 
-// hitPaths returns the path of each hit, in the order of hits.
+// hitPaths returns the path of each hit in JSON.
 func (w *view) hitPaths(hits []search.Hit) []doc.Path {
 	if !w.isJSON {
 		return nil
 	}
-	order := make([]int, len(hits))
-	for i := range order {
-		order[i] = i
-	}
-	sort.SliceStable(order, func(a, b int) bool { return hits[order[a]].Start < hits[order[b]].Start })
 	offsets := make([]int, len(hits))
-	for i, h := range order {
-		offsets[i] = hits[h].Start
+	for i, h := range hits {
+		offsets[i] = h.Start
 	}
-	paths := make([]doc.Path, len(hits))
-	for i, p := range pathsAt(w.text, offsets, w.many) {
-		paths[order[i]] = p
-	}
-	return paths
+	return pathsAt(w.text, offsets, w.many)
 }
