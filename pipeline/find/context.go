@@ -85,85 +85,68 @@ func joined(spans []search.Span) []search.Span {
 
 // objects returns what stands for a unit of text around each hit in JSON: the
 // innermost object for a paragraph, the one around that for a section, the line
-// for a sentence.
+// for a sentence, and the outermost object that is in an array for a record.
 func (w *view) objects(ctx context.Context, hits []search.Hit, unit string) ([]search.Span, error) {
-	levels := map[string]int{"": 1, "paragraph": 1, "section": 2}[unit]
-	var records []int // for each hit, how deep its record is
-	if unit == "record" {
-		levels = 0 // for what is in none
-		for _, path := range w.hitPaths(hits) {
-			records = append(records, recordDepth(path))
-		}
-	}
 	spans := make([]search.Span, 0, len(hits))
 	first, last := 0, 0 // lines of the span before, which hits in it share
-	for i, h := range hits {
-		if h.Line > first && h.Line <= last && unit == "record" {
+	for i, path := range w.hitPaths(hits) {
+		line := hits[i].Line
+		if line > first && line <= last && unit == "record" {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		from, to := h.Line, h.Line
-		if records != nil && records[i] > 0 {
-			from, to = w.atDepth(h.Line, records[i])
-		} else {
-			for range levels {
-				from, to = w.object(from, to)
-			}
+		first, last = line, line
+		if depth := objectDepth(path, unit); depth >= 0 {
+			first, last = w.atDepth(line, depth)
 		}
-		spans = append(spans, search.Span{Start: w.lines.Span(from).Start, End: w.lines.Span(to).End})
-		first, last = from, to
+		spans = append(spans, search.Span{Start: w.lines.Span(first).Start, End: w.lines.Span(last).End})
 	}
 	return joined(spans), nil
 }
 
-// recordDepth is how many steps of path lead to the outermost object that is in
-// an array, 0 if none does.
-func recordDepth(path doc.Path) int {
-	for i := 0; i+1 < len(path); i++ {
-		if path[i].Kind == doc.StepIndex && path[i+1].Kind == doc.StepKey {
-			return i + 1
+// objectDepth is how many steps of path lead to the object that unit stands for, or
+// -1 for the line.
+func objectDepth(path doc.Path, unit string) int {
+	var depths []int // of the objects that path goes through
+	for i, s := range path {
+		if s.Kind != doc.StepKey {
+			continue
 		}
+		if unit == "record" && i > 0 && path[i-1].Kind == doc.StepIndex {
+			return i
+		}
+		depths = append(depths, i)
 	}
-	return 0
+	n := len(depths)
+	switch {
+	case unit == "record" || unit == "sentence" || n == 0:
+		return -1
+	case unit == "section" && n > 1:
+		return depths[n-2]
+	}
+	return depths[n-1]
 }
 
 // atDepth returns the first and last line of the value around line n that is so
-// many steps deep.
+// many steps deep, or n for one that is too large to be a context.
 func (w *view) atDepth(n, depth int) (first, last int) {
+	const far = 20_000 // lines
 	if w.many {
 		depth--
 	}
 	margin := 2 * min(depth, maxIndent)
-	first, last = n, n
-	for first > 1 && w.indentOf(first) > margin {
+	for first = n; first > 1 && w.indentOf(first) > margin && n-first < far; {
 		first--
 	}
-	for last < w.lines.Len() && (last == first || w.indentOf(last) > margin) {
+	for last = n; last < w.lines.Len() && (last == first || w.indentOf(last) > margin) && last-n < far; {
 		last++
 	}
-	return first, last
-}
-
-// object returns the lines of the object around the lines from to to, by their
-// indentation, or from and to themselves at the top.
-func (w *view) object(from, to int) (first, last int) {
-	const far = 20_000 // lines; an object that is larger is no context
-	for n := from - 1; n >= 1 && from-n < far; n-- {
-		span := w.lines.Span(n)
-		line := w.text[span.Start:span.End]
-		if indent(line) >= w.indentOf(from) || len(line) == 0 || line[len(line)-1] != '{' {
-			continue
-		}
-		for m := to + 1; m <= w.lines.Len() && m-to < far; m++ {
-			if w.indentOf(m) <= indent(line) {
-				return n, m
-			}
-		}
-		break
+	if n-first == far || last-n == far {
+		return n, n
 	}
-	return from, to
+	return first, last
 }
 
 func (w *view) indentOf(n int) int {
