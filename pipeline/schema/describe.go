@@ -30,15 +30,15 @@ func DescribeRoot(v doc.Value, root *Node) string {
 	return "JSON " + root.types()
 }
 
-// types names the types of sh, most frequent first, the others with their
+// types names the types of node, most frequent first, the others with their
 // share.
-func (sh *Node) types() string {
+func (node *Node) types() string {
 	var names []string
 	used := [numKinds]bool{}
 	for {
 		best := -1
-		for k, n := range sh.Kinds {
-			if n > 0 && !used[k] && (best < 0 || n > sh.Kinds[best]) {
+		for k, n := range node.Kinds {
+			if n > 0 && !used[k] && (best < 0 || n > node.Kinds[best]) {
 				best = k
 			}
 		}
@@ -48,7 +48,7 @@ func (sh *Node) types() string {
 		used[best] = true
 		name := kindNames[best]
 		if len(names) > 0 {
-			name += " (" + percent(sh.Kinds[best], sh.Count) + ")"
+			name += " (" + percent(node.Kinds[best], node.Count) + ")"
 		}
 		names = append(names, name)
 	}
@@ -56,47 +56,47 @@ func (sh *Node) types() string {
 
 // Describe is the line for one path, without the path. Of a scalar that is
 // there once it is the value.
-func Describe(at doc.Path, sh, parent *Node) string {
-	types := sh.types()
-	if parent.Rest == sh {
+func Describe(at doc.Path, node, parent *Node) string {
+	types := node.types()
+	if parent.Rest == node {
 		types = mapKeys(parent) + " → " + types
-	} else if sh.Count == 1 && !jsonscan.IsContainer(sh.first) && parent.Count == 1 {
-		return show.Printable(show.Elide(sh.first, 120))
+	} else if node.Count == 1 && !jsonscan.IsContainer(node.first) && parent.Count == 1 {
+		return show.Printable(show.Elide(node.first, 120))
 	}
 	parts := []string{types}
-	if last := at[len(at)-1]; last.Kind == doc.StepKey && sh.Owners < parent.Kinds[IsObject] {
-		parts = append(parts, "in "+percent(sh.Owners, parent.Kinds[IsObject]))
+	if last := at[len(at)-1]; last.Kind == doc.StepKey && node.Owners < parent.Kinds[IsObject] {
+		parts = append(parts, "in "+percent(node.Owners, parent.Kinds[IsObject]))
 	}
-	if sh.Kinds[IsArray] > 0 && sh.Items != nil {
-		if sh.minItems == sh.MaxLen {
-			parts = append(parts, show.Plural(sh.MaxLen, "items"))
+	if node.Kinds[IsArray] > 0 && node.Items != nil {
+		if node.minItems == node.MaxLen {
+			parts = append(parts, show.Plural(node.MaxLen, "items"))
 		} else {
-			parts = append(parts, fmt.Sprintf("%s–%s", show.Count(sh.minItems), show.Plural(sh.MaxLen, "items")))
+			parts = append(parts, fmt.Sprintf("%s–%s", show.Count(node.minItems), show.Plural(node.MaxLen, "items")))
 		}
 	}
-	if values := sh.Values.Tell(sh.Kinds[isNumber] + sh.Kinds[isString] + sh.Kinds[isBool]); values != "" {
+	if values := node.Values.Tell(node.Kinds[isNumber] + node.Kinds[isString] + node.Kinds[isBool]); values != "" {
 		parts = append(parts, values)
-	} else if dates := sh.dates; dates.n > 0 && dates.n == sh.Kinds[isString] && !dates.mixed {
+	} else if dates := node.dates; dates.n > 0 && dates.n == node.Kinds[isString] && !dates.mixed {
 		parts = append(parts, string(dates.min)+".."+string(dates.max))
 	}
-	if sh.Numbers.N > 0 && (sh.Values.many || len(sh.Values.List) > fewDistinct || sh.Values.Tell(sh.Kinds[isNumber]) == "") {
-		parts = append(parts, sh.Numbers.String())
+	if node.Numbers.N > 0 && (node.Values.many || len(node.Values.List) > fewDistinct || node.Values.Tell(node.Kinds[isNumber]) == "") {
+		parts = append(parts, node.Numbers.String())
 	}
-	if mean := sh.Bytes / sh.Count; mean > 100 {
+	if mean := node.Bytes / node.Count; mean > 100 {
 		parts = append(parts, "~"+show.Count(mean)+" bytes")
 	}
 	return strings.Join(parts, ", ")
 }
 
 // mapKeys is {1,204 keys like "a1b2"}.
-func mapKeys(sh *Node) string {
-	n, more := sh.keys()
+func mapKeys(node *Node) string {
+	n, more := node.keys()
 	plus := ""
 	if more {
 		plus = "+"
 	}
 	like := ""
-	for i, f := range sh.Fields[:min(len(sh.Fields), 3)] {
+	for i, f := range node.Fields[:min(len(node.Fields), 3)] {
 		like += []string{" like ", ", ", ", "}[i] + show.Quote(show.Clip(f.Name, 30))
 	}
 	return fmt.Sprintf("{%s%s keys%s}", show.Count(n), plus, like)

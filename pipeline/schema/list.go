@@ -20,7 +20,7 @@ type List struct {
 	Row       func(record []byte, limit int) string // of a table: how to write a record; else nil
 }
 
-// MainList finds the records of v, whose shape is root: the array or map
+// MainList finds the records of v, whose node is root: the array or map
 // that has the larger part of the bytes. There may be none. An array of one object
 // lists nothing if the object has such a part in turn: the rows of its only
 // statement, say.
@@ -28,27 +28,27 @@ func MainList(v doc.Value, root *Node) (List, bool) {
 	if v.Kind == doc.JSONLines {
 		return List{Value: v, Elem: root.Items, N: v.Total, Whole: true}, true
 	}
-	data, sh, at := bytes.TrimSpace(v.Data), root, doc.Path(nil)
+	data, node, at := bytes.TrimSpace(v.Data), root, doc.Path(nil)
 	var outer List // an array of one
 	found := false
 	for {
 		l := List{Value: doc.Value{Kind: doc.JSON, Data: data}, At: at, Whole: len(at) == 0, InOnly: found}
 		switch jsonscan.Kind(data) {
 		case '[':
-			if l.N, l.Elem = sh.MaxLen, sh.Items; l.N == 0 {
+			if l.N, l.Elem = node.MaxLen, node.Items; l.N == 0 {
 				return outer, found
 			}
 			only := onlyObject(data)
-			if only == nil || sh.Items == nil {
+			if only == nil || node.Items == nil {
 				return l, true
 			}
 			if !found {
 				outer, found = l, true
 			}
-			data, sh, at = only, sh.Items, at.With(doc.Step{Kind: doc.StepIndex})
+			data, node, at = only, node.Items, at.With(doc.Step{Kind: doc.StepIndex})
 		case '{':
-			if sh.Rest != nil {
-				l.N, l.Elem = sh.Members, sh.Rest
+			if node.Rest != nil {
+				l.N, l.Elem = node.Members, node.Rest
 				return l, true
 			}
 			// One member with most of the bytes is what the object is about.
@@ -59,17 +59,17 @@ func MainList(v doc.Value, root *Node) (List, bool) {
 					key, next = jsonscan.Unquote(k), value
 				}
 			}
-			f := sh.ByName[key]
+			f := node.ByName[key]
 			if next == nil || f == nil {
 				return outer, found
 			}
-			data, sh, at = next, f.Node, at.With(doc.Step{Key: key})
+			data, node, at = next, f.Node, at.With(doc.Step{Key: key})
 		case '"':
 			inner, ok := doc.EnterString(data)
-			if !ok || sh.Inner == nil {
+			if !ok || node.Inner == nil {
 				return outer, found
 			}
-			data, sh, at = bytes.TrimSpace(inner), sh.Inner, at.With(doc.Step{Kind: doc.StepJSON})
+			data, node, at = bytes.TrimSpace(inner), node.Inner, at.With(doc.Step{Kind: doc.StepJSON})
 		default:
 			return outer, found
 		}
@@ -157,4 +157,22 @@ func (l List) Tree() bool {
 		}
 	}
 	return false
+}
+
+// OnlyJSON reports that every value is a string that holds JSON, or null.
+func (node *Node) OnlyJSON() bool {
+	return node.Inner != nil && node.innerMany == node.Kinds[isString] && node.innerMany+node.Kinds[isNull] == node.Count
+}
+
+// Flat reports that all records are objects without objects or arrays inside.
+func (l List) Flat() bool {
+	if l.Elem == nil || l.Elem.Kinds[IsObject] < l.Elem.Count || l.Elem.Rest != nil {
+		return false
+	}
+	for _, f := range l.Elem.Fields {
+		if f.Node.Kinds[IsObject]+f.Node.Kinds[IsArray] > 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -81,15 +81,15 @@ func newFinder(elem *Node) *finder {
 	return f
 }
 
-// fieldFinders returns those of the fields of sh in which something is odd.
-func fieldFinders(sh *Node, prefix string, depth int) map[string]*fieldFinder {
-	if depth == 0 || sh.Rest != nil {
+// fieldFinders returns those of the fields of node in which something is odd.
+func fieldFinders(node *Node, prefix string, depth int) map[string]*fieldFinder {
+	if depth == 0 || node.Rest != nil {
 		return nil
 	}
 	out := map[string]*fieldFinder{}
-	for _, f := range sh.Fields {
+	for _, f := range node.Fields {
 		c := &fieldFinder{name: prefix + f.Name, below: fieldFinders(f.Node, prefix+f.Name+".", depth-1)}
-		n, objects := f.Node.Count, sh.Kinds[IsObject]
+		n, objects := f.Node.Count, node.Kinds[IsObject]
 		odd := c.below != nil
 		if objects >= minRecords && n*rareShare <= objects {
 			c.rare, odd = true, true

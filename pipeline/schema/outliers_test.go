@@ -77,16 +77,16 @@ func TestMapsAreMerged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sh := top(root)
-			lines := []string{fmt.Sprint(sh.Count, sh.Bytes, sh.Kinds, sh.minItems, sh.MaxLen)}
-			sh.Walk(nil, func(at doc.Path, sh, parent *Node) bool {
-				lines = append(lines, at.String()+" "+Describe(at, sh, parent))
+			node := top(root)
+			lines := []string{fmt.Sprint(node.Count, node.Bytes, node.Kinds, node.minItems, node.MaxLen)}
+			node.Walk(nil, func(at doc.Path, node, parent *Node) bool {
+				lines = append(lines, at.String()+" "+Describe(at, node, parent))
 				return true
 			})
 			return lines
 		}
-		got := described("{"+object.String()+"}", func(sh *Node) *Node { return sh.Rest })
-		want := described("["+array.String()+"]", func(sh *Node) *Node { return sh.Items })
+		got := described("{"+object.String()+"}", func(node *Node) *Node { return node.Rest })
+		want := described("["+array.String()+"]", func(node *Node) *Node { return node.Items })
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatalf("%s\n%s", d, object.String())
 		}

@@ -24,19 +24,19 @@ const maxPathLines = 1000
 func PathLines(root *Node, at doc.Path, terse bool) (lines []pathLine, total int) {
 	counts := []int{root.Count} // of the values at each step to where the walk is
 	above := []*Node{root}
-	root.Walk(at, func(path doc.Path, sh, parent *Node) bool {
+	root.Walk(at, func(path doc.Path, node, parent *Node) bool {
 		below := path[len(at):]
-		above = append(above[:len(below)], sh)
+		above = append(above[:len(below)], node)
 		// The elements of a field's arrays stand for no more than the field.
-		count := sh.Count
+		count := node.Count
 		if most := counts[len(below)-1]; most > 1 {
 			count = min(count, most)
 		}
 		counts = append(counts[:len(below)], count)
-		like, again := sh.recurs(below, above)
+		like, again := node.recurs(below, above)
 		again = again && terse
-		isElement := path[len(path)-1].Kind == doc.StepEach && parent.Rest != sh
-		if terse && isElement && sh.Kinds[IsObject] == sh.Count && len(sh.Fields) > 0 && !again {
+		isElement := path[len(path)-1].Kind == doc.StepEach && parent.Rest != node
+		if terse && isElement && node.Kinds[IsObject] == node.Count && len(node.Fields) > 0 && !again {
 			return true
 		}
 		name := path.String()
@@ -49,7 +49,7 @@ func PathLines(root *Node, at doc.Path, terse bool) (lines []pathLine, total int
 				depth++
 			}
 		}
-		line := name + ": " + Describe(path, sh, parent)
+		line := name + ": " + Describe(path, node, parent)
 		if again {
 			line += ", with the fields of ." + like.String() + " again"
 		}

@@ -40,9 +40,9 @@ func TestDescribed(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		root.Walk(nil, func(at doc.Path, sh, parent *Node) bool {
+		root.Walk(nil, func(at doc.Path, node, parent *Node) bool {
 			if at.String() == tt.path {
-				got = Describe(at, sh, parent)
+				got = Describe(at, node, parent)
 			}
 			return true
 		})
