@@ -3,10 +3,11 @@ package locate
 import (
 	"bytes"
 	"context"
+	"slices"
+
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/show"
-	"slices"
 )
 
 // withTry is at with a ? behind each step on which jq, run over v, would stop.

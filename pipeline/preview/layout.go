@@ -5,15 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"rlmproxy/pipeline/schema"
 	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
 
-// A sheet is a preview in the making. It is filled best first, while the
+// A layout is a preview in the making. It is filled best first, while the
 // budget lasts, and read in order: the notes as they came, then the items by
 // number, with a mark wherever some are missing.
-type sheet struct {
+type layout struct {
 	left  int // tokens
 	total int // items that there are
 
@@ -22,7 +21,7 @@ type sheet struct {
 	shown  []int   // numbers of the items, sorted
 }
 
-// An entry is a line of a sheet.
+// An entry is a line of a layout.
 type entry struct {
 	item bool
 	n    int // of an item, from 0
@@ -32,13 +31,18 @@ type entry struct {
 // gapTokens is what the mark for missing items costs at most.
 const gapTokens = 9
 
-func newSheet(budget, total int) *sheet {
-	return &sheet{left: budget, budget: budget, total: total}
+func newLayout(budget, total int) *layout {
+	return &layout{left: budget, budget: budget, total: total}
+}
+
+func lineTokens(line string) int {
+	n, _ := tokens.Count([]byte(line + "\n"))
+	return n
 }
 
 // note adds a line to the upper part, if it fits and leaves reserve tokens.
-func (s *sheet) note(line string, reserve int) bool {
-	n := schema.LineTokens(line)
+func (s *layout) note(line string, reserve int) bool {
+	n := lineTokens(line)
 	if n > s.left-reserve {
 		return false
 	}
@@ -48,7 +52,7 @@ func (s *sheet) note(line string, reserve int) bool {
 }
 
 // first adds the note that must be there, cut if need be.
-func (s *sheet) first(line string) {
+func (s *layout) first(line string) {
 	if !s.note(line, 0) {
 		b := []byte(line)
 		s.added = append(s.added, entry{text: string(b[:tokens.Prefix(b, s.left)])})
@@ -57,8 +61,8 @@ func (s *sheet) first(line string) {
 }
 
 // item adds item n, unless it is there, if it fits and leaves reserve tokens.
-// It reports whether the sheet has the item now.
-func (s *sheet) item(n int, line string, reserve int) bool {
+// It reports whether the layout has the item now.
+func (s *layout) item(n int, line string, reserve int) bool {
 	at, have := slices.BinarySearch(s.shown, n)
 	if have {
 		return true
@@ -67,7 +71,7 @@ func (s *sheet) item(n int, line string, reserve int) bool {
 	// is shown moves a mark or removes it.
 	before := n > 0 && (at == 0 || s.shown[at-1] != n-1)
 	after := n < s.total-1 && (at == len(s.shown) || s.shown[at] != n+1)
-	cost := schema.LineTokens(line) - gapTokens
+	cost := lineTokens(line) - gapTokens
 	if before {
 		cost += gapTokens
 	}
@@ -87,11 +91,11 @@ func (s *sheet) item(n int, line string, reserve int) bool {
 }
 
 // items is how many are shown.
-func (s *sheet) items() int { return len(s.shown) }
+func (s *layout) items() int { return len(s.shown) }
 
-// bytes writes the sheet. Counts of lines need not add up to the count of the
+// bytes writes the layout. Counts of lines need not add up to the count of the
 // text, so the sum is checked, and what came last goes if it is over.
-func (s *sheet) bytes() []byte {
+func (s *layout) bytes() []byte {
 	for {
 		b := []byte(s.render())
 		if tokens.AtMost(b, s.budget) {
@@ -109,7 +113,7 @@ func (s *sheet) bytes() []byte {
 	}
 }
 
-func (s *sheet) render() string {
+func (s *layout) render() string {
 	var lines []string
 	var items []entry
 	for _, e := range s.added {

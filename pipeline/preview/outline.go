@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/locate"
 	"rlmproxy/pipeline/schema"
@@ -64,7 +65,7 @@ func (o *Outline) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	}
 	if rows, ok, e := table.Records(ctx, v.Value); ok || e != nil {
 		if err = e; ok {
-			fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", schema.DescribeTable(v.Value, rows), show.Count(len(v.Data)))
+			fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(v.Value, rows), show.Count(len(v.Data)))
 			v.Value = rows
 			var root *schema.Node
 			if root, err = schema.Survey(ctx, rows, depth); err == nil {
@@ -116,15 +117,15 @@ func (d *describer) paths(v locate.Place, top *schema.Node) {
 	if v.Many { // the list was made here: its elements stand at v.at themselves
 		top = top.Items
 	}
-	lines, total := schema.PathLines(top, v.At, false)
+	lines, total := pathLines(top, v.At, false)
 	if total > 0 {
 		d.out.WriteString("paths, for fields; jq: put a dot in front\n")
 	}
 	const record = 200 // tokens, and the lines that are there in any case
-	chosen := schema.ChoosePaths(lines, d.budget-record)
+	chosen := choosePaths(lines, d.budget-record)
 	for _, l := range lines {
-		if l.Cost > 0 {
-			d.out.WriteString(l.Text + "\n")
+		if l.cost > 0 {
+			d.out.WriteString(l.text + "\n")
 		}
 	}
 	if chosen < total {
@@ -146,4 +147,30 @@ func sample(b *strings.Builder, v locate.Place) {
 		fmt.Fprintf(b, "%s %s\n", label, show.Printable(show.Elide(value, 400)))
 		return
 	}
+}
+
+// outlineTokens is the room of an outline.
+const outlineTokens = 1500
+
+// outlineText tells what v is, what stands out, and a few lines of both ends:
+// the digest of a preview, with more room for its upper part.
+func outlineText(ctx context.Context, b *strings.Builder, v doc.Value) error {
+	d, err := digestOf(ctx, v)
+	if err != nil {
+		return err
+	}
+	s := newLayout(outlineTokens, doc.CountLines(v.Data))
+	s.digest(d, v, outlineRoom)
+	b.Write(s.bytes())
+	b.WriteByte('\n')
+	return nil
+}
+
+// describeTable is CSV or TSV with its rows.
+func describeTable(v, records doc.Value) string {
+	name := "CSV"
+	if sep, _ := digest.Columns(v.Data); sep == '\t' {
+		name = "TSV"
+	}
+	return name + ", " + show.Plural(records.Total, "rows")
 }

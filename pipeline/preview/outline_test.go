@@ -138,7 +138,7 @@ func TestOutlinePathsWork(t *testing.T) {
 		if len(paths) == 0 {
 			t.Fatalf("no paths in\n%s", out.Data)
 		}
-		preview := newSheet(5000, in.Total)
+		preview := newLayout(5000, in.Total)
 		preview.json(in)
 		for _, e := range preview.added[1:] {
 			paths = append(paths, previewPath(e.text))

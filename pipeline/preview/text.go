@@ -8,7 +8,6 @@ import (
 
 	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/doc"
-	"rlmproxy/pipeline/schema"
 	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
@@ -17,7 +16,7 @@ import (
 // more.
 const maxLineRunes = 160
 
-// A room says how much of a sheet is for what.
+// A room says how much of a layout is for what.
 type room struct {
 	parts int // percent of the budget for the upper part
 	rows  int // of one part
@@ -41,7 +40,7 @@ func digestOf(ctx context.Context, v doc.Value) (*digest.Digest, error) {
 }
 
 // text fills s with what v is, what stands out, the head and the tail.
-func (s *sheet) text(v doc.Value) {
+func (s *layout) text(v doc.Value) {
 	d, err := digestOf(context.Background(), v)
 	if err != nil { // cannot be: nothing ends this context
 		d = &digest.Digest{Kind: "text"}
@@ -55,7 +54,7 @@ func firstOf(d *digest.Digest, v doc.Value) string {
 	return show.Printable(strings.Join(parts, ", "))
 }
 
-func (s *sheet) digest(d *digest.Digest, v doc.Value, r room) {
+func (s *layout) digest(d *digest.Digest, v doc.Value, r room) {
 	s.first(firstOf(d, v))
 	room := s.budget*r.parts/100 - (s.budget - s.left)
 	for i := range d.Parts {
@@ -85,7 +84,7 @@ func firstLine(data []byte) []byte {
 
 // part adds a part with as many of its rows as limit tokens hold, and says
 // how many are not shown.
-func (s *sheet) part(p *digest.Part, limit, most int) {
+func (s *layout) part(p *digest.Part, limit, most int) {
 	if limit = min(limit, s.left); limit <= 0 {
 		return
 	}
@@ -109,7 +108,7 @@ func (s *sheet) part(p *digest.Part, limit, most int) {
 		}
 		return p.Title + " (" + some + "):"
 	}
-	rows := choose(p, limit-schema.LineTokens(title(-1)), most)
+	rows := choose(p, limit-lineTokens(title(-1)), most)
 	if len(rows) == 0 || !s.note(title(len(rows)), 0) {
 		return
 	}
@@ -156,7 +155,7 @@ func fit(p *digest.Part, all []int, budget, most int) (some []int, cost int) {
 			if p.Even {
 				at = all[i*len(all)/n]
 			}
-			c := schema.LineTokens(p.Rows[at].String())
+			c := lineTokens(p.Rows[at].String())
 			if cost+c > budget && !p.Even {
 				return some, cost
 			}
@@ -172,7 +171,7 @@ func fit(p *digest.Part, all []int, budget, most int) (some []int, cost int) {
 }
 
 // ends adds the lines that stand out, the first, the last, and more of both.
-func (s *sheet) ends(d *digest.Digest, data []byte, r room) {
+func (s *layout) ends(d *digest.Digest, data []byte, r room) {
 	width := max(maxLineRunes, 2*s.left/s.total)
 	keep := s.left / 3
 	for _, p := range d.Picks {
@@ -235,7 +234,7 @@ func ends(data []byte, first, last int) (head, tail [][]byte) {
 }
 
 // longLine shows both ends of a text that is one line.
-func (s *sheet) longLine(data []byte) {
+func (s *layout) longLine(data []byte) {
 	if s.left < 20 || len(data) == 0 {
 		return
 	}

@@ -2,22 +2,14 @@ package schema
 
 import (
 	"fmt"
+	"strings"
+
 	"rlmproxy/jsonscan"
-	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/show"
-	"strings"
 )
 
-// DescribeTable is CSV or TSV with its rows.
-func DescribeTable(v, records doc.Value) string {
-	name := "CSV"
-	if sep, _ := digest.Columns(v.Data); sep == '\t' {
-		name = "TSV"
-	}
-	return name + ", " + show.Plural(records.Total, "rows")
-}
-
+// DescribeRoot is what kind of JSON a document is, and how many items it has.
 func DescribeRoot(v doc.Value, root *Node) string {
 	switch {
 	case v.Kind == doc.JSONLines:

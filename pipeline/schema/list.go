@@ -152,7 +152,7 @@ func (l List) Tree() bool {
 		if below.Items != nil {
 			below, at, above = below.Items, at.With(doc.Step{Kind: doc.StepEach}), append(above, below.Items)
 		}
-		if _, ok := below.recurs(at, above); ok {
+		if _, ok := below.Recurs(at, above); ok {
 			return true
 		}
 	}

@@ -1,7 +1,7 @@
 // Package schema infers what a JSON document looks like.
 //
 //	document ──► Survey ──► Node: all values at one path, with types, counts, ranges
-//	                        ├─► PathLines: a line for each path
+//	                        ├─► Describe: what is told of a path
 //	                        ├─► MainList: the records that the document is about
 //	                        └─► Outliers: the records that differ from the others
 //
@@ -124,10 +124,10 @@ func (node *Node) walkFrom(at doc.Path, missing, astray bool, visit visitor) {
 	}
 }
 
-// recurs reports whether node, which the last key of at led to, is a node like
+// Recurs reports whether node, which the last key of at led to, is a node like
 // one of those above it: a folder in a folder, an answer to an answer. above
 // has the nodes at each step of at, the root first.
-func (node *Node) recurs(at doc.Path, above []*Node) (like doc.Path, ok bool) {
+func (node *Node) Recurs(at doc.Path, above []*Node) (like doc.Path, ok bool) {
 	if len(node.Fields) < 2 {
 		return nil, false
 	}

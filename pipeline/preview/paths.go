@@ -1,30 +1,31 @@
-package schema
+package preview
 
 import (
 	"cmp"
-	"rlmproxy/pipeline/doc"
-	"rlmproxy/pipeline/tokens"
 	"slices"
+
+	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/schema"
 )
 
 // A pathLine tells one path of a document.
 type pathLine struct {
-	Text  string
-	Cost  int // tokens; 0 until it is chosen
+	text  string
+	cost  int // tokens; 0 until it is chosen
 	depth int
 	count int // values at the path
 }
 
-// maxPathLines is more than any budget has room for.
-const maxPathLines = 1000
+// maxpathLines is more than any budget has room for.
+const maxpathLines = 1000
 
-// PathLines tells the paths below root, which stands at at, and how many there
+// pathLines tells the paths below root, which stands at at, and how many there
 // are. Terse leaves out what other lines tell: that elements are objects, and
 // what a tree has on its lower levels.
-func PathLines(root *Node, at doc.Path, terse bool) (lines []pathLine, total int) {
+func pathLines(root *schema.Node, at doc.Path, terse bool) (lines []pathLine, total int) {
 	counts := []int{root.Count} // of the values at each step to where the walk is
-	above := []*Node{root}
-	root.Walk(at, func(path doc.Path, node, parent *Node) bool {
+	above := []*schema.Node{root}
+	root.Walk(at, func(path doc.Path, node, parent *schema.Node) bool {
 		below := path[len(at):]
 		above = append(above[:len(below)], node)
 		// The elements of a field's arrays stand for no more than the field.
@@ -33,14 +34,14 @@ func PathLines(root *Node, at doc.Path, terse bool) (lines []pathLine, total int
 			count = min(count, most)
 		}
 		counts = append(counts[:len(below)], count)
-		like, again := node.recurs(below, above)
+		like, again := node.Recurs(below, above)
 		again = again && terse
 		isElement := path[len(path)-1].Kind == doc.StepEach && parent.Rest != node
-		if terse && isElement && node.Kinds[IsObject] == node.Count && len(node.Fields) > 0 && !again {
+		if terse && isElement && node.Kinds[schema.IsObject] == node.Count && len(node.Fields) > 0 && !again {
 			return true
 		}
 		name := path.String()
-		if total++; total > maxPathLines || len(name) > 200 {
+		if total++; total > maxpathLines || len(name) > 200 {
 			return true
 		}
 		depth := 0
@@ -49,20 +50,20 @@ func PathLines(root *Node, at doc.Path, terse bool) (lines []pathLine, total int
 				depth++
 			}
 		}
-		line := name + ": " + Describe(path, node, parent)
+		line := name + ": " + schema.Describe(path, node, parent)
 		if again {
 			line += ", with the fields of ." + like.String() + " again"
 		}
-		lines = append(lines, pathLine{Text: line, depth: depth, count: count})
+		lines = append(lines, pathLine{text: line, depth: depth, count: count})
 		return !again
 	})
 	return lines, total
 }
 
-// ChoosePaths chooses lines that cost share tokens together: those of the upper
+// choosePaths chooses lines that cost share tokens together: those of the upper
 // levels first, and of a level those that most records have. It sets their
 // cost and returns how many they are.
-func ChoosePaths(lines []pathLine, share int) (chosen int) {
+func choosePaths(lines []pathLine, share int) (chosen int) {
 	order := make([]*pathLine, len(lines))
 	for i := range lines {
 		order[i] = &lines[i]
@@ -71,18 +72,13 @@ func ChoosePaths(lines []pathLine, share int) (chosen int) {
 		return cmp.Or(a.depth-b.depth, b.count-a.count)
 	})
 	for _, l := range order {
-		n := LineTokens(l.Text)
+		n := lineTokens(l.text)
 		if n > share {
 			break
 		}
-		l.Cost = n
+		l.cost = n
 		share -= n
 		chosen++
 	}
 	return chosen
-}
-
-func LineTokens(line string) int {
-	n, _ := tokens.Count([]byte(line + "\n"))
-	return n
 }
