@@ -18,7 +18,7 @@ import (
 )
 
 // Search finds places in a document and prints them as grep does. It is a
-// [Stage]; what comes out is text.
+// stage; what comes out is text.
 //
 //	regex    RE2, matched line by line; first matches first
 //	bm25     records, rows, entries or passages ranked by the words of the
@@ -51,7 +51,7 @@ func (s *Search) String() string {
 	return fmt.Sprintf("search mode=%s pattern=%q", s.Mode, show.Clip(s.Pattern, 200))
 }
 
-// Check is an [*Error] for a pattern or a setting that cannot be used. It compiles
+// Check is a [*doc.Error] for a pattern or a setting that cannot be used. It compiles
 // the pattern, which is done again for each document: less than a millisecond, but for
 // patterns of many large classes.
 func (s *Search) Check() error {
@@ -72,7 +72,7 @@ func (s *Search) Check() error {
 	return nil
 }
 
-// Apply is an [*Error] for a pattern or a setting that cannot be used. A
+// Apply is a [*doc.Error] for a pattern or a setting that cannot be used. A
 // pattern that is nowhere is an answer that says what to try.
 func (s *Search) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	q := *s

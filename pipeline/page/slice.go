@@ -15,7 +15,7 @@ import (
 
 // Slice keeps a page: elements of an array, members of an object, lines of
 // text or of JSON Lines; of a text whose lines are too long to be pages,
-// pieces. It is a [Stage].
+// pieces. It is a stage.
 //
 // Pages put together give back the items of the original, each spelt as it
 // was. A page beyond the end is empty, with a note that says where the end
@@ -37,7 +37,7 @@ const (
 
 func (s *Slice) String() string { return fmt.Sprintf("slice offset=%d limit=%d", s.Offset, s.Limit) }
 
-// Apply is an [*Error] if a setting is negative.
+// Apply is a [*doc.Error] if a setting is negative.
 func (s *Slice) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	if err := s.check(); err != nil {
 		return doc.Value{}, err

@@ -14,7 +14,7 @@ import (
 	"rlmproxy/pipeline/table"
 )
 
-// Outline describes a document instead of showing it. It is a [Stage]; what
+// Outline describes a document instead of showing it. It is a stage; what
 // comes out is text.
 //
 // Of JSON it tells every path, with types, how often it is present, ranges
@@ -31,7 +31,7 @@ type Outline struct {
 
 func (o *Outline) String() string { return fmt.Sprintf("outline path=%q depth=%d", o.Path, o.MaxDepth) }
 
-// Check is an [*Error] for a Path that cannot be read and a MaxDepth out of bounds.
+// Check is a [*doc.Error] for a Path that cannot be read and a MaxDepth out of bounds.
 func (o *Outline) Check() error {
 	_, err := o.path()
 	return err
@@ -45,7 +45,7 @@ func (o *Outline) path() (doc.Path, error) {
 	return doc.ParsePath(o.Path)
 }
 
-// Apply is an [*Error] for a Path that cannot be read or leads nowhere.
+// Apply is a [*doc.Error] for a Path that cannot be read or leads nowhere.
 func (o *Outline) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	path, err := o.path()
 	if err != nil {

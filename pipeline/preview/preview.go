@@ -52,7 +52,7 @@ func Preview(v doc.Value, budget int) (text []byte, part Part) {
 // is mostly one array, the items are the array's.
 type Part struct {
 	Shown, Total int
-	Unit         string // what they count, as in [Value]
+	Unit         string // what they count, as in [doc.Value]
 }
 
 // json fills s and says what its items are.

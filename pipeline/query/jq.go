@@ -12,7 +12,7 @@ import (
 	"rlmproxy/pipeline/table"
 )
 
-// JQ runs a jq program. It is a [Stage].
+// JQ runs a jq program. It is a stage.
 //
 // JSON Lines count as one array of their lines, CSV and TSV as one of their
 // records, and other text is one string, as with jq -Rs. One output is that JSON,
@@ -21,7 +21,7 @@ import (
 type JQ struct {
 	Program string
 	// Pool runs the program in another process, which keeps the tree of a
-	// document that has a [Value.Key]. Nil: in this one, see [jq.Eval].
+	// document that has a [doc.Value.Key]. Nil: in this one, see [jq.Eval].
 	Pool *jq.Pool
 	// Agent is whose program it is, for Pool.
 	Agent string
@@ -29,14 +29,14 @@ type JQ struct {
 
 func (q *JQ) String() string { return "jq " + show.Clip(q.Program, 200) }
 
-// Check is an [*Error] with code bad_jq for a program that does not compile.
+// Check is a [*doc.Error] with code bad_jq for a program that does not compile.
 func (q *JQ) Check() error { return repairable(jq.Check(q.Program)) }
 
 // CheckSyntax is Check for the programs of strangers, which are compiled in other
 // processes only.
 func (q *JQ) CheckSyntax() error { return repairable(jq.CheckSyntax(q.Program)) }
 
-// Apply is an [*Error] with code bad_jq for a program that does not parse or
+// Apply is a [*doc.Error] with code bad_jq for a program that does not parse or
 // fails on this data, and limit_time or limit_memory for one that is stopped.
 func (q *JQ) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	out, err := q.run(ctx, in)
@@ -58,49 +58,44 @@ func (q *JQ) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 }
 
 func (q *JQ) run(ctx context.Context, in doc.Value) (jq.Output, error) {
-	if q.Pool == nil {
-		tree, err := doc.Memoised(in, "jq-tree", func() (*jq.Tree, int64, error) {
-			doc, kind, err := jqDocument(ctx, in, readRecords)
-			if err != nil {
-				return nil, 0, err
-			}
-			tree, err := jq.Parse(ctx, kind, doc)
-			if err != nil {
-				return nil, 0, err
-			}
-			return tree, tree.Size(), nil
-		})
+	if q.Pool != nil {
+		data, kind, err := read(ctx, in)
 		if err != nil {
 			return jq.Output{}, err
 		}
-		return jq.Eval(ctx, tree, q.Program)
+		return q.Pool.Run(ctx, jq.Query{Agent: q.Agent, Key: in.Key, Kind: kind, Data: data, Program: q.Program})
 	}
-	doc, kind, err := jqDocument(ctx, in, table.Records)
+	tree, err := doc.Memoised(in, "jq-tree", func() (*jq.Tree, int64, error) {
+		in.Memo = nil // inside of a build it must not be asked
+		data, kind, err := read(ctx, in)
+		if err != nil {
+			return nil, 0, err
+		}
+		tree, err := jq.Parse(ctx, kind, data)
+		if err != nil {
+			return nil, 0, err
+		}
+		return tree, tree.Size(), nil
+	})
 	if err != nil {
 		return jq.Output{}, err
 	}
-	return q.Pool.Run(ctx, jq.Query{Agent: q.Agent, Key: in.Key, Kind: kind, Data: doc, Program: q.Program})
+	return jq.Eval(ctx, tree, q.Program)
 }
 
-// jqDocument is what jq reads of in. Tables are read by records.
-func jqDocument(ctx context.Context, in doc.Value, records func(context.Context, doc.Value) (doc.Value, bool, error)) ([]byte, jq.Kind, error) {
+// read is what a program reads of in: of a table its records.
+func read(ctx context.Context, in doc.Value) ([]byte, jq.Kind, error) {
 	switch in.Kind {
 	case doc.JSON:
 		return in.Data, jq.JSON, nil
 	case doc.JSONLines:
 		return in.Data, jq.Lines, nil
 	}
-	table, ok, err := records(ctx, in)
+	records, ok, err := table.Records(ctx, in)
 	if ok {
-		return table.Data, jq.Lines, nil
+		return records.Data, jq.Lines, nil
 	}
 	return in.Data, jq.Text, err
-}
-
-// readRecords is [csvRecords] where a memo must not be asked.
-func readRecords(ctx context.Context, in doc.Value) (doc.Value, bool, error) {
-	in.Memo = nil
-	return table.Records(ctx, in)
 }
 
 // repairable turns an error of package jq into ours.

@@ -14,7 +14,7 @@ import (
 	"rlmproxy/pipeline/table"
 )
 
-// Format writes a document another way. It is a [Stage]; the zero Format
+// Format writes a document another way. It is a stage; the zero Format
 // is "json", and leaves text as it is.
 //
 //	json   minified JSON; JSON Lines stay lines
@@ -34,7 +34,7 @@ type Format struct {
 
 func (f *Format) String() string { return "format " + f.As }
 
-// Check is an [*Error] for an unknown form.
+// Check is a [*doc.Error] for an unknown form.
 func (f *Format) Check() error {
 	switch f.As {
 	case "", "json", "table", "lines", "text":
@@ -43,7 +43,7 @@ func (f *Format) Check() error {
 	return doc.Invalid(`"format" is json, table, lines or text`, "unknown format %s", show.Quote(show.Clip(f.As, 40)))
 }
 
-// Apply is an [*Error] for an unknown form, for text as json or a table,
+// Apply is a [*doc.Error] for an unknown form, for text as json or a table,
 // and for a table of what are no records.
 func (f *Format) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	t := doc.Ticker{Ctx: ctx}
