@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -51,23 +50,23 @@ type finder struct {
 	elem   *Node
 	fields map[string]*fieldFinder // by the key as it is mostly written
 	kind   int                     // that most records have
+	kinds  [numKinds]bool          // others that were found
 	found  []Outlier
 	large  int // bytes of the largest record so far
 	where  int // its place in found, or -1
-	kinds  [numKinds]bool
 }
 
-// A fieldFinder knows what would be odd in one field.
+// A reason is why a record stands out.
+type reason struct {
+	why   string
+	score float64
+}
+
+// A fieldFinder knows what would be odd in one field, until it is found.
 type fieldFinder struct {
-	name   string
-	rare   bool            // to have it at all
-	isErr  bool            // its name says error
-	values map[string]bool // rare values, as spelt; false once found
-	errors map[string]bool // values that are called errors
-	min    []byte          // an extreme, as spelt, or nil
-	max    []byte
-	minZ   float64
-	maxZ   float64
+	rare   *reason           // to have it at all
+	failed *reason           // to have anything in it: its name says error
+	values map[string]reason // by value, as spelt
 	below  map[string]*fieldFinder
 }
 
@@ -88,49 +87,39 @@ func fieldFinders(node *Node, prefix string, depth int) map[string]*fieldFinder 
 	}
 	out := map[string]*fieldFinder{}
 	for _, f := range node.Fields {
-		c := &fieldFinder{name: prefix + f.Name, below: fieldFinders(f.Node, prefix+f.Name+".", depth-1)}
+		name := prefix + f.Name
+		c := &fieldFinder{values: map[string]reason{}, below: fieldFinders(f.Node, name+".", depth-1)}
 		n, objects := f.Node.Count, node.Kinds[IsObject]
-		odd := c.below != nil
 		if objects >= minRecords && n*rareShare <= objects {
-			c.rare, odd = true, true
+			c.rare = &reason{"has " + name, 5}
 		}
 		if isErrorWord(f.Name) && f.Node.Kinds[isNull] < n {
-			c.isErr, odd = true, true
+			c.failed = &reason{name, 5.5}
 		}
 		for _, v := range f.Node.Values.List {
-			// A field of ids has many values that are there once, and what is rare
-			// among numbers is an extreme.
-			if !c.isErr && typeOf(v.raw[0]) != isNumber && n >= minRecords && v.count*rareShare <= n && len(f.Node.Values.List) <= 2*fewDistinct {
-				c.values, odd = put(c.values, v.raw), true
-			}
-			if v.raw[0] == '"' && 2*v.count < n && isErrorWord(jsonscan.Unquote(v.raw)) {
-				c.errors, odd = put(c.errors, v.raw), true
+			why := name + " " + show.Clip(string(v.raw), 30)
+			switch {
+			case v.raw[0] == '"' && 2*v.count < n && isErrorWord(jsonscan.Unquote(v.raw)):
+				c.values[string(v.raw)] = reason{why, 5.2}
+			case c.failed == nil && typeOf(v.raw[0]) != isNumber && n >= minRecords && v.count*rareShare <= n && len(f.Node.Values.List) <= 2*fewDistinct:
+				// A field of ids has many values that are there once, and what is rare
+				// among numbers is an extreme.
+				c.values[string(v.raw)] = reason{why, 4}
 			}
 		}
 		if s := &f.Node.Numbers; s.N >= minRecords && s.deviation() > 0 {
 			if z := (s.mean - s.Min) / s.deviation(); z >= farDeviations {
-				c.min, c.minZ, odd = s.minRaw, z, true
+				c.values[string(s.minRaw)] = reason{"min " + name, 3 + min(z/100, 0.9)}
 			}
 			if z := (s.Max - s.mean) / s.deviation(); z >= farDeviations && !s.Rising {
-				c.max, c.maxZ, odd = s.maxRaw, z, true
+				c.values[string(s.maxRaw)] = reason{"max " + name, 3 + min(z/100, 0.9)}
 			}
 		}
-		if odd {
+		if c.rare != nil || c.failed != nil || len(c.values)+len(c.below) > 0 {
 			out[f.Name] = c
 		}
 	}
-	if len(out) == 0 {
-		return nil
-	}
 	return out
-}
-
-func put(m map[string]bool, raw []byte) map[string]bool {
-	if m == nil {
-		m = map[string]bool{}
-	}
-	m[string(raw)] = true
-	return m
 }
 
 // isErrorWord reports whether s is one of the words for what went wrong.
@@ -158,7 +147,7 @@ func isNothing(raw []byte) bool {
 func (f *finder) record(n int, value []byte) {
 	if k := typeOf(value[0]); k != f.kind && !f.kinds[k] {
 		f.kinds[k] = true
-		f.add(n, kindNames[k], 6)
+		f.add(n, reason{kindNames[k], 6})
 	}
 	if len(value)*f.elem.Count > largeFactor*f.elem.Bytes && len(value) > f.large && len(value) > 400 {
 		s := Outlier{n, "largest", 2}
@@ -169,64 +158,46 @@ func (f *finder) record(n int, value []byte) {
 			f.found[f.where] = s
 		}
 	}
-	if value[0] == '{' && f.fields != nil {
-		f.members(n, value, f.fields)
-	}
+	f.members(n, value, f.fields)
 }
 
 func (f *finder) members(n int, value []byte, fields map[string]*fieldFinder) {
+	if len(fields) == 0 {
+		return
+	}
 	for key, raw := range jsonscan.Fields(value) {
-		if len(key) < 2 {
-			continue
-		}
 		c := fields[string(key[1:len(key)-1])]
 		if c == nil {
 			continue
 		}
-		if c.rare {
-			c.rare = false
-			f.add(n, "has "+c.name, 5)
+		if c.rare != nil {
+			f.add(n, *c.rare)
+			c.rare = nil
 		}
-		if c.isErr && !isNothing(raw) {
-			c.isErr = false
-			f.add(n, c.name, 5.5)
+		if c.failed != nil && !isNothing(raw) {
+			f.add(n, *c.failed)
+			c.failed = nil
 		}
-		if c.errors[string(raw)] {
-			c.errors[string(raw)] = false
-			if c.values != nil {
-				c.values[string(raw)] = false
-			}
-			f.add(n, c.name+" "+show.Clip(string(raw), 30), 5.2)
-		} else if c.values[string(raw)] {
-			c.values[string(raw)] = false
-			f.add(n, c.name+" "+show.Clip(string(raw), 30), 4)
+		if r, ok := c.values[string(raw)]; ok {
+			f.add(n, r)
+			delete(c.values, string(raw))
 		}
-		if c.max != nil && bytes.Equal(raw, c.max) {
-			c.max = nil
-			f.add(n, "max "+c.name, 3+min(c.maxZ/100, 0.9))
-		}
-		if c.min != nil && bytes.Equal(raw, c.min) {
-			c.min = nil
-			f.add(n, "min "+c.name, 3+min(c.minZ/100, 0.9))
-		}
-		if c.below != nil && raw[0] == '{' {
-			f.members(n, raw, c.below)
-		}
+		f.members(n, raw, c.below)
 	}
 }
 
 // add notes that a record stands out; reasons of one record join.
-func (f *finder) add(n int, why string, score float64) {
-	why = show.Clip(strings.ToValidUTF8(why, "�"), 60)
+func (f *finder) add(n int, r reason) {
+	why := show.Clip(strings.ToValidUTF8(r.why, "\ufffd"), 60)
 	if last := len(f.found) - 1; last >= 0 && f.found[last].N == n && last != f.where {
 		if s := &f.found[last]; strings.Count(s.Why, ",") < 2 {
 			s.Why = fmt.Sprintf("%s, %s", s.Why, why)
-			s.score = max(s.score, score) + 0.1
+			s.score = max(s.score, r.score) + 0.1
 		}
 		return
 	}
 	if len(f.found) < 1000 {
-		f.found = append(f.found, Outlier{n, why, score})
+		f.found = append(f.found, Outlier{n, why, r.score})
 	}
 }
 

@@ -34,8 +34,8 @@ type numberStats struct {
 	minRaw, maxRaw []byte // as spelt
 	mean, m2       float64
 
-	first, last float64
-	Rising      bool // each is greater than the one before: an id, or a time
+	last   float64
+	Rising bool // each is greater than the one before: an id, or a time
 }
 
 func (s *numberStats) add(raw []byte) {
@@ -49,9 +49,6 @@ func (s *numberStats) add(raw []byte) {
 	}
 	if s.N == 0 || less(s.Max, s.maxRaw, f, raw) {
 		s.Max, s.maxRaw = f, raw
-	}
-	if s.N == 0 {
-		s.first = f
 	}
 	s.Rising = s.N == 0 || s.Rising && f > s.last
 	s.last = f
