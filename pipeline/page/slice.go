@@ -94,9 +94,9 @@ func isScalar(v doc.Value) bool {
 	return v.Kind == doc.JSON && k != '[' && k != '{'
 }
 
-// pieces reports whether v is paged in pieces, as it is one long line. A long
+// isOneLine reports whether v is one long line, which is paged in pieces. A long
 // line among others is a page of its own, which has pieces in turn.
-func pieces(v doc.Value) bool {
+func isOneLine(v doc.Value) bool {
 	return v.Kind == doc.Text && len(v.Data) > longLine && bytes.IndexByte(v.Data[:len(v.Data)-1], '\n') < 0
 }
 
@@ -173,7 +173,7 @@ func (p *pager) until(n int) []byte {
 // page collects the page of in and returns what its items are.
 func (p *pager) page(in doc.Value) (unit string, err error) {
 	switch {
-	case pieces(in):
+	case isOneLine(in):
 		for data := in.Data; len(data) > 0 && err == nil; {
 			n := pieceEnd(data)
 			err = p.take("", data[:n])

@@ -119,7 +119,7 @@ func TestSlicePages(t *testing.T) {
 			if want := min(limit, max(total-offset, 0)); page.Items != want || page.Kind != in.Kind {
 				t.Fatalf("%v of %d %s at offset %d, want %d of %d", page.Kind, page.Items, page.Unit, offset, want, total)
 			}
-			if (page.Unit == "pieces") != pieces(in) {
+			if (page.Unit == "pieces") != isOneLine(in) {
 				t.Fatalf("a page of %s", page.Unit)
 			}
 			if page.Unit != "pieces" && total != in.Total {
@@ -269,8 +269,8 @@ func TestPieces(t *testing.T) {
 		{"binary", strings.Repeat("\x00\xff", 1500), []int{1000, 1000, 1000}},
 	} {
 		v := doc.Recognise([]byte(tt.in), nil)
-		if pieces(v) != (tt.want != nil) {
-			t.Errorf("%s: pieces: %v", tt.name, pieces(v))
+		if isOneLine(v) != (tt.want != nil) {
+			t.Errorf("%s: pieces: %v", tt.name, isOneLine(v))
 			continue
 		}
 		var sizes []int
