@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"unicode/utf8"
 
 	"rlmproxy/jsonscan"
@@ -104,22 +105,30 @@ func isOneLine(v doc.Value) bool {
 type pager struct {
 	Slice
 	tick       doc.Ticker
-	compact    bool // minify what is on the page
-	left       int  // tokens; negative is no limit
+	left       int // tokens; negative is no limit
 	seen, kept int
 	full       bool // what comes is not on the page any more
 	out        []byte
-	ends       []int // of the items in out, if tokens count
-	end        byte  // the bracket behind the last, or 0
+	ends       []int  // of the items in out, if tokens count
+	end        []byte // the bracket behind the last, if there is one
 }
 
 // apply returns the page of in, which is no scalar.
 func (p *pager) apply(in doc.Value) (doc.Value, error) {
-	p.compact = p.Compact && in.Kind == doc.JSON
-	unit, err := p.page(in)
-	if err != nil {
-		return doc.Value{}, err
+	unit, brackets, items := itemsOf(in)
+	var sep []byte
+	if brackets != "" {
+		p.out, sep, p.end = append(p.out, brackets[0]), []byte{','}, []byte{brackets[1]}
+	} else {
+		p.Compact = false
 	}
+	for key, value := range items {
+		p.take(sep, key, value)
+		if err := p.tick.Err(); err != nil {
+			return doc.Value{}, err
+		}
+	}
+	p.out = append(p.out, p.end...)
 	out := doc.Value{Kind: in.Kind, Data: p.out, Unit: unit, Items: p.kept, Total: p.seen, Note: in.Note}
 	if p.Offset >= p.seen && p.Offset > 0 {
 		out.AddNote(fmt.Sprintf("offset %s is beyond the end: %s in all", show.Count(p.Offset), show.Plural(p.seen, unit)))
@@ -127,87 +136,80 @@ func (p *pager) apply(in doc.Value) (doc.Value, error) {
 	return out, nil
 }
 
-// take appends the next item, made of parts, if it is on the page, with sep
-// before it unless it is the first.
-func (p *pager) take(sep string, parts ...[]byte) error {
+// itemsOf returns what the items of v are, with their keys in an object, and the
+// brackets around them.
+func itemsOf(v doc.Value) (unit, brackets string, items iter.Seq2[[]byte, []byte]) {
+	switch {
+	case isOneLine(v):
+		return "pieces", "", func(yield func(_, piece []byte) bool) {
+			for rest := v.Data; len(rest) > 0; {
+				n := pieceEnd(rest)
+				if !yield(nil, rest[:n]) {
+					return
+				}
+				rest = rest[n:]
+			}
+		}
+	case v.Kind != doc.JSON:
+		return "lines", "", func(yield func(_, line []byte) bool) {
+			for line := range bytes.Lines(v.Data) {
+				if v.Kind == doc.JSONLines && len(bytes.TrimSpace(line)) == 0 {
+					continue
+				}
+				if !yield(nil, line) {
+					return
+				}
+			}
+		}
+	case jsonscan.Kind(v.Data) == '[':
+		return "items", "[]", func(yield func(_, item []byte) bool) {
+			for _, item := range jsonscan.Items(v.Data) {
+				if !yield(nil, item) {
+					return
+				}
+			}
+		}
+	}
+	return "fields", "{}", jsonscan.Fields(v.Data)
+}
+
+// take appends the next item, if it is on the page, with sep before it unless it is
+// the first.
+func (p *pager) take(sep, key, value []byte) {
 	n := p.seen
 	p.seen++
 	if p.full || n < p.Offset || p.Limit > 0 && n-p.Offset >= p.Limit {
-		return p.tick.Err()
+		return
 	}
 	start := len(p.out)
 	if p.kept > 0 {
 		p.out = append(p.out, sep...)
 	}
-	for _, part := range parts {
-		if p.compact {
-			p.out = jsonscan.AppendMinified(p.out, part)
-		} else {
-			p.out = append(p.out, part...)
-		}
+	if key != nil {
+		p.out = append(append(p.out, key...), ':')
+	}
+	if p.Compact {
+		p.out = jsonscan.AppendMinified(p.out, value)
+	} else {
+		p.out = append(p.out, value...)
 	}
 	if p.left >= 0 {
 		item := p.out[start:]
-		if fits := tokens.AtMost(item, p.left); fits {
+		if tokens.AtMost(item, p.left) {
 			cost, _ := tokens.Count(item)
 			p.left = max(p.left-cost, 0)
 		} else if p.full = true; p.kept > 0 {
 			p.out = p.out[:start]
-			return p.tick.Err()
+			return
 		}
 		p.ends = append(p.ends, len(p.out))
 	}
 	p.kept++
-	return p.tick.Err()
 }
 
 // until is the page with its first n items only.
 func (p *pager) until(n int) []byte {
-	out := p.out[:p.ends[n-1]:p.ends[n-1]]
-	if p.end != 0 {
-		out = append(out, p.end)
-	}
-	return out
-}
-
-// page collects the page of in and returns what its items are.
-func (p *pager) page(in doc.Value) (unit string, err error) {
-	switch {
-	case isOneLine(in):
-		for data := in.Data; len(data) > 0 && err == nil; {
-			n := pieceEnd(data)
-			err = p.take("", data[:n])
-			data = data[n:]
-		}
-		return "pieces", err
-	case in.Kind != doc.JSON:
-		for line := range bytes.Lines(in.Data) {
-			if in.Kind == doc.JSONLines && len(bytes.TrimSpace(line)) == 0 {
-				continue
-			}
-			if err = p.take("", line); err != nil {
-				break
-			}
-		}
-		return "lines", err
-	case jsonscan.Kind(in.Data) == '[':
-		p.out, p.end = append(p.out, '['), ']'
-		for _, value := range jsonscan.Items(in.Data) {
-			if err = p.take(",", value); err != nil {
-				break
-			}
-		}
-		p.out = append(p.out, p.end)
-		return "items", err
-	}
-	p.out, p.end = append(p.out, '{'), '}'
-	for key, value := range jsonscan.Fields(in.Data) {
-		if err = p.take(",", key, []byte{':'}, value); err != nil {
-			break
-		}
-	}
-	p.out = append(p.out, p.end)
-	return "fields", err
+	return append(p.out[:p.ends[n-1]:p.ends[n-1]], p.end...)
 }
 
 // pieceEnd is the length of the piece that data starts with: pieceSize, or
