@@ -106,8 +106,11 @@ func hex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
 }
 
+// IsNumber reports whether s is a number as JSON spells it.
+func IsNumber(s string) bool { return s != "" && number(s, 0) == len(s) }
+
 // number returns the offset after the number at b[i], or -1 (RFC 8259, 6).
-func number(b []byte, i int) int {
+func number[T string | []byte](b T, i int) int {
 	if b[i] == '-' {
 		i++
 	}
@@ -134,7 +137,7 @@ func number(b []byte, i int) int {
 }
 
 // digits returns the offset after one or more digits at b[i], or -1.
-func digits(b []byte, i int) int {
+func digits[T string | []byte](b T, i int) int {
 	start := i
 	for i < len(b) && '0' <= b[i] && b[i] <= '9' {
 		i++

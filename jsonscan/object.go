@@ -8,7 +8,7 @@ import (
 // AppendMember appends a member to dst, an object that is still open.
 func AppendMember(dst []byte, key string, value []byte) []byte {
 	last := len(dst) - 1
-	for space(dst[last:], 0) > 0 {
+	for SkipSpace(dst[last:], 0) > 0 {
 		last--
 	}
 	if dst[last] != '{' {
@@ -37,10 +37,10 @@ func AppendElement(dst, value []byte) []byte {
 // and white space between the brackets.
 func Rewrite(b []byte, f func(key string, value json.RawMessage) json.RawMessage) (json.RawMessage, error) {
 	out := append(make([]byte, 0, len(b)+64), '{')
-	done := space(b, 0) + 1 // what of b is in out, or left out of it
+	done := SkipSpace(b, 0) + 1 // what of b is in out, or left out of it
 	first := true
-	err := members(b, func(key string, at, from, to int) error {
-		value := f(key, b[from:to:to])
+	err := members(b, MaxDepth, func(at, end, from, to int) error {
+		value := f(Unquote(b[at:end]), b[from:to:to])
 		switch {
 		case value == nil:
 		case first:

@@ -1,13 +1,15 @@
 // Package jsonscan finds things in JSON without decoding it.
 //
-//	Members, Elements  an object or array ──► slices of it
+//	Items, Fields      an array or object ──► slices of it, for range
+//	Elements, Members  the same, with the error where it stops being JSON
 //	Rewrite            an object ──► the same with other values
 //	Valid              bytes ──► are they JSON?
 //	Unquote            a string as it is written ──► what it holds
 //
-// All but the last check what they read, as strictly as [json.Valid], so that
-// their slices can stand in other JSON as they are. They take one pass and no memory
-// of their own, however deep the value.
+// One walker checks what it reads, as strictly as [json.Valid], so that slices
+// can stand in other JSON as they are. It takes one pass and no memory of its
+// own, however deep the value. Only Unquote and the functions that skip or copy
+// parts of a document trust that it is JSON.
 package jsonscan
 
 import (
@@ -40,14 +42,14 @@ func (e *SyntaxError) Error() string {
 // at most 1,024, with white space around it or not.
 func Valid(b []byte, depth int) bool {
 	end, err := skip(b, 0, depth)
-	return err == nil && space(b, end) == len(b)
+	return err == nil && SkipSpace(b, end) == len(b)
 }
 
 // Members calls f for each member of the JSON object in b, in order, with the
 // value's own bytes. Nothing but white space may follow the object. It stops at
 // the first error of f.
 func Members(b []byte, f func(key string, value json.RawMessage) error) error {
-	return members(b, func(key string, _, from, to int) error { return f(key, b[from:to:to]) })
+	return members(b, MaxDepth, func(at, end, from, to int) error { return f(Unquote(b[at:end]), b[from:to:to]) })
 }
 
 // Member returns the value of a member of the object in b, of a repeated one the
@@ -62,41 +64,45 @@ func Member(b []byte, name string) (value json.RawMessage) {
 	return value
 }
 
-// members is Members with where things are: the key begins at at, the value is
-// b[from:to].
-func members(b []byte, f func(key string, at, from, to int) error) error {
-	i := space(b, 0)
+// Elements calls f for each element of the JSON array in b, in order.
+func Elements(b []byte, f func(value json.RawMessage) error) error {
+	return elements(b, MaxDepth, func(from, to int) error { return f(b[from:to:to]) })
+}
+
+// members calls f with where things are: the key, with its quotes, is b[at:end], the
+// value is b[from:to]. The object nests depth levels at most.
+func members(b []byte, depth int, f func(at, end, from, to int) error) error {
+	i := SkipSpace(b, 0)
 	if i >= len(b) || b[i] != '{' {
 		return &SyntaxError{i, "an object"}
 	}
-	i = space(b, i+1)
+	i = SkipSpace(b, i+1)
 	if i < len(b) && b[i] == '}' {
 		return trailing(b, i+1)
 	}
 	for {
-		start := i
-		i = str(b, i)
-		if i < 0 {
-			return &SyntaxError{start, "a string"}
+		at := i
+		keyEnd := str(b, i)
+		if keyEnd < 0 {
+			return &SyntaxError{at, "a string"}
 		}
-		key := Unquote(b[start:i])
-		if i = space(b, i); i >= len(b) || b[i] != ':' {
+		if i = SkipSpace(b, keyEnd); i >= len(b) || b[i] != ':' {
 			return &SyntaxError{i, "':'"}
 		}
-		i = space(b, i+1)
-		end, err := skip(b, i, MaxDepth-1) // and that of the container
+		i = SkipSpace(b, i+1)
+		end, err := skip(b, i, depth-1)
 		if err != nil {
 			return err
 		}
-		if err := f(key, start, i, end); err != nil {
+		if err := f(at, keyEnd, i, end); err != nil {
 			return err
 		}
-		if i = space(b, end); i >= len(b) {
+		if i = SkipSpace(b, end); i >= len(b) {
 			return &SyntaxError{i, "',' or '}'"}
 		}
 		switch b[i] {
 		case ',':
-			i = space(b, i+1)
+			i = SkipSpace(b, i+1)
 		case '}':
 			return trailing(b, i+1)
 		default:
@@ -105,30 +111,30 @@ func members(b []byte, f func(key string, at, from, to int) error) error {
 	}
 }
 
-// Elements calls f for each element of the JSON array in b, in order.
-func Elements(b []byte, f func(value json.RawMessage) error) error {
-	i := space(b, 0)
+// elements is members for an array.
+func elements(b []byte, depth int, f func(from, to int) error) error {
+	i := SkipSpace(b, 0)
 	if i >= len(b) || b[i] != '[' {
 		return &SyntaxError{i, "an array"}
 	}
-	i = space(b, i+1)
+	i = SkipSpace(b, i+1)
 	if i < len(b) && b[i] == ']' {
 		return trailing(b, i+1)
 	}
 	for {
-		end, err := skip(b, i, MaxDepth-1) // and that of the container
+		end, err := skip(b, i, depth-1)
 		if err != nil {
 			return err
 		}
-		if err := f(b[i:end:end]); err != nil {
+		if err := f(i, end); err != nil {
 			return err
 		}
-		if i = space(b, end); i >= len(b) {
+		if i = SkipSpace(b, end); i >= len(b) {
 			return &SyntaxError{i, "',' or ']'"}
 		}
 		switch b[i] {
 		case ',':
-			i = space(b, i+1)
+			i = SkipSpace(b, i+1)
 		case ']':
 			return trailing(b, i+1)
 		default:
@@ -138,7 +144,7 @@ func Elements(b []byte, f func(value json.RawMessage) error) error {
 }
 
 func trailing(b []byte, i int) error {
-	if i = space(b, i); i < len(b) {
+	if i = SkipSpace(b, i); i < len(b) {
 		return &SyntaxError{i, "the end of the message"}
 	}
 	return nil
@@ -150,7 +156,7 @@ func skip(b []byte, i, limit int) (int, error) {
 	var object [maxLimit/64 + 1]uint64 // bit d: level d is an object
 	depth := 0
 value:
-	i = space(b, i)
+	i = SkipSpace(b, i)
 	if i >= len(b) {
 		return 0, &SyntaxError{i, "a value"}
 	}
@@ -160,7 +166,7 @@ value:
 			return 0, ErrTooDeep
 		}
 		object[depth/64] |= 1 << (depth % 64)
-		i = space(b, i+1)
+		i = SkipSpace(b, i+1)
 		if i < len(b) && b[i] == '}' {
 			i++
 			depth--
@@ -172,7 +178,7 @@ value:
 			return 0, ErrTooDeep
 		}
 		object[depth/64] &^= 1 << (depth % 64)
-		i = space(b, i+1)
+		i = SkipSpace(b, i+1)
 		if i < len(b) && b[i] == ']' {
 			i++
 			depth--
@@ -202,14 +208,14 @@ after:
 	if depth == 0 {
 		return i, nil
 	}
-	i = space(b, i)
+	i = SkipSpace(b, i)
 	if i >= len(b) {
 		return 0, &SyntaxError{i, "',' or a closing bracket"}
 	}
 	if object[depth/64]&(1<<(depth%64)) != 0 {
 		switch b[i] {
 		case ',':
-			i = space(b, i+1)
+			i = SkipSpace(b, i+1)
 			goto key
 		case '}':
 			i++
@@ -233,16 +239,9 @@ key:
 	if end < 0 {
 		return 0, &SyntaxError{i, "a string"}
 	}
-	if i = space(b, end); i >= len(b) || b[i] != ':' {
+	if i = SkipSpace(b, end); i >= len(b) || b[i] != ':' {
 		return 0, &SyntaxError{i, "':'"}
 	}
 	i++
 	goto value
-}
-
-func space(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
-		i++
-	}
-	return i
 }

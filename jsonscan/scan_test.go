@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"rlmproxy/bench/corpus"
-
 	"pgregory.net/rapid"
+
+	"rlmproxy/bench/corpus"
 )
 
 // FuzzValid: what is JSON is so for the standard library, and what is sliced out of

@@ -34,6 +34,13 @@ func AppendUnquoted(dst, quoted []byte) []byte {
 	return append(dst[:from], s...)
 }
 
+// AppendUnescaped appends the inside of a JSON string without its escapes, so never
+// more bytes than it has. What is no UTF-8 stays.
+func AppendUnescaped(dst, inside []byte) []byte {
+	dst, _ = appendDecoded(dst, inside)
+	return dst
+}
+
 // appendDecoded appends b without its escapes, eight bytes at a time, and reports
 // whether b is ASCII.
 func appendDecoded(dst, b []byte) (out []byte, ascii bool) {

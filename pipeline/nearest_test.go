@@ -1,11 +1,16 @@
 package pipeline
 
-import "testing"
+import (
+	"testing"
+
+	"rlmproxy/pipeline/doctest"
+	"rlmproxy/pipeline/preview"
+)
 
 // TestNearestPaths: an error names the paths that may have been meant, and those
 // alone.
 func TestNearestPaths(t *testing.T) {
-	const doc = `{"ok":true,"data":{"count":2,"rows":[{"amount":3,"a/b":4,"kids":[{"kids":[{"x":1}]}]},{"amount":1}]}}`
+	const input = `{"ok":true,"data":{"count":2,"rows":[{"amount":3,"a/b":4,"kids":[{"kids":[{"x":1}]}]},{"amount":1}]}}`
 	for _, tt := range []struct{ path, want string }{
 		{"amount", "nearest: data.rows[].amount"},
 		{"rows.amout", "nearest: data.rows[].amount"},
@@ -16,7 +21,7 @@ func TestNearestPaths(t *testing.T) {
 		{"/data/rows/0/a~1b", `this is a JSON Pointer: data.rows[0]["a/b"]`},
 		{"/rows/0/amount", `nearest: data.rows[].amount`},
 	} {
-		e := applyError(t, &Outline{Path: tt.path}, doc)
+		e := doctest.ApplyError(t, &preview.Outline{Path: tt.path}, input)
 		if e.Hint != tt.want {
 			t.Errorf("%s: %s, want %s", tt.path, e.Hint, tt.want)
 		}

@@ -1,10 +1,25 @@
+// Package pipeline turns one document into what an agent reads.
+//
+//	bytes → Recognise → Value → Stage → Stage → … → Value → Preview
+//
+// A [Stage] narrows (fields, jq, slice), finds (search), describes (outline)
+// or renders (format). Between stages travels a [Value]: raw bytes and what
+// they are. Whatever a stage copies it copies byte for byte: numbers keep
+// their spelling and objects their key order, except behind jq, which sorts.
+//
+// Each kind of stage is a package below this one. Here they run one after the
+// other, and stages.go names them all for callers.
+//
+// Sizes are bytes, budgets are tokens as package tokens counts them, and
+// offsets of items and lines in arguments start at 0. Replies are
+// deterministic. Nothing here or below knows MCP, agents or the cache.
 package pipeline
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
+
+	"rlmproxy/pipeline/doc"
 )
 
 // A Stage is one step of a [Pipeline].
@@ -13,7 +28,7 @@ import (
 // items is an answer, not an error. What the calling agent can repair is
 // returned as an [*Error]; a cancelled or expired ctx ends Apply soon.
 type Stage interface {
-	Apply(ctx context.Context, in Value) (Value, error)
+	Apply(ctx context.Context, in doc.Value) (doc.Value, error)
 	// String names the stage and its settings on one line, for logs.
 	String() string
 }
@@ -36,81 +51,20 @@ func (p Pipeline) Check() error {
 
 // Run applies p to in. A deadline that passes comes back as an [*Error] with
 // code limit_time; a plain cancellation as ctx.Err, since nobody waits.
-func (p Pipeline) Run(ctx context.Context, in Value) (Value, error) {
+func (p Pipeline) Run(ctx context.Context, in doc.Value) (doc.Value, error) {
 	for _, s := range p {
 		if err := ctx.Err(); err != nil {
-			return Value{}, ended(err)
+			return doc.Value{}, doc.AsLimit(err)
 		}
 		out, err := s.Apply(ctx, in)
 		if err != nil {
-			var repairable *Error
+			var repairable *doc.Error
 			if errors.As(err, &repairable) {
-				return Value{}, err
+				return doc.Value{}, err
 			}
-			return Value{}, ended(err)
+			return doc.Value{}, doc.AsLimit(err)
 		}
 		in = out
 	}
 	return in, nil
-}
-
-// The codes of an [Error], a part of those in the design.
-const (
-	BadArguments = "bad_arguments"
-	BadJQ        = "bad_jq"
-	BadPattern   = "bad_pattern"
-	LimitTime    = "limit_time"
-	LimitMemory  = "limit_memory"
-)
-
-// An Error is a failure that the calling agent can repair.
-type Error struct {
-	Code string // stable: agents may branch on it
-	Text string // what was wrong, and where; may have several lines
-	Hint string // what to send instead, or empty
-	Err  error  // the cause, or nil
-}
-
-func (e *Error) Error() string {
-	if e.Hint == "" {
-		return e.Text
-	}
-	return e.Text + "\nhint: " + e.Hint
-}
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// ended turns an expired deadline into an Error and leaves other errors be.
-func ended(err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return &Error{Code: LimitTime, Text: "the time limit passed before the call was done",
-		Hint: "narrow first, with fields, jq or offset and limit", Err: err}
-}
-
-func badArguments(hint, format string, args ...any) *Error {
-	return &Error{Code: BadArguments, Text: fmt.Sprintf(format, args...), Hint: hint}
-}
-
-// A ticker checks a context once in many calls of a hot loop.
-type ticker struct {
-	ctx context.Context
-	n   uint
-}
-
-func (t *ticker) err() error { return t.errFor(0) }
-
-// errFor is err for a call that reads so many bytes: what is deep is read anew
-// on each level, so that few calls can take long.
-func (t *ticker) errFor(bytes int) error {
-	const each = 256 // bytes that count as a call
-	before := t.n / 1024
-	if t.n += 1 + uint(bytes)/each; t.n/1024 == before {
-		return nil
-	}
-	if d, ok := t.ctx.Deadline(); ok && time.Now().After(d) {
-		return context.DeadlineExceeded
-	}
-	return t.ctx.Err()
 }

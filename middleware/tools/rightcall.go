@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,23 +15,16 @@ import (
 )
 
 // alike are the names that agents give to parameters by mistake, in lower case and
-// without "_": the first one that the tool has is meant.
+// without "_": the first one that the tool has is meant. What is only spelt another
+// way, as maxResults, is found by [nearest].
 var alike = map[string][]string{
-	"id": {"cache_id"}, "cache": {"cache_id"}, "resultid": {"cache_id"}, "key": {"cache_id"},
-	"name": {"tool"}, "toolname": {"tool"},
-	"args": {"arguments"}, "params": {"arguments"}, "parameters": {"arguments"}, "input": {"arguments"},
-	"query": {"pattern", "jq"}, "q": {"pattern", "jq"}, "search": {"pattern"}, "text": {"pattern"}, "term": {"pattern"},
-	"keyword": {"pattern"}, "keywords": {"pattern"}, "regex": {"pattern"}, "regexp": {"pattern"}, "needle": {"pattern"},
-	"filter": {"jq"}, "expression": {"jq"}, "expr": {"jq"}, "program": {"jq"}, "jqquery": {"jq"}, "jqfilter": {"jq"},
+	"id": {"cache_id"}, "resultid": {"cache_id"}, "name": {"tool"}, "toolname": {"tool"}, "args": {"arguments"}, "params": {"arguments"}, "input": {"arguments"},
+	"query": {"pattern", "jq"}, "q": {"pattern", "jq"}, "search": {"pattern"}, "text": {"pattern"}, "keyword": {"pattern"}, "regex": {"pattern"},
+	"filter": {"jq"}, "expression": {"jq"}, "program": {"jq"},
 	"limit": {"max_results"}, "maxresults": {"max_results", "limit"}, "max": {"max_results", "limit"}, "count": {"max_results", "limit"},
-	"n": {"max_results", "limit"}, "top": {"max_results", "limit"}, "topk": {"top_k", "limit"}, "numresults": {"max_results", "limit"},
-	"size": {"limit", "max_results"}, "pagesize": {"limit"}, "perpage": {"limit"}, "maxitems": {"limit", "max_results"}, "head": {"limit"}, "first": {"limit"},
-	"start": {"offset"}, "skip": {"offset"}, "from": {"offset"},
-	"columns": {"fields"}, "select": {"fields"}, "keys": {"fields"}, "include": {"fields"}, "field": {"fields", "path"},
-	"omit": {"exclude"}, "without": {"exclude"}, "remove": {"exclude"},
-	"depth": {"max_depth"}, "pointer": {"path", "fields"}, "jsonpath": {"path", "fields"}, "path": {"fields"}, "paths": {"fields", "path"},
-	"context": {"context_lines"}, "lines": {"context_lines"}, "ignorecase": {"case_insensitive"}, "caseinsensitive": {"case_insensitive"},
-	"searchmode": {"mode"}, "output": {"format"}, "outputformat": {"format"}, "as": {"format"}, "index": {"block"}, "blockindex": {"block"},
+	"n": {"max_results", "limit"}, "size": {"limit", "max_results"}, "pagesize": {"limit"}, "perpage": {"limit"}, "start": {"offset"}, "skip": {"offset"},
+	"columns": {"fields"}, "select": {"fields"}, "keys": {"fields"}, "field": {"fields", "path"}, "path": {"fields"}, "paths": {"fields", "path"}, "omit": {"exclude"},
+	"depth": {"max_depth"}, "context": {"context_lines"}, "lines": {"context_lines"}, "ignorecase": {"case_insensitive"}, "output": {"format"}, "index": {"block"},
 }
 
 // meant is the parameter that key is, or is another name of, or "".
@@ -67,15 +61,13 @@ func pageNumber(key string) bool {
 
 // paged is the offset of the page that args ask for, and its limit, of 20 if they
 // do not say.
-func paged(number json.RawMessage, limit json.RawMessage) (offset, size json.RawMessage) {
-	page, n := 1, 20
-	if number[0] == '"' {
-		number = jsonscan.AppendUnquoted(nil, number)
-	}
-	if json.Unmarshal(number, &page) != nil || page < 1 || page > 1e6 {
+func paged(number, limit json.RawMessage) (offset, size json.RawMessage) {
+	page, err := strconv.Atoi(strings.Trim(string(number), `"`))
+	if err != nil || page < 1 || page > 1e6 {
 		page = 1
 	}
-	if json.Unmarshal(limit, &n) != nil || n < 1 || n > 1e6 {
+	n, err := strconv.Atoi(string(limit))
+	if err != nil || n < 1 || n > 1e6 {
 		n = 20
 	}
 	return strconv.AppendInt(nil, int64(page-1)*int64(n), 10), strconv.AppendInt(nil, int64(n), 10)
@@ -159,55 +151,30 @@ func fitting(value json.RawMessage, p param) json.RawMessage {
 		return nil
 	}
 	candidates := []json.RawMessage{value}
-	if value[0] == '"' {
-		one := json.RawMessage("[" + string(value) + "]")
-		if !bytes.ContainsAny(value[1:len(value)-1], `"\`) { // several, as a.b,c.d
-			list := strings.Trim(string(value[1:len(value)-1]), ", ")
-			one = json.RawMessage(`["` + commas.ReplaceAllString(list, `","`) + `"]`)
+	switch inside := value[1:max(1, len(value)-1)]; value[0] {
+	case '"':
+		one := "[" + string(value) + "]"
+		if !bytes.ContainsAny(inside, `"\`) { // several, as a.b,c.d
+			one = `["` + commas.ReplaceAllString(strings.Trim(string(inside), ", "), `","`) + `"]`
 		}
-		candidates = append(candidates, jsonscan.AppendUnquoted(nil, value), one)
-	}
-	if value[0] == '[' {
-		var only []json.RawMessage
-		if json.Unmarshal(value, &only) == nil && len(only) == 1 {
-			candidates = append(candidates, only[0])
-		}
+		candidates = append(candidates, jsonscan.AppendUnquoted(nil, value), json.RawMessage(one))
+	case '[':
+		candidates = append(candidates, inside)
 	}
 	for _, c := range append(candidates, json.RawMessage(p.example)) {
-		switch p.into.(type) {
-		case *json.RawMessage:
-			if len(c) == 0 { // there is no example
-				continue
+		if _, isObject := p.into.(*json.RawMessage); isObject {
+			if len(c) > 0 && objectOf(c) != nil {
+				return objectOf(c)
 			}
-			if c = objectOf(c); c != nil {
-				return c
-			}
-			continue
-		case *int:
-			var n int
-			if json.Unmarshal(c, &n) == nil && n >= 0 {
-				return c
-			}
-			continue
-		}
-		if fits(c, p.into) {
+		} else if fits(c, p.into) {
 			return c
 		}
 	}
 	return nil
 }
 
-// fits reports whether value is of into's type.
+// fits reports whether value is of into's type; whole numbers count something.
 func fits(value json.RawMessage, into any) bool {
-	switch into.(type) {
-	case *string:
-		into = new(string)
-	case *float64:
-		into = new(float64)
-	case *bool:
-		into = new(bool)
-	case *[]string:
-		into = new([]string)
-	}
-	return json.Unmarshal(value, into) == nil
+	one := reflect.New(reflect.TypeOf(into).Elem())
+	return json.Unmarshal(value, one.Interface()) == nil && (!one.Elem().CanInt() || one.Elem().Int() >= 0)
 }

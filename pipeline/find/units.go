@@ -1,0 +1,154 @@
+package find
+
+import (
+	"bytes"
+	"context"
+
+	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline/digest"
+	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/table"
+	"rlmproxy/search"
+)
+
+// maxEntry bounds an entry of a log, in bytes; more are passages.
+const maxEntry = 4 << 10
+
+// A unit is a part of a document that a search ranks and shows.
+type unit struct {
+	start, end uint32 // in the document
+	inside     uint32 // of a piece: where its string starts
+	kind       unitKind
+}
+
+type unitKind uint8
+
+const (
+	unitLines  unitKind = iota // of text: a row, an entry, a passage
+	unitValue                  // of JSON: one member or element
+	unitRecord                 // an object in an array
+	unitGroup                  // several neighbours
+	unitRange                  // several neighbours in an array, with records among them
+	unitPiece                  // of a string, which is decoded
+)
+
+// units are how a document divides into what is ranked. They are in order and
+// apart; between them are only brackets, keys of what was divided, and space.
+type units struct {
+	unitList
+	plain []byte // text with strings decoded in place, until it is indexed
+	of    string // plural: what most of them are
+	head  string // a line that says how to read them, or ""
+	many  bool   // of JSON Lines
+	lines *search.LineTable
+}
+
+// unitsOf divides v: JSON by its structure, tables into rows, texts with
+// entries into those, other texts into passages. It costs a pass over the
+// document, and one more for each level of large values in one another.
+func unitsOf(ctx context.Context, v doc.Value) (*units, error) {
+	if v.Kind == doc.JSON && jsonscan.Kind(v.Data) != '"' || v.Kind == doc.JSONLines {
+		return jsonUnits(ctx, v)
+	}
+	w, err := viewOf(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	u := &units{unitList: unitList{text: w.text}, plain: w.text, lines: w.lines}
+	add := func(s search.Span) {
+		u.add(unit{start: uint32(s.Start), end: uint32(s.End)}, 0)
+	}
+	if rows := rowsOf(v, w.text); rows != nil {
+		u.of = "rows"
+		isHead := rows.HasHeader()
+		for row := range rows.Rows() {
+			if isHead {
+				u.head, isHead = "columns: "+string(bytes.TrimSpace(w.text[row.Start:row.End])), false
+				continue
+			}
+			add(search.Span{Start: row.Start, End: row.End})
+		}
+	} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
+		u.of = "entries"
+		entries(ctx, w.text, starts, maxEntry, add)
+	} else {
+		u.of = "passages"
+		for _, s := range search.Passages(w.text) {
+			u.list = append(u.list, unit{start: uint32(s.Start), end: uint32(s.End)})
+		}
+	}
+	return u, ctx.Err()
+}
+
+// rowsOf is the table that v is, whose text this is, nil if it is none, or a page
+// of one.
+func rowsOf(v doc.Value, text []byte) *table.Table {
+	if v.Items != v.Total {
+		return nil
+	}
+	return table.Open(text)
+}
+
+// entries calls add for the entries of text, which begin where starts says; those
+// over limit bytes are divided. They end early with ctx.
+func entries(ctx context.Context, text []byte, starts func(line []byte) bool, limit int, add func(search.Span)) {
+	tick := doc.Ticker{Ctx: ctx}
+	from, some := 0, false // some: of the entry, a line is not blank
+	cut := func(to int) {
+		switch part := text[from:to]; {
+		case !some:
+			return // goes with the next
+		case len(part) <= limit:
+			add(search.Span{Start: from, End: to})
+		default:
+			for _, s := range search.Passages(part) {
+				add(search.Span{Start: from + s.Start, End: from + s.End})
+			}
+		}
+		from, some = to, false
+	}
+	at := 0
+	for line := range bytes.Lines(text) {
+		if tick.Err() != nil {
+			return
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			if starts(bytes.TrimRight(line, "\r\n")) {
+				cut(at)
+			}
+			some = true
+		}
+		at += len(line)
+	}
+	cut(len(text))
+}
+
+// spans are the units, of JSON with what stands before each, so that the keys of
+// what was divided are found with its first part.
+func (u *units) spans() []search.Span {
+	spans := make([]search.Span, len(u.list))
+	end := 0
+	for i, one := range u.list {
+		spans[i] = search.Span{Start: end, End: int(one.end)}
+		if one.kind == unitLines {
+			spans[i].Start = int(one.start)
+		}
+		end = int(one.end)
+	}
+	if n := len(spans); n > 0 {
+		spans[n-1].End = len(u.text)
+	}
+	return spans
+}
+
+// sizeBytes is the memory that u holds besides the document.
+func (u *units) sizeBytes(document []byte) int64 {
+	n := int64(16 * cap(u.list))
+	if u.lines != nil {
+		n += u.lines.SizeBytes()
+	}
+	if len(u.text) > 0 && len(document) > 0 && &u.text[0] != &document[0] {
+		n += int64(len(u.text))
+	}
+	return n
+}

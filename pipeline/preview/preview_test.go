@@ -1,0 +1,145 @@
+package preview
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/doctest"
+	"rlmproxy/pipeline/query"
+	"rlmproxy/pipeline/show"
+	"rlmproxy/pipeline/tokens"
+)
+
+func records1204() string {
+	var b strings.Builder
+	b.WriteString(`{"total":1204,"items":[`)
+	for i := range 1204 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id":%d,"state":"open","user":{"name":"user %d"},"body":"%s"}`, i, i, strings.Repeat("words ", i%200))
+	}
+	b.WriteString(`]}`)
+	return b.String()
+}
+
+func TestPreviewJSON(t *testing.T) {
+	v := doc.Recognise([]byte(records1204()), nil)
+	text, part := Preview(v, 1000)
+	shown, total := part.Shown, part.Total
+	got := string(text)
+	if total != 1204 || shown < 3 || shown > 1000 {
+		t.Errorf("%d of %d", shown, total)
+	}
+	for _, want := range []string{"JSON object of 2 fields", "items: array, 1,204 items", "total: 1204", "items[].id: number, 0..1203", `items[0] {"id":0`, "left out …", `items[1203] {"id":1203`, `state: string, "open" ×1,204`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+func TestPreviewText(t *testing.T) {
+	var b strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&b, "2024-01-02T03:04:05Z line %d\n", i+1)
+	}
+	text, part := Preview(doc.Recognise([]byte(b.String()), nil), 500)
+	shown, total := part.Shown, part.Total
+	got := string(text)
+	if total != 5000 || shown < 10 {
+		t.Errorf("%d of %d", shown, total)
+	}
+	for _, want := range []string{"log, 5,000 lines", "1: 2024-01-02T03:04:05Z line 1\n", fmt.Sprintf("… %s left out …", show.Count(5000-shown)), "line 5000"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	text, _ = Preview(doc.Recognise([]byte(strings.Repeat("word ", 100_000)+"end"), nil), 200)
+	if got := string(text); !strings.Contains(got, "bytes left out") || !strings.HasSuffix(got, "end") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// TestPreviewFits is promise 2: a preview is never over its budget.
+func TestPreviewFits(t *testing.T) {
+	corpus := []string{records1204(), strings.Repeat("a line of text\n", 300), strings.Repeat("x", 5000), strings.Repeat("\n", 3000),
+		strings.Repeat("漢字", 2000), strings.Repeat("\xff\x00", 2000), "{" + doctest.ManyMembers(300) + `"":0}`, strings.Repeat("[", 900) + strings.Repeat("]", 900)}
+	rapid.Check(t, func(t *rapid.T) {
+		var input []byte
+		switch rapid.IntRange(0, 2).Draw(t, "source") {
+		case 0:
+			input = doctest.GenDoc().Draw(t, "doc")
+		case 1:
+			input = []byte(strings.Repeat(rapid.String().Draw(t, "text")+"\n", rapid.IntRange(1, 50).Draw(t, "times")))
+		default:
+			input = []byte(rapid.SampledFrom(corpus).Draw(t, "sample"))
+		}
+		budget := rapid.OneOf(rapid.IntRange(-1, 40), rapid.IntRange(0, 2000)).Draw(t, "budget")
+		v := doc.Recognise(input, nil)
+		text, part := Preview(v, budget)
+		shown, total := part.Shown, part.Total
+		if n, _ := tokens.Count(text); n > max(budget, 0) {
+			t.Fatalf("%d tokens for a budget of %d:\n%s", n, budget, text)
+		}
+		if !utf8.Valid(text) || shown > total || shown < 0 {
+			t.Fatalf("%d of %d:\n%q", shown, total, text)
+		}
+		again, _ := Preview(v, budget)
+		if string(again) != string(text) {
+			t.Fatal("two previews differ")
+		}
+	})
+}
+
+func TestNextCalls(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"records", `{"items":[{"id":1,"a b":"x","t":{"u":1}},{"id":2}]}`, `proxy_filter {"cache_id":"k3","jq":".items[] | {id, \"a b\"}"}`},
+		{"odd key", `{"a\"b":[{"id":1},{"id":2}]}`, `proxy_filter {"cache_id":"k3","jq":".[\"a\\\"b\"][] | {id}"}`},
+		{"mixed", `[{"id":1},2,{"id":2}]`, `proxy_filter {"cache_id":"k3","jq":".[] | objects | {id}"}`},
+		{"lines", "{\"id\":1,\"t\":[]}\n{\"id\":2,\"t\":[]}\n", `proxy_filter {"cache_id":"k3","jq":".[] | {id}"}`},
+		{"nothing to leave out", "{\"id\":1}\n{\"id\":2}\n", `proxy_filter {"cache_id":"k3"}`},
+		{"object", `{"a":1,"b":{"c":1}}`, `proxy_explore {"cache_id":"k3","path":"b"}`},
+		{"scalars", `[1,2]`, `proxy_filter {"cache_id":"k3"}`},
+		{"log", "2024-01-02T03:04:05Z a\n", `proxy_filter {"cache_id":"k3","offset":0,"limit":30}`},
+		{"log with a level", "2024-01-02T03:04:05Z ERR a\n2024-01-02T03:04:05Z INF b\n", `proxy_search {"cache_id":"k3","pattern":"ERR","context_lines":2}`},
+		{"text", "words\n", `proxy_explore {"cache_id":"k3"}`},
+		{"one line", strings.Repeat("words and others ", 20) + "\n", `proxy_filter {"cache_id":"k3"}`},
+	} {
+		if got := NextCalls(doc.Recognise([]byte(tt.in), nil), "k3"); got[0] != tt.want || len(got) > 2 {
+			t.Errorf("%s: %q, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestNextCallsWork sends what NextCalls suggests.
+func TestNextCallsWork(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := doc.Recognise(doctest.GenDoc().Draw(t, "doc"), nil)
+		for _, c := range NextCalls(v, "k3v9") {
+			_, args, _ := strings.Cut(c, " ")
+			var got struct {
+				CacheID string `json:"cache_id"`
+				JQ      string `json:"jq"`
+				Path    string `json:"path"`
+			}
+			if err := json.Unmarshal([]byte(args), &got); err != nil || got.CacheID != "k3v9" {
+				t.Fatalf("%s: %v", c, err)
+			}
+			if got.JQ != "" {
+				if _, err := (&query.JQ{Program: got.JQ}).Apply(context.Background(), v); err != nil {
+					t.Fatalf("%s: %v", c, err)
+				}
+			}
+			if _, err := (&Outline{Path: got.Path}).Apply(context.Background(), v); err != nil {
+				t.Fatalf("%s: %v", c, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,74 @@
+package preview
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"rlmproxy/pipeline/digest/digesttest"
+	"rlmproxy/pipeline/doc"
+)
+
+// TestTextPreviews holds what a preview of each kind must tell.
+func TestTextPreviews(t *testing.T) {
+	filler := strings.Repeat("some words to make it long\n", 400)
+	for _, tt := range []struct {
+		name, in string
+		want     []string
+	}{
+		{"log", string(digesttest.ServiceLog(20_000)), []string{
+			"log, 20,004 lines, ", "\nspan: 2026-03-05T00:00:00.", " .. 2026-03-05T05:33:19.", "\nlevels: FATAL 1, ERROR ", "lines inside entries 4",
+			"INFO [worker-<*>] request <*> from <*> took <*>ms", "; 3 more seen once:", "FATAL [main] out of disk space", "java.lang.IllegalStateException: pool closed", "Caused by: java.net.ConnectException: refused", "configuration reloaded by admin"}},
+		{"trace in a common entry", strings.Repeat("2026-03-05T00:00:00Z INFO request 7 took 12ms\n", 5000) + "Traceback (most recent call last):\n  File \"/srv/pay.py\", line 88, in charge\nGatewayError: refused\n" + strings.Repeat("2026-03-05T00:00:01Z INFO request 7 took 12ms\n", 5000), []string{
+			"\n5001: Traceback (most recent call last):\n", "\n5003: GatewayError: refused\n"}},
+		{"access log", strings.Repeat("10.0.0.1 - - [05/Mar/2026:00:00:00 +0000] \"GET /items/7?x=1 HTTP/1.1\" 200 5 \"-\" \"a b\"\n", 300) + "10.0.0.1 - - [05/Mar/2026:00:00:09 +0000] \"POST /users/7 HTTP/1.1\" 503 5 \"-\" \"a b\"\n", []string{
+			"statuses: 2xx 300, 5xx 1", "300× 1  GET /items/<*> 200", "301: 10.0.0.1"}},
+		{"diff", "diff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1,3 +1,3 @@\n a\n--- b\n+++ c\n d\ndiff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1,300 @@\n" + strings.Repeat("+line\n", 300) + "diff --git a/p.png b/p.png\nBinary files a/p.png and b/p.png differ\ndiff --git a/o b/q\nrename from o\nrename to q\n", []string{
+			"4 files, +301 −1", "1  +1 −1 x.go\n", "9  +300 −0 n (new)", " +0 −0 p.png (binary)", " q (renamed from o)", "4: @@ -1,3 +1,3 @@"}},
+		{"source", "// Copyright\n// Licence\n\npackage a\n\nimport (\n\t\"b\"\n)\n\ntype T struct {\n\tx int\n}\n\nfunc (t *T) M() {\n}\n\nfunc f() {\n" + strings.Repeat("\tb.Call()\n", 800) + "}\n", []string{
+			"10: type T struct\n", "14: func (t *T) M()\n", "17: func f()\n", "818: }"}},
+		{"Markdown", "# Title\n\n" + filler + "## Part\n\n| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\n```go\n# no heading\n```\n\n### Deep\n", []string{
+			"1 code block (go 1), 1 table, 3 headings", "403: ## Part\n", "405  | a | b |  (2 rows)"}},
+		{"HTML", "<!DOCTYPE html>\n<html><head><title>A &amp; B</title><script>if (a<b) x()</script></head>\n<body><h1>One</h1>\n" + strings.Repeat("<p>Words <b>bold</b> &lt;x&gt; <a href=\"/\">a link</a></p>\n", 300) + "<h2>Two</h2></body></html>\n", []string{
+			"title: A & B\n", "300 links", "3  h1 One\n", "304    h2 Two\n", "4  Words bold <x> a link\n"}},
+		{"XML", "<?xml version=\"1.0\"?>\n<list>\n" + strings.Repeat("<item id=\"1\"><name>x</name></item>\n", 300) + "</list>\n", []string{
+			"601 elements", "300× 3  item\n", "300× 3  name\n", "1× 2  list\n"}},
+		{"YAML", "name: CI\njobs:\n  build:\n    steps:\n" + strings.Repeat("      - run: |\n          echo: x\n", 300), []string{
+			"1  name: CI\n", "2  jobs  1 key, 603 lines\n", "4      steps  300 items, 601 lines"}},
+		{"changelog", changelog(100), []string{
+			"300 headings", "headings (", "\n1  # 100.0.0 (2026-01-02)\n10  # 99.0.0 (2026-01-02)\n19  # 98.0.0 (2026-01-02)\n", "\n64  # 93.0.0 (2026-01-02)\n", "\n1: # [100.0.0](https://github.com/"}},
+		{"YAML items", "# tests\n" + strings.Repeat("- name: one\n  args:\n    - x\n    - name: y\n\n-   id: 3\n    name: two # words\n    \"a b\": |\n      id: none\n", 200) + "- name: odd\n  rare: 1\n", []string{
+			", 401 items\nkeys, in how many items: name 401 · args 200 · id 200 · \"a b\" 200 · rare 1\nitems (20 of 401 from all over; ", "\n2: - name: one\n", "1802: - name: odd\n1803:   rare: 1"}},
+		{"YAML documents", "---\n" + strings.Repeat("apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n---\nkind: Secret\nmetadata:\n  name: key\ndata:\n  a: b\n---\n", 90), []string{
+			"180 documents\ndocuments (", "\n1  Service web\n", "keys of the first document:\n2  apiVersion: v1\n3  kind: Service\n4  metadata  1 key, 2 lines\n5    name: web\n"}},
+		{"page", "- Page URL: http://x/\n- main [ref=e1]:\n  - heading \"Top\" [level=1] [ref=e2]\n  - textbox \"Name\" [ref=e3]\n  - button \"Go\" [ref=e4]\n" + strings.Repeat("  - link \"More\" [ref=e5]:\n    - /url: /x\n", 300), []string{
+			"Page URL: http://x/", "roles: link 300, main 1", "3: heading \"Top\" [level=1] [ref=e2]", "4: textbox \"Name\" [ref=e3]", "5: button \"Go\" [ref=e4]"}},
+		{"Java", "java.lang.RuntimeException: a\n" + strings.Repeat("\tat org.springframework.X.y(X.java:1)\n", 300) + "\tat com.acme.Main.main(Main.java:9)\nCaused by: java.io.IOException: the reason\n\tat java.base/java.io.F.g(F.java:3)\n\tat com.acme.Db.open(Db.java:77)\n" + strings.Repeat("\tat org.apache.X.y(X.java:1)\n", 300), []string{
+			"cause:\n1: java.lang.RuntimeException: a\n303: Caused by: java.io.IOException: the reason\n", "302: \tat com.acme.Main.main(Main.java:9)", "305: \tat com.acme.Db.open(Db.java:77)"}},
+		{"goroutines", "panic: boom\n\ngoroutine 1 [running]:\nmain.main()\n\t/x/a.go:3 +0x1\n\n" + strings.Repeat("goroutine 7 [chan receive, 5 minutes]:\nmain.worker(0x1)\n\t/x/a.go:9 +0x1\ncreated by main.main in goroutine 1\n\t/x/a.go:2 +0x1\n\n", 60), []string{
+			"61 goroutines", "1: panic: boom", "60× 7  [chan receive] main.worker", "1× 3  [running] main.main"}},
+		{"plain", "INTRODUCTION\n\n" + filler + "\nThe second part\n---------------\n\n" + filler, []string{"lines like headings:\n1: INTRODUCTION\n404: The second part\n"}},
+		{"matches", strings.Repeat("a/b.go:12:\tfoo(bar) and so on\n", 200) + "c.go:3:func foo(x int) {\n", []string{"2 files", "200× 1  a/b.go\n", "1× 201  c.go"}},
+		{"files", strings.Repeat("/r/src/a.go\n/r/src/b.go\n/r/doc/c.md\n", 200), []string{"names end in: .go 400, .md 200", "400× 1  /r/src/"}},
+		{"broken JSON", "{\n" + strings.Repeat("\"a\": [1, 2, 3],\n", 300) + "oops\n}", []string{"broken JSON", "invalid character 'o' looking for beginning of object key string at byte 4,803, line 302", "302: oops"}},
+		{"text and an image", strings.Repeat("package a\n\nfunc F() {}\n", 200) + "\x89PNG\r\n\x1a\n\x00\x00" + strings.Repeat("\x00\xf3\x01\n", 100), []string{
+			"source, ", "\n1: package a\n2: \n3: func F() {}\n"}},
+		{"cut at both ends", strings.Repeat("word ", 5000), []string{"1: word word", " bytes left out, up to byte ", "word"}},
+	} {
+		text, _ := Preview(doc.Recognise([]byte(tt.in), nil), 1000)
+		for _, want := range tt.want {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s: no %q in\n%s", tt.name, want, text)
+			}
+		}
+	}
+}
+
+// changelog has the versions n.0.0 down to 1.0.0.
+func changelog(n int) string {
+	var b strings.Builder
+	for i := n; i > 0; i-- {
+		fmt.Fprintf(&b, "# [%d.0.0](https://github.com/acme/anvil/compare/v%d.0.0...v%d.0.0) (2026-01-02)\n\n### Bug Fixes\n\n- one ([a1b2c3](https://github.com/acme/anvil/commit/a1b2c3))\n\n### Features\n\n- more\n", i, i-1, i)
+	}
+	return b.String()
+}

@@ -1,0 +1,94 @@
+// Package query runs an agent's jq program over a document, in a worker process of
+// package jq, and tells which field an empty answer missed.
+package query
+
+import (
+	"context"
+	"errors"
+
+	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/show"
+	"rlmproxy/pipeline/table"
+)
+
+// JQ runs a jq program. It is a stage.
+//
+// JSON Lines count as one array of their lines, CSV and TSV as one of their
+// records, and other text is one string, as with jq -Rs. One output is that JSON,
+// several are JSON Lines, none is an empty Value; strings stay quoted.
+// Package jq says what becomes of numbers and keys.
+type JQ struct {
+	Program string
+	// Pool runs the program in another process, which keeps the tree of a
+	// document that has a [doc.Value.Key]. Nil: in this one, see [jq.Eval].
+	Pool *jq.Pool
+	// Agent is whose program it is, for Pool.
+	Agent string
+}
+
+func (q *JQ) String() string { return "jq " + show.Clip(q.Program, 200) }
+
+// Check is a [*doc.Error] with code bad_jq for a program that does not compile.
+func (q *JQ) Check() error { return repairable(jq.Check(q.Program)) }
+
+// CheckSyntax is Check for the programs of strangers, which are compiled in other
+// processes only.
+func (q *JQ) CheckSyntax() error { return repairable(jq.CheckSyntax(q.Program)) }
+
+// Apply is a [*doc.Error] with code bad_jq for a program that does not parse or
+// fails on this data, and limit_time or limit_memory for one that is stopped.
+func (q *JQ) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
+	out, err := q.run(ctx, in)
+	if err != nil {
+		return doc.Value{}, q.explain(ctx, in, nil, repairable(err))
+	}
+	kind, data := doc.JSONLines, out.Data
+	if out.N == 1 {
+		kind, data = doc.JSON, data[:len(data)-1]
+	}
+	v := doc.Derive(in, kind, data)
+	if out.N == 0 {
+		v.AddNote("the program gave no output")
+	}
+	if isEmpty(out) {
+		return v, q.explain(ctx, in, &v, nil)
+	}
+	return v, nil
+}
+
+func (q *JQ) run(ctx context.Context, in doc.Value) (jq.Output, error) {
+	data, kind, err := read(ctx, in)
+	if err != nil {
+		return jq.Output{}, err
+	}
+	if q.Pool == nil {
+		return jq.Eval(ctx, kind, data, q.Program)
+	}
+	return q.Pool.Run(ctx, jq.Query{Agent: q.Agent, Key: in.Key, Kind: kind, Data: data, Program: q.Program})
+}
+
+// read is what a program reads of in: of a table its records.
+func read(ctx context.Context, in doc.Value) ([]byte, jq.Kind, error) {
+	switch in.Kind {
+	case doc.JSON:
+		return in.Data, jq.JSON, nil
+	case doc.JSONLines:
+		return in.Data, jq.Lines, nil
+	}
+	records, ok, err := table.Records(ctx, in)
+	if ok {
+		return records.Data, jq.Lines, nil
+	}
+	return in.Data, jq.Text, err
+}
+
+// repairable turns an error of package jq into ours.
+func repairable(err error) error {
+	var e *jq.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	ours := doc.Error(*e)
+	return &ours
+}
