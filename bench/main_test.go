@@ -17,8 +17,8 @@ import (
 	"rlmproxy/bench/corpus"
 	"rlmproxy/cache"
 	"rlmproxy/middleware"
-	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/upstream"
 	jqpool "rlmproxy/pipeline/jq"
 )
 

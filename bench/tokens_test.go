@@ -17,9 +17,9 @@ import (
 	"rlmproxy/bench/corpus"
 	"rlmproxy/cache"
 	"rlmproxy/middleware"
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/middleware/rpc"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/tokens"
 )
