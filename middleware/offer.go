@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 clients and servers of the older revisions still use roots, sampling and logging
+
 package middleware
 
 import (
@@ -48,7 +50,6 @@ func (s *Server) capabilities() *mcp.ServerCapabilities {
 			Prompts:     &mcp.PromptCapabilities{},
 			Resources:   &mcp.ResourceCapabilities{Subscribe: true},
 			Completions: &mcp.CompletionCapabilities{},
-			//lint:ignore SA1019 clients of the older revisions still use logging
 			Logging: &mcp.LoggingCapabilities{},
 		}
 		if info != nil {

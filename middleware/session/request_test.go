@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 clients and servers of the older revisions still use roots, sampling and logging
+
 package session
 
 import (
