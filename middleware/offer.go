@@ -50,7 +50,7 @@ func (s *Server) capabilities() *mcp.ServerCapabilities {
 			Prompts:     &mcp.PromptCapabilities{},
 			Resources:   &mcp.ResourceCapabilities{Subscribe: true},
 			Completions: &mcp.CompletionCapabilities{},
-			Logging: &mcp.LoggingCapabilities{},
+			Logging:     &mcp.LoggingCapabilities{},
 		}
 		if info != nil {
 			if c = info.Capabilities; c == nil {
