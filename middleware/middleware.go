@@ -82,7 +82,7 @@ type Options struct {
 	// minutes.
 	AgentIdle time.Duration
 	// MaxLineBytes caps one message of the client. Zero means the default of
-	// package wire.
+	// package rpc.
 	MaxLineBytes int64
 	// WorkBytes bounds the results that are worked on at one time; calls wait
 	// for their turn. Zero means 64 MiB.
