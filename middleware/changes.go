@@ -3,6 +3,8 @@ package middleware
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,12 +21,13 @@ type changes struct {
 	mu      sync.Mutex                // guards the fields below
 	heard   map[string]*upstream.Info // servers that have connected, and what they offered last
 	missing map[string]bool           // those that were not ready when a client was last answered
-	timers  map[session.List]*time.Timer
+	lists   map[session.List]bool     // that are to be announced
+	timer   *time.Timer               // to the announcement, or nil
 	closed  bool
 }
 
 func newChanges() changes {
-	return changes{heard: map[string]*upstream.Info{}, missing: map[string]bool{}, timers: map[session.List]*time.Timer{}}
+	return changes{heard: map[string]*upstream.Info{}, missing: map[string]bool{}, lists: map[session.List]bool{}}
 }
 
 // announce tells every client that a list has changed, in a moment.
@@ -32,17 +35,25 @@ func (s *Server) announce(list session.List) {
 	c := &s.changes
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.timers[list] != nil {
-		return
+	c.lists[list] = true
+	if c.timer == nil && !c.closed {
+		c.timer = time.AfterFunc(changeDelay, s.announceAll)
 	}
-	c.timers[list] = time.AfterFunc(changeDelay, func() {
-		c.mu.Lock()
-		delete(c.timers, list)
-		c.mu.Unlock()
-		for _, client := range s.clients.Of("") {
+}
+
+// announceAll tells every client of the lists that have changed.
+func (s *Server) announceAll() {
+	c := &s.changes
+	c.mu.Lock()
+	lists := slices.Sorted(maps.Keys(c.lists))
+	clear(c.lists)
+	c.timer = nil
+	c.mu.Unlock()
+	for _, client := range s.clients.Of("") {
+		for _, list := range lists {
 			client.ListChanged(list)
 		}
-	})
+	}
 }
 
 // close announces nothing more.
@@ -50,8 +61,8 @@ func (c *changes) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	for _, t := range c.timers {
-		t.Stop()
+	if c.timer != nil {
+		c.timer.Stop()
 	}
 }
 

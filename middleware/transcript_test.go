@@ -1,0 +1,132 @@
+package middleware
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"rlmproxy/middleware/upstream"
+)
+
+var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
+
+// TestTranscripts holds what a client over stdin and stdout reads to testdata/*.txtar.
+// Each file is what the client writes, lines a second apart from those of the next
+// section, and all that comes back meanwhile.
+//
+//	-- > what the client wants --
+//	{"jsonrpc":"2.0", …}
+//	-- < --
+//	{"jsonrpc":"2.0", …}
+//
+// A line that is "server: method params" is what the server tells, one that is
+// "changed" that it has connected again.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			script := txtar.Parse(want)
+			synctest.Test(t, func(t *testing.T) { transcribe(t, script) })
+			got := txtar.Format(script)
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// transcribe writes the client's lines of a script and replaces what comes back.
+func transcribe(t *testing.T, script *txtar.Archive) {
+	f := offering(map[string]string{
+		"resources/subscribe": `{}`, "resources/unsubscribe": `{}`, "logging/setLevel": `{}`,
+		"resources/read": `{"contents":[{"uri":"a:b","text":"a text"}]}`,
+		"prompts/get":    `{"messages":[{"role":"user","content":{"type":"text","text":"hello"}}]}`,
+	})
+	f.prompts = []upstream.Tool{{Name: "greet", Raw: json.RawMessage(`{"name":"greet"}`)}}
+	f.call = func(ctx context.Context, c toolCall) (json.RawMessage, error) {
+		if string(c.Arguments) == `{"wait":true}` {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		if c.Progress != nil {
+			c.Progress(json.RawMessage(`{"progressToken":"ours","progress":1.0}`))
+		}
+		return json.RawMessage(`{"content":[{"type":"text","text":"called"}],"a":1.0}`), nil
+	}
+	s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: f}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.ListsChanged("s") // it has connected
+	r1, w1 := io.Pipe()
+	r2, w2 := io.Pipe()
+	served := make(chan error)
+	go func() { served <- s.Serve(context.Background(), r1, w2) }()
+	var mu sync.Mutex
+	var came []string
+	read := make(chan bool)
+	go func() {
+		defer close(read)
+		lines := bufio.NewScanner(r2)
+		for lines.Buffer(nil, 1<<20); lines.Scan(); {
+			mu.Lock()
+			came = append(came, lines.Text())
+			mu.Unlock()
+		}
+	}()
+	var out []txtar.File
+	for _, f := range script.Files {
+		if !strings.HasPrefix(f.Name, ">") {
+			continue
+		}
+		for line := range strings.Lines(string(f.Data)) {
+			told, isTold := strings.CutPrefix(line, "server: ")
+			switch {
+			case isTold:
+				method, params, _ := strings.Cut(strings.TrimSpace(told), " ")
+				s.Tell(t.Context(), "s", method, json.RawMessage(params))
+			case line == "changed\n":
+				s.ListsChanged("s")
+			default:
+				_, _ = io.WriteString(w1, line)
+				synctest.Wait() // requests are answered side by side
+			}
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		mu.Lock()
+		out = append(out, f, txtar.File{Name: "<", Data: []byte(strings.Join(append(came, ""), "\n"))})
+		came = nil
+		mu.Unlock()
+	}
+	w1.Close()
+	<-served
+	<-read
+	script.Files = out
+}
