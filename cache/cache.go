@@ -10,7 +10,9 @@
 // was handed out always answers: with its bytes, or with a [GoneError].
 // Sizes are bytes: of the result as received, and of its [Origin].
 //
-// The results are in a map of ours, within quotas of ours. ristretto refuses and
+// There is one backing, the memory of this process: another would stand below put, get
+// and remove of store.go, while quotas, tombstones and what is derived stay here. The
+// results are in a map of ours, within quotas of ours. ristretto refuses and
 // drops what it likes, which is right only for what can be built again.
 package cache
 

@@ -13,6 +13,7 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/session"
+	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
@@ -108,7 +109,9 @@ func (s *Server) unknownTool(name string) error {
 	}
 	var all []near
 	if strings.HasPrefix(name, "proxy_") {
-		all = append(all, near{"proxy_search", 0}, near{"proxy_filter", 0}, near{"proxy_explore", 0})
+		for _, own := range slices.Backward(tools.Names) {
+			all = append(all, near{own, 0})
+		}
 	}
 	for _, t := range s.names.all() {
 		if len(name) <= 2*maxName {

@@ -148,7 +148,7 @@ func (s *Server) notification(c *session.Session, method string, params json.Raw
 
 // listen answers subscriptions/listen of revision 2026-07-28, when it ends.
 func (s *Server) listen(ctx context.Context, r *session.Request) (json.RawMessage, error) {
-	var params struct{ Notifications *subscriptions }
+	var params struct{ Notifications *listenFilter }
 	if err := json.Unmarshal(r.Params, &params); err != nil || params.Notifications == nil {
 		return nil, session.InvalidParams("missing required 'notifications' field")
 	}
@@ -174,8 +174,8 @@ func (s *Server) listen(ctx context.Context, r *session.Request) (json.RawMessag
 	return l.Result(), nil
 }
 
-// subscriptions is what a stream of changes is of.
-type subscriptions struct {
+// A listenFilter is what a stream of changes tells of.
+type listenFilter struct {
 	ToolsListChanged      bool     `json:"toolsListChanged,omitempty"`
 	PromptsListChanged    bool     `json:"promptsListChanged,omitempty"`
 	ResourcesListChanged  bool     `json:"resourcesListChanged,omitempty"`
@@ -183,9 +183,9 @@ type subscriptions struct {
 }
 
 // agreed is what of wanted the servers may tell of.
-func (s *Server) agreed(wanted *subscriptions) subscriptions {
+func (s *Server) agreed(wanted *listenFilter) listenFilter {
 	can := s.capabilities()
-	agreed := subscriptions{
+	agreed := listenFilter{
 		ToolsListChanged:     wanted.ToolsListChanged,
 		PromptsListChanged:   wanted.PromptsListChanged && can.Prompts != nil,
 		ResourcesListChanged: wanted.ResourcesListChanged && can.Resources.ListChanged,
@@ -196,14 +196,14 @@ func (s *Server) agreed(wanted *subscriptions) subscriptions {
 	return agreed
 }
 
-func (s subscriptions) lists() (lists []session.List) {
-	if s.ToolsListChanged {
+func (f listenFilter) lists() (lists []session.List) {
+	if f.ToolsListChanged {
 		lists = append(lists, session.Tools)
 	}
-	if s.PromptsListChanged {
+	if f.PromptsListChanged {
 		lists = append(lists, session.Prompts)
 	}
-	if s.ResourcesListChanged {
+	if f.ResourcesListChanged {
 		lists = append(lists, session.Resources)
 	}
 	return lists

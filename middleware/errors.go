@@ -18,8 +18,9 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
-// The codes of errors that only this package gives; the others are those of
-// packages pipeline and shape.
+// The codes of errors that only this package gives. Those about a document are in
+// pipeline/doc/errors.go, about jq in pipeline/jq/jq.go, about a cache_id in
+// shape/cacheerrors.go; README lists all, and a test holds it to them.
 const (
 	codeUnknownTool = "unknown_tool"
 	codeUnavailable = "upstream_unavailable"

@@ -20,7 +20,7 @@ type freshCaller struct {
 	request *session.Request
 }
 
-var _ tools.Caller = freshCaller{}
+var _ tools.FreshCaller = freshCaller{}
 
 // FreshCall calls a tool, if its operator lets queries do that.
 func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, cache.Origin, error) {

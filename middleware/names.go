@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 )
 
@@ -35,7 +36,7 @@ type names struct {
 
 func newNames(ups []Upstream) *names {
 	n := &names{ups: ups, given: map[string]string{}, owner: map[string]string{}}
-	for _, name := range []string{"proxy_explore", "proxy_filter", "proxy_search"} {
+	for _, name := range tools.Names {
 		n.owner[name] = "\x00"
 	}
 	return n

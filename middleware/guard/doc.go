@@ -1,7 +1,9 @@
-// Package guard bounds what agents may take: the bytes of results that calls work on
-// at one time.
+// Package guard has calls wait for their turn while others work on large results: what it
+// bounds is bytes, over all agents.
 //
 //	Budget.Hold ─► WithHold(ctx) ─► HoldOf(ctx).Take(n) ─► work ─► Release
 //
-// Sizes are bytes.
+// Other bounds are where what they count is: requests of one peer in rpc/backlog.go,
+// sessions over HTTP in web, connections of single agents in isolation, results in
+// cache. Sizes are bytes.
 package guard

@@ -174,8 +174,8 @@ func (v *Server) take(ctx context.Context, s *session.Session) (*Connection, fun
 	return lease.Conn.Connection, func() { v.relay.pool.Done(lease) }, nil
 }
 
-// existing returns the connection that requests of s go to, or nil; it never starts
-// one.
+// existing returns the connection that requests of an agent go to, or nil; it never
+// starts one.
 func (v *Server) existing(agent string) *Connection {
 	if v.start == nil {
 		return v.shared

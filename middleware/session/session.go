@@ -67,8 +67,8 @@ type Session struct {
 	// that agent once the session has ended.
 	Agent string
 	Ends  bool
-	// Party is who it is whether or not agents share what is kept: what servers ask and
-	// tell is for one party.
+	// Party is the agent that it would be if no two shared a name: what servers ask and
+	// tell is for one party, whether or not agents share what is kept.
 	Party string
 
 	begun    chan struct{} // closed by Begin

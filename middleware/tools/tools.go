@@ -15,9 +15,9 @@ import (
 	"rlmproxy/middleware/shape"
 )
 
-// A Caller calls tools of servers for a query that names one instead of a
+// A FreshCaller calls tools of servers for a query that names one instead of a
 // cache_id.
-type Caller interface {
+type FreshCaller interface {
 	// FreshCall returns the result of a tool, under the name that agents know, and
 	// the call that the cache is to name as its origin. It refuses tools that the
 	// operator does not let queries call.
@@ -46,6 +46,10 @@ type tool interface {
 	answer(ctx context.Context, c *call) (json.RawMessage, error)
 }
 
+// Names are those of our tools. A new one has a case in newTool, its parameters beside
+// its answer, and a description in definitions.go.
+var Names = []string{"proxy_explore", "proxy_filter", "proxy_search"}
+
 // newTool returns the tool of a name, without arguments, or nil.
 func newTool(name string) tool {
 	switch name {
@@ -68,7 +72,7 @@ type call struct {
 	agent     string
 	tool      string
 	arguments json.RawMessage // nil: none
-	fresh     Caller
+	fresh     FreshCaller
 }
 
 // Has reports whether name is one of our tools.
@@ -76,7 +80,7 @@ func (t *Tools) Has(name string) bool { return newTool(name) != nil }
 
 // Call answers a call of one of our tools with the result of a tools/call. Its
 // errors are a [pipeline.Error] or those of fresh.
-func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.RawMessage, fresh Caller) (json.RawMessage, error) {
+func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.RawMessage, fresh FreshCaller) (json.RawMessage, error) {
 	tool := newTool(name)
 	params := tool.params()
 	err := decodeArgs(name, arguments, params)
