@@ -82,7 +82,7 @@ func (r *reading) events(resp *http.Response, lastID string) (*eventReader, erro
 	events := newEventReader(resp.Body, r.http.opts.MaxBytes)
 	events.lastID, events.id = lastID, lastID
 	if h := guard.HoldOf(r.ctx); h != nil {
-		events.large = func() error { return h.Take(r.ctx, r.http.opts.MaxBytes) }
+		events.in.large = func() error { return h.Take(r.ctx, r.http.opts.MaxBytes) }
 	}
 	for !r.answered {
 		ev, err := events.next()
