@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 
 	"rlmproxy/middleware/rpc"
 )
@@ -86,7 +87,7 @@ type Tool struct {
 type Upstream struct {
 	opts   Options
 	logger *slog.Logger
-	junk   *junkLog
+	junk   rate.Sometimes // logs what is no message
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when the supervisor has ended
 	stale  chan struct{} // capacity 1: the lists must be read again
@@ -154,8 +155,8 @@ func New(opts Options) *Upstream {
 		ended:   make(chan struct{}),
 		stale:   make(chan struct{}, 1),
 		changed: make(chan struct{}),
+		junk:    rate.Sometimes{First: 20, Interval: time.Minute},
 	}
-	u.junk = &junkLog{logger: u.logger}
 	go u.supervise(ctx)
 	return u
 }

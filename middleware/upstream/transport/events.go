@@ -137,7 +137,9 @@ func (e *eventReader) next() (event, error) {
 		case "event":
 			ev.name = string(value)
 		case "id":
-			e.id = string(value)
+			if len(value) <= maxFieldBytes { // it goes into a header
+				e.id = string(value)
+			}
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {
 				e.retry = min(time.Duration(ms)*time.Millisecond, maxPause)
