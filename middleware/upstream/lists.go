@@ -19,10 +19,7 @@ const (
 	maxTools     = 10000
 	maxPages     = 1000
 	maxListBytes = 16 << 20 // of definitions
-	// maxLeftOut is how many of those left out are logged one by one, maxNameLogged
-	// how many bytes of a name.
-	maxLeftOut    = 16
-	maxNameLogged = 200
+	maxLeftOut   = 16       // are logged one by one
 )
 
 // A listing is a list of things with names, read page by page.
@@ -117,7 +114,7 @@ func (list *listing) add(thing json.RawMessage) error {
 	}
 	if err != nil {
 		if list.left++; list.left <= maxLeftOut {
-			list.logger.Warn(list.method+": left out", "name", name[:min(len(name), maxNameLogged)], "error", err)
+			list.logger.Warn(list.method+": left out", "name", fmt.Sprintf("%.200s", name), "error", err)
 		}
 		return nil
 	}

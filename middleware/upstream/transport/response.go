@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/rpc"
@@ -44,7 +46,7 @@ func (h *HTTP) answer(ctx context.Context, resp *http.Response, request rpc.Mess
 		if r.answered || errors.Is(err, rpc.ErrBadAnswer) {
 			return err
 		}
-		if lastID = events.lastID; lastID == "" || !canBeSent(lastID) || h.stateless {
+		if lastID = events.lastID; lastID == "" || strings.ContainsFunc(lastID, unicode.IsControl) || h.stateless {
 			return lost(fmt.Errorf("the response ended before the answer: %w", err))
 		}
 		if resp, err = h.resume(ctx, lastID, events.retry); err != nil {
