@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // TestHTTPAnswers: however a server writes its answer, its bytes arrive, and
@@ -82,19 +81,6 @@ func TestHTTPAnswers(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestHTTPErrorsAreTheServers: its own error arrives with its bytes.
-func TestHTTPErrorsAreTheServers(t *testing.T) {
-	s := newRawServer(t)
-	s.tool = func(w http.ResponseWriter, _ *http.Request, m rawMessage) {
-		fmt.Fprintf(w, `{"id":%s,"error":{"code":-32042,"message":"m","data":{"n":9007199254740993}}}`, m.ID)
-	}
-	_, err := call(t, s.connect(Options{}), "x", `{}`)
-	var rpc *jsonrpc.Error
-	if !errors.As(err, &rpc) || rpc.Code != -32042 || string(rpc.Data) != `{"n":9007199254740993}` {
-		t.Errorf("%#v", err)
 	}
 }
 

@@ -9,6 +9,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -104,15 +105,9 @@ type Upstream struct {
 
 // New returns an upstream that has begun to connect. Close ends it.
 func New(opts Options) *Upstream {
-	if opts.ConnectTimeout <= 0 {
-		opts.ConnectTimeout = 2 * time.Minute
-	}
-	if opts.MinBackoff <= 0 {
-		opts.MinBackoff = time.Second
-	}
-	if opts.MaxLineBytes <= 0 {
-		opts.MaxLineBytes = rpc.DefaultMaxBytes
-	}
+	opts.ConnectTimeout = cmp.Or(opts.ConnectTimeout, 2*time.Minute)
+	opts.MinBackoff = cmp.Or(opts.MinBackoff, time.Second)
+	opts.MaxLineBytes = cmp.Or(opts.MaxLineBytes, rpc.DefaultMaxBytes)
 	if opts.Notify == nil {
 		opts.Notify = func(context.Context, string, json.RawMessage) {}
 	}

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"rlmproxy/middleware/rpc"
@@ -133,20 +132,14 @@ func (p *Process) gone(d time.Duration) bool {
 }
 
 // Close ends the server and all that it started: stdin is closed first, then
-// the group is told to terminate, then killed. A server that has joined another
-// group is told by itself; one that may not be signalled, having become another
-// user's, is left alone.
+// the group is told to terminate, then killed. A server that may not be signalled,
+// having become another user's, is left alone.
 func (p *Process) Close() {
 	p.Stdin.Close()
-	ended := p.ended(closeGrace)
+	p.ended(closeGrace)
 	p.endGroup()
-	for _, sig := range []os.Signal{syscall.SIGTERM, os.Kill} {
-		if !ended {
-			_ = p.cmd.Process.Signal(sig) // if it has not ended by now
-			ended = p.ended(termGrace)
-		}
-	}
-	if !ended {
+	_ = p.cmd.Process.Kill() // if it has left the group
+	if !p.ended(termGrace) {
 		p.closePipes()
 	}
 	p.logs.Wait()
