@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
 )
 
 // TestHTTPAnswers: however a server writes its answer, its bytes arrive, and
