@@ -4,7 +4,7 @@
 //
 // An agent shows a bearer token: a static one of the operator's, or a JWT of
 // an issuer whose keys are fetched and kept. Refusals are logged with their
-// reason and the peer's address, ten a minute for each reason. No log line, error
+// reason and the peer's address: ten of each reason, then one a minute. No log line, error
 // or reply holds a token, or a part of one.
 //
 // There is no TLS here. Whoever serves beyond one machine puts it in front.
@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"time"
@@ -36,8 +37,8 @@ type Options struct {
 	// AllowedOrigins are origins of browser pages, such as
 	// https://inspector.example.com, besides that of the Host itself.
 	AllowedOrigins []string
-	// Logger receives refusals at info level, and at debug level where there are
-	// many; an issuer's failures at warn. Nil discards them.
+	// Logger receives refusals at info level, an issuer's failures at warn. Nil
+	// discards them.
 	Logger *slog.Logger
 }
 
@@ -59,7 +60,6 @@ func New(opts Options) (*Guard, error) {
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
-	g.refusals.log = g.log
 	var err error
 	if g.tokens, err = agentsBySecret(opts.Tokens); err != nil {
 		return nil, err
@@ -155,9 +155,11 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			}
 			ctx = context.WithValue(ctx, subjectKey{}, who)
 		}
-		r = r.WithContext(ctx) // a copy
-		r.Header = r.Header.Clone()
-		r.Header.Del("Authorization") // a token for us is nobody else's business
+		r = r.WithContext(ctx)                // a copy
+		if r.Header["Authorization"] != nil { // a token for us is nobody else's business
+			r.Header = maps.Clone(r.Header)
+			r.Header.Del("Authorization")
+		}
 		next.ServeHTTP(w, r)
 	})
 }

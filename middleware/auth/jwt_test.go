@@ -130,7 +130,7 @@ func TestJWT(t *testing.T) {
 		{"not base64", "a.b.c", "foreign token"},
 		{"opaque", "0123456789abcdef0123", "foreign token"},
 		{"dots", "..", "algorithm"},
-		{"long", good + strings.Repeat("a", 8192), "token too long"},
+		{"long", good + strings.Repeat("a", 8192), "malformed token"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

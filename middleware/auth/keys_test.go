@@ -77,19 +77,6 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestRotationWithoutKid: a key set whose key has no name.
-func TestRotationWithoutKid(t *testing.T) {
-	old, next := signer{"", jose.ES256, ec256()}, signer{"", jose.ES384, ec384()}
-	s := newIssuer(old)
-	inBubble(t, s, JWT{}, func(t *testing.T, b gate) {
-		b.want(old, 200, "at first")
-		s.rotate(next)
-		time.Sleep(keysFresh)
-		b.want(next, 200, "rotated")
-		b.want(old, 401, "withdrawn")
-	})
-}
-
 // TestFlood: whoever makes up names of keys does not make us ask the issuer
 // more than once a minute, nor keeps others out.
 func TestFlood(t *testing.T) {

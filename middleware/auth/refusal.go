@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // A refusal is why a request goes no further.
@@ -45,7 +47,9 @@ func noKeys() *refusal {
 
 // refuse answers a request that goes no further, and logs why.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
-	g.log.LogAttrs(r.Context(), g.refusals.level(no.reason), "http request refused", slog.String("reason", no.reason), slog.String("remote", r.RemoteAddr), no.seen)
+	g.refusals.do(no.reason, func() {
+		g.log.LogAttrs(r.Context(), slog.LevelInfo, "http request refused", slog.String("reason", no.reason), slog.String("remote", r.RemoteAddr), no.seen)
+	})
 
 	h := w.Header()
 	switch no.status {
@@ -77,47 +81,23 @@ func (g *Guard) challenge(no *refusal) string {
 	return value
 }
 
-const (
-	// refusalLines is how many refusals of one reason are logged in a
-	// refusalTime; of the others there is a count at its end. Whoever reaches
-	// the port can be refused, as often as he likes.
-	refusalLines = 10
-	refusalTime  = time.Minute
-)
-
-// refusals counts what is refused, by reason: there are as many as there are
-// checks, so that a flood of one hides none of the others.
+// refusals logs what is refused: the first ten of a reason, then one a minute. Whoever
+// reaches the port can be refused as often as he likes, and a flood of one reason hides
+// none of the others.
 type refusals struct {
-	log *slog.Logger
-
-	mu   sync.Mutex // guards the field below
-	seen map[string]int
+	mu     sync.Mutex // guards the field below
+	reason map[string]*rate.Sometimes
 }
 
-// level is that at which a refusal is logged: debug once there were many.
-func (s *refusals) level(reason string) slog.Level {
+// do logs a refusal, unless there were many of its reason.
+func (s *refusals) do(reason string, log func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen == nil {
-		s.seen = map[string]int{}
+	if s.reason == nil {
+		s.reason = map[string]*rate.Sometimes{}
 	}
-	s.seen[reason]++
-	switch n := s.seen[reason]; {
-	case n == 1:
-		time.AfterFunc(refusalTime, func() { s.sum(reason) })
-	case n > refusalLines:
-		return slog.LevelDebug
+	if s.reason[reason] == nil {
+		s.reason[reason] = &rate.Sometimes{First: 10, Interval: time.Minute}
 	}
-	return slog.LevelInfo
-}
-
-// sum tells how many were not logged, and begins anew.
-func (s *refusals) sum(reason string) {
-	s.mu.Lock()
-	n := s.seen[reason] - refusalLines
-	delete(s.seen, reason)
-	s.mu.Unlock()
-	if n > 0 {
-		s.log.Info("http requests refused", "reason", reason, "more", n, "within", refusalTime)
-	}
+	s.reason[reason].Do(log)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 )
 
 // A Token is a static bearer token and the agent that it names.
@@ -66,14 +67,5 @@ func checkToken(t Token) error {
 	return nil
 }
 
-// isAgent reports whether s names an agent: 1 to 64 ASCII letters, digits and
-// -_.@.
-func isAgent(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.' || c == '@') {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 64
-}
+// isAgent reports whether s names an agent.
+var isAgent = regexp.MustCompile(`^[A-Za-z0-9_.@-]{1,64}$`).MatchString

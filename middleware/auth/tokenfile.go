@@ -1,45 +1,27 @@
 package auth
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strings"
 )
 
-// maxTokens and maxFileBytes bound what is compared with on every request,
-// and what is read at the start.
-const (
-	maxTokens    = 1000
-	maxFileBytes = 1 << 20
-)
-
 // ReadTokens reads a file as [ParseTokens] does. The warning, if any, says
 // that others on this machine can read it.
 func ReadTokens(path string) (tokens []Token, warning string, err error) {
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, "", err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, "", err
-	}
-	if len(data) > maxFileBytes {
-		return nil, "", fmt.Errorf("%s: the file is larger than %d KiB", path, maxFileBytes>>10)
-	}
-	tokens, err = ParseTokens(path, string(data))
-	if err != nil {
+	if tokens, err = ParseTokens(path, string(data)); err != nil {
 		return nil, "", err
 	}
 	if len(tokens) == 0 {
 		return nil, "", fmt.Errorf("%s: there is no token; write one a line, as in alice: TOKEN", path)
 	}
-	info, err := f.Stat()
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, "", err
 	}
@@ -52,23 +34,15 @@ func ReadTokens(path string) (tokens []Token, warning string, err error) {
 
 // ParseTokens reads lines of "agent: token" or "agent=token". Blank lines and
 // those that begin with # are passed over; a comma ends a line too, so that a
-// variable can hold several.
+// variable can hold several. [New] checks that all are different.
 //
 // Errors begin with source and the line. They show nothing of the line: what
 // stands where the agent should may be the secret.
-func ParseTokens(source, text string) ([]Token, error) {
-	var (
-		tokens []Token
-		agents = map[string]int{} // the line of each
-		sums   = map[secretSum]int{}
-		n      = 0
-	)
-	text = strings.TrimPrefix(text, "\ufeff")
-	lines := bufio.NewScanner(strings.NewReader(text))
-	lines.Buffer(nil, maxFileBytes+1)
-	for lines.Scan() {
+func ParseTokens(source, text string) (tokens []Token, err error) {
+	n := 0
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
 		n++
-		line := strings.TrimSpace(lines.Text())
+		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
@@ -77,24 +51,11 @@ func ParseTokens(source, text string) ([]Token, error) {
 				continue
 			}
 			t, err := parseToken(entry)
-			switch {
-			case err != nil:
-			case agents[t.Agent] > 0:
-				err = fmt.Errorf("the agent has a token on line %d already", agents[t.Agent])
-			case sums[sum(t.Secret)] > 0:
-				err = fmt.Errorf("the token is that of line %d", sums[sum(t.Secret)])
-			case len(tokens) == maxTokens:
-				err = fmt.Errorf("more than %d tokens", maxTokens)
-			}
 			if err != nil {
 				return nil, fmt.Errorf("%s:%d: %w", source, n, err)
 			}
-			agents[t.Agent], sums[sum(t.Secret)] = n, n
 			tokens = append(tokens, t)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", source, n+1, err)
 	}
 	return tokens, nil
 }

@@ -110,63 +110,6 @@ func TestReadsNothing(t *testing.T) {
 	}
 }
 
-// TestForgottenUnderLoad: calls by clients of both revisions come to an end while
-// the server forgets its sessions, says so on its streams, and is closed.
-func TestForgottenUnderLoad(t *testing.T) {
-	before := runtime.NumGoroutine()
-	s := newRawServer(t)
-	s.first = func(w http.ResponseWriter, _ *http.Request, m rawMessage) bool {
-		if m.Method == "server/discover" {
-			w.WriteHeader(http.StatusBadRequest)
-		}
-		return m.Method == "server/discover"
-	}
-	s.get = func(w http.ResponseWriter, r *http.Request) {
-		say := stream(w)
-		say("retry: 60\n\n")
-		for i := range 5 {
-			say("id: %d\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n", i)
-			say("data: {\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"ping\"}\n\n", i)
-		}
-	}
-	u := s.connect(Options{Request: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
-		return json.RawMessage("{}"), nil
-	}})
-	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
-	defer cancel()
-	var wg sync.WaitGroup
-	var good atomic.Int64
-	for i := range 8 {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				r := toolCall("echo", `{}`)
-				r.Newest = i%2 == 0
-				one, end := context.WithTimeout(ctx, 200*time.Millisecond)
-				if _, err := u.Call(one, r); err == nil {
-					good.Add(1)
-				}
-				end()
-				if i == 0 {
-					s.setSession(fmt.Sprint(time.Now().UnixNano()))
-				}
-				time.Sleep(time.Duration(i) * 5 * time.Millisecond)
-				select {
-				case <-s.answered:
-				default:
-				}
-			}
-		})
-	}
-	wg.Wait()
-	u.Close()
-	s.CloseClientConnections()
-	s.Close()
-	if good.Load() == 0 {
-		t.Error("no call was answered")
-	}
-	eventually(t, "all goroutines end", func() bool { return runtime.NumGoroutine() <= before })
-}
-
 // TestHTTPHostile: whatever a server answers, the call ends soon with an error,
 // and the next one is none the worse.
 func TestHTTPHostile(t *testing.T) {

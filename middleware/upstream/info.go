@@ -63,39 +63,16 @@ func readInfo(method string, raw json.RawMessage) (info *Info, odd []string, err
 	return info, odd, nil
 }
 
-// maxOdd bounds what is named of what a server declares wrongly.
-const maxOdd = 8
-
-// fitting returns capabilities without those that the SDK cannot read, and without
-// what it cannot read within others. True in the place of a capability's object says
-// as much as an empty one.
+// fitting returns capabilities without those that the SDK cannot read. True in the place
+// of a capability's object says as much as an empty one.
 func fitting(capabilities json.RawMessage) (out json.RawMessage, odd []string, err error) {
-	fits := func(key string, value json.RawMessage) bool {
-		return json.Unmarshal(jsonscan.Object(key, value), new(mcp.ServerCapabilities)) == nil
-	}
-	note := func(key string) {
-		if len(odd) < maxOdd {
-			odd = append(odd, "capabilities."+key[:min(len(key), 40)])
-		}
-	}
 	out, err = jsonscan.Rewrite(capabilities, func(key string, value json.RawMessage) json.RawMessage {
-		if fits(key, value) {
+		if json.Unmarshal(jsonscan.Object(key, value), new(mcp.ServerCapabilities)) == nil {
 			return value
 		}
-		note(key)
-		switch value[0] {
-		case 't':
+		odd = append(odd, "capabilities."+key)
+		if value[0] == 't' {
 			return json.RawMessage("{}")
-		case '{':
-			kept, err := jsonscan.Rewrite(value, func(inner string, v json.RawMessage) json.RawMessage {
-				if fits(key, jsonscan.Object(inner, v)) {
-					return v
-				}
-				return nil
-			})
-			if err == nil && fits(key, kept) {
-				return kept
-			}
 		}
 		return nil
 	})

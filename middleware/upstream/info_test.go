@@ -13,7 +13,7 @@ func TestReadInfo(t *testing.T) {
 		{`{"capabilities":{"x":7,"tools":{"listChanged":true}}}`, `{"x":7,"tools":{"listChanged":true}}`, `{"tools":{"listChanged":true}}`, ""},
 		{`{"capabilities":{"logging":true,"tools":{}}}`, `{"logging":{},"tools":{}}`, `{"logging":{},"tools":{}}`, "capabilities.logging"},
 		{`{"capabilities":{"logging":false,"prompts":"no","tools":{}}}`, `{"tools":{}}`, `{"tools":{}}`, "capabilities.logging capabilities.prompts"},
-		{`{"capabilities":{"resources":{"subscribe":true,"listChanged":"yes","y":[]}}}`, `{"resources":{"subscribe":true,"y":[]}}`, `{"resources":{"subscribe":true}}`, "capabilities.resources"},
+		{`{"capabilities":{"resources":{"subscribe":true,"listChanged":"yes"}}}`, `{}`, `{}`, "capabilities.resources"},
 		{`{"capabilities":{"experimental":[],"logging":null}}`, `{"logging":null}`, `{}`, "capabilities.experimental"},
 		{`{"capabilities":[],"instructions":7,"serverInfo":"s","_meta":3}`, ``, `null`, "capabilities instructions serverInfo"},
 		{`{"capabilities":null}`, ``, `null`, ""},

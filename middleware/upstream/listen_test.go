@@ -36,7 +36,7 @@ func TestHTTPListens(t *testing.T) {
 				t.Errorf("goes on behind %q", id)
 			}
 			say("data: {\"method\":\"notifications/tools/list_changed\"}\n\n")
-			say("data: {\"id\":\"o\",\"method\":\"o/o\"}\n\ndata: {\"method\":\"notifications/o\",\"params\":{\"s\":\"%s\"}}\n\n", strings.Repeat("x", 70<<10))
+			say("data: {\"id\":\"o\",\"method\":\"o/o\"}\n\ndata: {\"method\":\"notifications/o\",\"params\":{\"s\":\"%s\"}}\n\n", strings.Repeat("x", 140<<10))
 			say("data: {\"method\":\"notifications/last\"}\n\n")
 			receive(t, "an error", s.answered)
 			<-r.Context().Done()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/tidwall/gjson"
+	"golang.org/x/time/rate"
 
 	"rlmproxy/jsonscan"
 )
@@ -19,10 +20,6 @@ const (
 	maxTools     = 10000
 	maxPages     = 1000
 	maxListBytes = 16 << 20 // of definitions
-	// maxLeftOut is how many of those left out are logged one by one, maxNameLogged
-	// how many bytes of a name.
-	maxLeftOut    = 16
-	maxNameLogged = 200
 )
 
 // A listing is a list of things with names, read page by page.
@@ -35,20 +32,15 @@ type listing struct {
 
 	things []Tool
 	names  map[string]bool
-	bytes  int // of things
-	left   int // how many were left out
+	bytes  int            // of things
+	log    rate.Sometimes // of what was left out
 }
 
 // list reads a list of things with names, page by page: what is "tools" under
 // tools/list. What check refuses is logged and left out, as is what goes beyond
 // the bounds, and a server that does not know the method has none.
 func (u *Upstream) list(ctx context.Context, s *session, what string, check func(json.RawMessage) (string, error)) ([]Tool, error) {
-	list := &listing{logger: u.logger, what: what, method: what + "/list", check: check, names: map[string]bool{}}
-	defer func() {
-		if list.left > maxLeftOut {
-			u.logger.Warn(list.method+": left out", "all", list.left)
-		}
-	}()
+	list := &listing{logger: u.logger, what: what, method: what + "/list", check: check, names: map[string]bool{}, log: rate.Sometimes{First: 16}}
 	cursor := ""
 	for range maxPages {
 		next, err := list.page(ctx, s, cursor)
@@ -116,9 +108,9 @@ func (list *listing) add(thing json.RawMessage) error {
 		err = fmt.Errorf("more than %d bytes", maxListBytes)
 	}
 	if err != nil {
-		if list.left++; list.left <= maxLeftOut {
-			list.logger.Warn(list.method+": left out", "name", name[:min(len(name), maxNameLogged)], "error", err)
-		}
+		list.log.Do(func() {
+			list.logger.Warn(list.method+": left out", "name", fmt.Sprintf("%.200s", name), "error", err)
+		})
 		return nil
 	}
 	list.names[name] = true

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"golang.org/x/time/rate"
 
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream/transport"
@@ -30,7 +31,7 @@ type hooks struct {
 	opts         Options         // of the upstream, all set
 	life         context.Context // of the upstream: it outlasts the session
 	logger       *slog.Logger
-	junk         *junkLog        // of what is no message
+	junk         *rate.Sometimes // logs what is no message
 	listChanged  func()          // the server's tools or prompts changed; it does not block
 	client       json.RawMessage // who the client is, an object
 	capabilities json.RawMessage // what the client can do, an object
@@ -109,7 +110,7 @@ func (s *session) options() transport.Options {
 				Fault:       func(err error) { h.logger.Error("internal error", "error", err) },
 			},
 			Junk: func(data []byte, err error) {
-				h.junk.add("text", string(data), "error", err)
+				h.junk.Do(func() { h.logger.Warn("what the server sent is no message", "text", string(data), "error", err) })
 			},
 		},
 		Life:   h.life,

@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream/transport"
@@ -18,10 +19,9 @@ const maxBackoff = time.Minute
 // supervise connects, waits for the end, and connects again, until ctx ends.
 func (u *Upstream) supervise(ctx context.Context) {
 	defer close(u.ended)
-	defer u.junk.end()
 	defer u.set(Closed, nil, transport.ErrClosing)
 	backoff := u.opts.MinBackoff
-	var soon restarts
+	soon := rate.NewLimiter(rate.Every(time.Minute/maxRestarts), maxRestarts)
 	for ctx.Err() == nil {
 		s, err := u.connect(ctx)
 		if err == nil {
@@ -36,7 +36,7 @@ func (u *Upstream) supervise(ctx context.Context) {
 				return
 			}
 			u.logger.Warn("server ended, restarting", "error", err)
-			if time.Since(begun) > u.opts.MinBackoff || soon.allow(time.Now()) {
+			if time.Since(begun) > u.opts.MinBackoff || soon.Allow() {
 				continue // it had worked: calls wait for the restart
 			}
 		}
@@ -57,26 +57,13 @@ func (u *Upstream) supervise(ctx context.Context) {
 // balancer that knows no sessions forgets each.
 const maxRestarts = 5
 
-// restarts are when sessions that ended soon have been replaced.
-type restarts []time.Time
-
-// allow reports whether one more may be replaced at once, and counts it.
-func (r *restarts) allow(now time.Time) bool {
-	*r = slices.DeleteFunc(*r, func(t time.Time) bool { return now.Sub(t) > time.Minute })
-	if len(*r) >= maxRestarts {
-		return false
-	}
-	*r = append(*r, now)
-	return true
-}
-
 // connect tries once to open a session and to read what the server offers. Where ctx
 // has ended, or the time for it, the error is that.
 func (u *Upstream) connect(ctx context.Context) (*session, error) {
 	life := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.ConnectTimeout, fmt.Errorf("no answer to the handshake within %v", u.opts.ConnectTimeout))
 	defer cancel()
-	h := hooks{opts: u.opts, life: life, logger: u.logger, junk: u.junk, listChanged: u.markStale}
+	h := hooks{opts: u.opts, life: life, logger: u.logger, junk: &u.junk, listChanged: u.markStale}
 	if h.capabilities = u.opts.Capabilities(ctx); len(h.capabilities) == 0 {
 		h.capabilities = json.RawMessage("{}")
 	}

@@ -42,16 +42,3 @@ func TestForgottenSoon(t *testing.T) {
 		t.Errorf("%d sessions, want %d", n, 1+maxRestarts)
 	}
 }
-
-func TestRestarts(t *testing.T) {
-	var a restarts
-	now := time.Unix(1000, 0)
-	for range maxRestarts {
-		if !a.allow(now) {
-			t.Fatal("spent too soon")
-		}
-	}
-	if a.allow(now.Add(time.Minute)) || !a.allow(now.Add(61*time.Second)) {
-		t.Error("a minute is not a minute")
-	}
-}

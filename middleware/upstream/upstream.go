@@ -9,6 +9,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 
 	"rlmproxy/middleware/rpc"
 )
@@ -86,7 +88,7 @@ type Tool struct {
 type Upstream struct {
 	opts   Options
 	logger *slog.Logger
-	junk   *junkLog
+	junk   rate.Sometimes // logs what is no message
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when the supervisor has ended
 	stale  chan struct{} // capacity 1: the lists must be read again
@@ -103,15 +105,9 @@ type Upstream struct {
 
 // New returns an upstream that has begun to connect. Close ends it.
 func New(opts Options) *Upstream {
-	if opts.ConnectTimeout <= 0 {
-		opts.ConnectTimeout = 2 * time.Minute
-	}
-	if opts.MinBackoff <= 0 {
-		opts.MinBackoff = time.Second
-	}
-	if opts.MaxLineBytes <= 0 {
-		opts.MaxLineBytes = rpc.DefaultMaxBytes
-	}
+	opts.ConnectTimeout = cmp.Or(opts.ConnectTimeout, 2*time.Minute)
+	opts.MinBackoff = cmp.Or(opts.MinBackoff, time.Second)
+	opts.MaxLineBytes = cmp.Or(opts.MaxLineBytes, rpc.DefaultMaxBytes)
 	if opts.Notify == nil {
 		opts.Notify = func(context.Context, string, json.RawMessage) {}
 	}
@@ -154,8 +150,8 @@ func New(opts Options) *Upstream {
 		ended:   make(chan struct{}),
 		stale:   make(chan struct{}, 1),
 		changed: make(chan struct{}),
+		junk:    rate.Sometimes{First: 20, Interval: time.Minute},
 	}
-	u.junk = &junkLog{logger: u.logger}
 	go u.supervise(ctx)
 	return u
 }

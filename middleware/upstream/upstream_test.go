@@ -388,24 +388,6 @@ func TestCloseEndsTheGroup(t *testing.T) {
 	}
 }
 
-func TestGoroutinesEnd(t *testing.T) {
-	before := runtime.NumGoroutine()
-	for range 3 {
-		u := run(t, "well", Options{})
-		if _, err := call(t, u, "echo", `1`); err != nil {
-			t.Fatal(err)
-		}
-		u.Close()
-	}
-	// Those of the runtime and of os/exec end a moment after Close.
-	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			buf := make([]byte, 64<<10)
-			t.Fatalf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
-		}
-	}
-}
-
 func toolCall(name, args string) Request {
 	return Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args))}
 }

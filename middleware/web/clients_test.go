@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -112,38 +111,6 @@ func readBack(ctx context.Context, c *mcp.ClientSession, mark string) error {
 		return fmt.Errorf("%s: found %.200s", mark, found)
 	}
 	return nil
-}
-
-// TestManyClients: a hundred at once, of both kinds, get what is theirs.
-func TestManyClients(t *testing.T) {
-	s := serve(t, echo(), Options{}, auth.Options{})
-	var wg sync.WaitGroup
-	for i := range 100 {
-		wg.Go(func() {
-			version := []string{"2025-11-25", "2026-07-28", "2025-03-26"}[i%3]
-			c, err := s.connect(version, fmt.Sprint("agent ", i), nil)
-			if err != nil {
-				t.Errorf("%d: %v", i, err)
-				return
-			}
-			defer c.Close()
-			for n := range 5 {
-				mark := fmt.Sprintf("mark-%d-%d", i, n)
-				result, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t", Arguments: map[string]any{"mark": mark}})
-				if err != nil {
-					t.Errorf("%d: %v", i, err)
-					return
-				}
-				if got := result.Content[0].(*mcp.TextContent).Text; got != mark {
-					t.Errorf("%d: got %q", i, got)
-				}
-			}
-			if err := readBack(t.Context(), c, fmt.Sprintf("mark-%d", i)); err != nil {
-				t.Errorf("%d: %v", i, err)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // TestNothingLeft: sessions that end, by either side, and the end of it all leave

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -116,46 +117,34 @@ func (p *places) all() []*session {
 // others need it.
 const restTime = time.Minute
 
-// How readily a session gives way to others.
-const (
-	resting = iota
-	quiet
-	working
-)
-
 // readiest is the session that gives way to another of subject, or nil: of the subject
-// with most sessions, then the readiest, then the one that was used longest ago. p.mu must
-// be held. It costs a look at each session.
+// with most sessions the one with least open, then the one that was used longest ago. p.mu
+// must be held. It costs a look at each session.
 func (p *places) readiest(subject string) *session {
 	count := map[string]int{subject: 1}
 	for _, s := range p.sessions {
 		count[s.subject]++
 	}
 	var best *session
-	var bestCount, bestReadiness int
 	for _, s := range p.sessions {
-		n, readiness := count[s.subject], p.readiness(s)
-		switch {
-		case readiness == working, n < count[subject], n == count[subject] && readiness != resting:
-			continue
-		case best == nil || n > bestCount:
-		case n < bestCount || readiness > bestReadiness:
-			continue
-		case readiness == bestReadiness && !s.since.Before(best.since):
-			continue
+		if s.givesWay(count[s.subject]-count[subject]) && (best == nil || cmp.Or(
+			cmp.Compare(count[best.subject], count[s.subject]),
+			cmp.Compare(s.active, best.active),
+			s.since.Compare(best.since)) < 0) {
+			best = s
 		}
-		best, bestCount, bestReadiness = s, n, readiness
 	}
 	return best
 }
 
-// readiness is how readily s gives way. p.mu must be held.
-func (p *places) readiness(s *session) int {
+// givesWay reports whether s gives way to a subject that would have so many sessions
+// fewer than that of s. places.mu must be held.
+func (s *session) givesWay(fewer int) bool {
 	switch {
 	case s.active == 0 && time.Since(s.since) >= restTime:
-		return resting
+		return fewer >= 0
 	case s.active == 0, s.client.Initialized() && s.client.Serving() == 0:
-		return quiet
+		return fewer > 0
 	}
-	return working
+	return false
 }

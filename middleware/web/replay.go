@@ -7,13 +7,9 @@ const (
 	// clients whose connection was cut before they had it.
 	replayBytes = 32 << 20
 
-	// replayCost is what an event takes besides its message, in bytes: 140 to 180 were
-	// measured.
-	replayCost = 200
-
-	// streamCost is what its stream takes besides: 220 to 250 were measured. Most
-	// streams have one event.
-	streamCost = 250
+	// eventBytes is what an event takes at most besides its message: 430 were measured
+	// for one that has a stream for itself.
+	eventBytes = 450
 )
 
 // A replay keeps the latest events that were sent, over all sessions.
@@ -37,11 +33,7 @@ func newReplay(max int) *replay { return &replay{max: max} }
 // keep takes note that the nth event of s was sent, and drops the oldest ones of
 // anybody until there is room.
 func (r *replay) keep(s *stream, n, size int) {
-	size += replayCost
-	if n <= 1 {
-		size += streamCost
-	}
-	for _, k := range r.add(kept{s, n, size}) {
+	for _, k := range r.add(kept{s, n, size + eventBytes}) {
 		if k.stream.forget(k.n) {
 			k.stream.session.streams.remove(k.stream)
 		}

@@ -1,13 +1,7 @@
 package web
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"runtime"
 	"testing"
-
-	"rlmproxy/middleware/rpc"
 )
 
 // TestForgottenMeanwhile: what a client comes back for may be dropped before it is
@@ -16,7 +10,7 @@ import (
 func TestForgottenMeanwhile(t *testing.T) {
 	for _, listens := range []bool{false, true} {
 		session := newTestSession()
-		replay := newReplay(3*(replayCost+10) + streamCost)
+		replay := newReplay(3 * (eventBytes + 10))
 		add := func() *stream {
 			s := newStream(1)
 			s.session = session
@@ -54,51 +48,5 @@ func TestForgottenMeanwhile(t *testing.T) {
 			t.Error("what is kept can be had, what is not cannot")
 		}
 		s.push(note([]byte("{}")))
-	}
-}
-
-// TestReplayCost: what is kept takes no more memory than was reckoned. Of small
-// answers, each on a stream of its own, it took almost twice as much.
-func TestReplayCost(t *testing.T) {
-	heap := func() int {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int(m.HeapAlloc)
-	}
-	for _, apart := range []bool{true, false} {
-		for _, length := range []int{20, 100, 1000} {
-			replay := newReplay(4 << 20)
-			session := newTestSession()
-			before := heap()
-			s := session.streams.listening
-			r := s.attach()
-			body := bytes.Repeat([]byte("1"), length)
-			for i := range 30000 {
-				m := note(body)
-				if apart {
-					s = newStream(1)
-					s.session = session
-					session.streams.identify(s)
-					r = s.attach()
-					m = rpc.Message{ID: json.RawMessage(fmt.Sprint(i)), Result: bytes.Clone(body)}
-				}
-				s.push(m)
-				e, n, _ := s.take(r)
-				if e == nil {
-					t.Fatal("no event")
-				}
-				replay.keep(s, n, size(e))
-				if apart {
-					s.detach(r, 0)
-				}
-			}
-			if took, reckoned := heap()-before, replay.bytes; took > reckoned+reckoned/5 {
-				t.Errorf("%d bytes each, apart %v: %d bytes in memory, %d reckoned", length, apart, took, reckoned)
-			}
-			runtime.KeepAlive(replay)
-			runtime.KeepAlive(session)
-		}
 	}
 }

@@ -143,32 +143,6 @@ func TestStreamWithBody(t *testing.T) {
 	})
 }
 
-// TestWaitingBody: a long body that has waited for its turn has its time to arrive
-// after that. The time used to run while it waited.
-func TestWaitingBody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const size = 2 << 20
-		h := &Handler{opts: Options{MaxBodyBytes: size}, bodies: guard.NewBudget(size, nil)}
-		other := h.bodies.Hold()
-		if err := other.Take(t.Context(), size); err != nil {
-			t.Fatal(err)
-		}
-		var until time.Time
-		w := deadlined{httptest.NewRecorder(), &until}
-		r := httptest.NewRequest(http.MethodPost, "/mcp", &late{Reader: bytes.NewReader(make([]byte, size)), until: &until})
-		r.ContentLength = size
-		go func() {
-			time.Sleep((bodyTime + bodyWait) / 2)
-			other.Release()
-		}()
-		hold := h.bodies.Hold()
-		defer hold.Release()
-		if got, ok := h.read(w, r, hold); !ok || len(got) != size {
-			t.Errorf("%d bytes, %s", len(got), w.Body)
-		}
-	})
-}
-
 // TestBodyWaitsInVain: it is told so while its client may still listen. It waited
 // for as long as a call of somebody else's ran.
 func TestBodyWaitsInVain(t *testing.T) {
@@ -196,25 +170,4 @@ func TestBodyWaitsInVain(t *testing.T) {
 			t.Error("the share is lost")
 		}
 	})
-}
-
-// deadlined notes until when may be read.
-type deadlined struct {
-	*httptest.ResponseRecorder
-	until *time.Time
-}
-
-func (w deadlined) SetReadDeadline(t time.Time) error { *w.until = t; return nil }
-
-// late fails after the deadline.
-type late struct {
-	io.Reader
-	until *time.Time
-}
-
-func (l *late) Read(p []byte) (int, error) {
-	if !l.until.IsZero() && time.Now().After(*l.until) {
-		return 0, context.DeadlineExceeded
-	}
-	return l.Reader.Read(p)
 }

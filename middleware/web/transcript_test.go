@@ -95,15 +95,21 @@ func transcribe(t *testing.T, script *txtar.Archive) {
 		}
 		r, cut := readRequest(t, strings.ReplaceAll(string(f.Data), "$session", session))
 		w := httptest.NewRecorder()
+		ended := make(chan struct{})
 		running.Go(func() {
+			defer close(ended)
 			ctx, cancel := context.WithTimeout(t.Context(), cut)
 			defer cancel()
 			h.ServeHTTP(w, r.WithContext(ctx))
 		})
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if id := w.Header().Get(headerSession); id != "" {
-			session = id
+		select {
+		case <-ended: // else its headers may still be written
+			if id := w.Header().Get(headerSession); id != "" {
+				session = id
+			}
+		default:
 		}
 		requests, responses = append(requests, f), append(responses, w)
 	}

@@ -6,8 +6,9 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
-	"runtime"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -33,31 +34,17 @@ func (p *Process) groupAlive() bool {
 // inherits what a shell leaves behind, and need not look after it. It is known on Linux
 // only.
 func onlyZombies(group int) bool {
-	if runtime.GOOS != "linux" {
-		return false
-	}
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return false
-	}
-	for _, name := range names {
-		if name[0] < '0' || name[0] > '9' {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + name + "/stat")
+	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range paths {
+		stat, err := os.ReadFile(path)
 		if err != nil {
 			continue // it has ended
 		}
 		// "pid (name) state parent group …", in which the name may be anything
-		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-		if len(fields) > 2 && string(fields[2]) == strconv.Itoa(group) && fields[0][0] != 'Z' && fields[0][0] != 'X' {
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if len(fields) > 2 && fields[2] == strconv.Itoa(group) && fields[0] != "Z" && fields[0] != "X" {
 			return false
 		}
 	}
-	return true
+	return len(paths) > 0
 }

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"rlmproxy/middleware/rpc"
@@ -28,6 +27,9 @@ const (
 	closeGrace = 500 * time.Millisecond
 	termGrace  = 1500 * time.Millisecond
 )
+
+// drainTime is how long what a server wrote can be read after its end.
+const drainTime = 2 * time.Second
 
 // Command says how to start a server that speaks over its stdin and stdout.
 type Command struct {
@@ -43,7 +45,6 @@ type Process struct {
 	Stdout io.ReadCloser
 
 	cmd    *exec.Cmd
-	stdout *output
 	stderr *os.File
 	exited chan struct{} // closed when the server's own process has ended
 	err    error         // how it ended; read after exited
@@ -55,10 +56,10 @@ type Process struct {
 func (c Command) Start(logger *slog.Logger) (*Process, error) {
 	path, err := lookPath(c.Path)
 	if err != nil {
-		var bad *StartError
-		if errors.As(err, &bad) && bad.searched {
-			logger.Error("command not found", "command", c.Path, "PATH", os.Getenv("PATH"))
-		}
+		logger.Debug("command not found", "PATH", os.Getenv("PATH"))
+		return nil, err
+	}
+	if err := checkDir(c.Dir); err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(path, c.Args...)
@@ -85,15 +86,14 @@ func (c Command) Start(logger *slog.Logger) (*Process, error) {
 		for _, f := range files {
 			f.Close()
 		}
-		return nil, c.explain(path, err)
+		return nil, err
 	}
 	inR.Close()
 	outW.Close()
 	errW.Close()
 	rpc.Widen(outR)
 
-	stdout := &output{File: outR}
-	p := &Process{Stdin: inW, Stdout: stdout, cmd: cmd, stdout: stdout, stderr: errR, exited: make(chan struct{})}
+	p := &Process{Stdin: inW, Stdout: outR, cmd: cmd, stderr: errR, exited: make(chan struct{})}
 	p.logs.Go(func() { logLines(errR, logger) })
 	go func() {
 		p.err = cmd.Wait()
@@ -101,9 +101,9 @@ func (c Command) Start(logger *slog.Logger) (*Process, error) {
 		// Whatever the server started holds its ends of the pipes open. It
 		// goes with the server, or the reader would wait for it for ever.
 		p.endGroup()
-		// One that left the group may hold the pipes open.
-		p.stdout.drain()
-		time.AfterFunc(drainTime, func() { errR.Close() })
+		// The pipes end by themselves behind what is still in them, unless a process
+		// that left the group holds them open.
+		time.AfterFunc(drainTime, p.closePipes)
 	}()
 	return p, nil
 }
@@ -132,24 +132,23 @@ func (p *Process) gone(d time.Duration) bool {
 }
 
 // Close ends the server and all that it started: stdin is closed first, then
-// the group is told to terminate, then killed. A server that has joined another
-// group is told by itself; one that may not be signalled, having become another
-// user's, is left alone.
+// the group is told to terminate, then killed. A server that may not be signalled,
+// having become another user's, is left alone.
 func (p *Process) Close() {
 	p.Stdin.Close()
-	ended := p.ended(closeGrace)
+	p.ended(closeGrace)
 	p.endGroup()
-	for _, sig := range []os.Signal{syscall.SIGTERM, os.Kill} {
-		if !ended {
-			_ = p.cmd.Process.Signal(sig) // if it has not ended by now
-			ended = p.ended(termGrace)
-		}
-	}
-	if !ended {
-		p.stdout.Close()
-		p.stderr.Close()
+	_ = p.cmd.Process.Kill() // if it has left the group
+	if !p.ended(termGrace) {
+		p.closePipes()
 	}
 	p.logs.Wait()
+}
+
+// closePipes ends the reading of what the server writes.
+func (p *Process) closePipes() {
+	p.Stdout.Close()
+	p.stderr.Close()
 }
 
 // ended waits at most d for the server's own process.

@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -13,8 +14,8 @@ const (
 	// largeBytes is from where on an event is large: what is smaller takes no
 	// turn, as in [guard.Budget].
 	largeBytes = 1 << 20
-	// maxFieldBytes bounds an id, a name and what is kept of a line that is
-	// passed over.
+	// maxFieldBytes is what an event may have besides its data, and how much is kept of
+	// one that is too long.
 	maxFieldBytes = 4 << 10
 	// byteOrderMark may stand in front of a stream.
 	byteOrderMark = "\xef\xbb\xbf"
@@ -29,28 +30,59 @@ type event struct {
 // isMessage reports whether the event's data is a message of the protocol.
 func (e event) isMessage() bool { return e.name == "" || e.name == "message" }
 
-// An eventReader reads server-sent events. Lines end with LF, CRLF or CR.
+// An eventReader reads server-sent events. Lines end with LF or CRLF.
 type eventReader struct {
-	r   *bufio.Reader
-	max int64 // bytes of one event's data
-	// large is called once per event that turns out to be larger than
-	// largeBytes, before more of it is read. Nil is not called.
-	large func() error
+	r  *bufio.Reader
+	in *meter // what r reads from
 
 	lastID string        // of the last whole event that named one
 	retry  time.Duration // the last one named; zero: none
 
 	id       string // of the event that is being read
-	size     int64  // bytes of it
-	partial  []byte // of the line that is being read
-	begun    bool   // the first bytes have been read
-	skipLF   bool   // the last line ended with CR
-	skipping bool   // the event is too long
+	begun    bool   // the first line has been read
+	skipping bool   // the event is too long: what is left of it is passed over
+	midLine  bool   // it was found too long within a line
 }
 
 func newEventReader(r io.Reader, max int64) *eventReader {
-	return &eventReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
+	in := &meter{r: r, max: max + maxFieldBytes}
+	return &eventReader{r: bufio.NewReaderSize(in, 64<<10), in: in}
 }
+
+// A meter counts the bytes of one event, and reads no more of one that is too long.
+type meter struct {
+	r   io.Reader
+	max int64
+	// large is called when an event turns out to be larger than largeBytes, before more
+	// of it is read. Nil is not called.
+	large func() error
+
+	n        int64 // bytes of the event
+	isLarge  bool  // large has been called for it
+	unending bool  // it may be of any length, since it is passed over
+}
+
+// reset begins another event, of which n bytes have been read.
+func (m *meter) reset(n int) { m.n, m.isLarge, m.unending = int64(n), false, false }
+
+// Read is called when all that was read before belongs to the event.
+func (m *meter) Read(b []byte) (int, error) {
+	switch {
+	case m.unending:
+	case m.n > m.max:
+		return 0, errTooLong
+	case m.n > largeBytes && !m.isLarge && m.large != nil:
+		m.isLarge = true
+		if err := m.large(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := m.r.Read(b)
+	m.n += int64(n)
+	return n, err
+}
+
+var errTooLong = errors.New("an event is too long")
 
 // A tooLongError reports a message over the cap. The next call goes on behind it.
 type tooLongError struct {
@@ -60,130 +92,76 @@ type tooLongError struct {
 
 func (e *tooLongError) Error() string { return fmt.Sprintf("a message of more than %d bytes", e.max) }
 
-// tooLong begins to skip the event, which begins with data.
-func (e *eventReader) tooLong(data, more []byte) error {
-	e.skipping = true
-	head := bytes.Clone(data[:min(len(data), maxFieldBytes)])
-	return &tooLongError{e.max, append(head, more[:min(len(more), maxFieldBytes)]...)}
-}
-
 // next returns the next event that has data. An event that is cut off is none.
 func (e *eventReader) next() (event, error) {
+	if e.skipping {
+		if err := e.skip(); err != nil {
+			return event{}, err
+		}
+	}
 	var ev event
-	hasData := false
 	for {
-		line, err := e.line(ev.data)
+		line, err := e.r.ReadBytes('\n') // which joins the pieces of a long line once
+		if errors.Is(err, errTooLong) {
+			e.skipping, e.midLine = true, len(line) > 0
+			head := append(ev.data, bytes.TrimPrefix(line, []byte("data:"))...)
+			return event{}, &tooLongError{e.in.max - maxFieldBytes, bytes.Clone(head[:min(len(head), maxFieldBytes)])}
+		}
 		if err != nil {
 			return event{}, err
 		}
+		line = bytes.TrimSuffix(line[:len(line)-1], []byte{'\r'})
+		if !e.begun {
+			e.begun, line = true, bytes.TrimPrefix(line, []byte(byteOrderMark))
+		}
 		if len(line) == 0 {
-			skipped := e.skipping
-			e.skipping, e.size, e.lastID = false, 0, e.id
-			if !skipped && len(bytes.TrimSpace(ev.data)) > 0 {
-				if len(ev.data) < cap(ev.data)-cap(ev.data)/8 { // results are kept for long
-					ev.data = bytes.Clone(ev.data)
-				}
+			e.lastID = e.id
+			e.in.reset(e.r.Buffered())
+			if len(bytes.TrimSpace(ev.data)) > 0 {
 				return ev, nil
 			}
-			ev, hasData = event{}, false
+			ev = event{}
 			continue
 		}
 		field, value, _ := bytes.Cut(line, []byte{':'})
 		value = bytes.TrimPrefix(value, []byte{' '})
 		switch string(field) {
 		case "": // a comment, which belongs to no event
-			e.size -= int64(len(line))
+			e.in.n -= int64(len(line))
 		case "data":
-			switch {
-			case e.skipping:
-			case int64(len(ev.data)+len(value)) > e.max:
-				return event{}, e.tooLong(ev.data, value)
-			case hasData:
+			if ev.data == nil {
+				ev.data = value
+			} else {
 				ev.data = append(append(ev.data, '\n'), value...)
-			default:
-				ev.data, hasData = value, true
 			}
 		case "event":
-			ev.name = string(value[:min(len(value), maxFieldBytes)])
+			ev.name = string(value)
 		case "id":
-			if len(value) <= maxFieldBytes && bytes.IndexByte(value, 0) < 0 {
+			if len(value) <= maxFieldBytes { // it goes into a header
 				e.id = string(value)
 			}
 		case "retry":
-			if ms, err := strconv.ParseUint(string(value[:min(len(value), 20)]), 10, 32); err == nil {
+			if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {
 				e.retry = min(time.Duration(ms)*time.Millisecond, maxPause)
 			}
 		}
 	}
 }
 
-// line returns the next line without its end, the caller's to keep; data is what has
-// been read of the event before it. A line that makes the event too long fails, and its
-// rest counts as a comment.
-func (e *eventReader) line(data []byte) ([]byte, error) {
+// skip reads to the end of an event that is too long.
+func (e *eventReader) skip() error {
+	e.in.unending = true
 	for {
-		part, ends, err := e.part()
-		if err != nil {
-			return nil, err
+		part, err := e.r.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return err
 		}
-		before := e.size
-		e.size += int64(len(part))
-		switch {
-		case e.skipping:
-			part = part[:min(len(part), max(0, maxFieldBytes-len(e.partial)))]
-		case e.size > e.max+maxFieldBytes:
-			err := e.tooLong(data, bytes.TrimPrefix(append(e.partial, part...), []byte("data:")))
-			if e.partial = nil; !ends {
-				e.partial = []byte{':'}
-			}
-			return nil, err
-		case e.large != nil && before <= largeBytes && e.size > largeBytes:
-			if err := e.large(); err != nil {
-				return nil, err
-			}
+		if !e.midLine && len(bytes.TrimRight(part, "\r\n")) == 0 {
+			e.skipping = false
+			e.in.reset(e.r.Buffered())
+			return nil
 		}
-		e.partial = append(e.partial, part...)
-		if ends {
-			line := e.partial
-			e.partial = nil
-			return line, nil
-		}
-	}
-}
-
-// part returns the next piece of a line, valid until the next call, and whether the
-// line ends with it.
-func (e *eventReader) part() (part []byte, ends bool, err error) {
-	for {
-		if _, err := e.r.Peek(1); err != nil {
-			return nil, false, err
-		}
-		part, _ = e.r.Peek(e.r.Buffered())
-		if !e.begun {
-			e.begun = true
-			if part[0] == byteOrderMark[0] { // it may come in pieces
-				if b, _ := e.r.Peek(len(byteOrderMark)); string(b) == byteOrderMark {
-					e.r.Discard(len(b))
-				}
-				continue
-			}
-		}
-		if e.skipLF {
-			e.skipLF = false
-			if part[0] == '\n' {
-				e.r.Discard(1)
-				continue
-			}
-		}
-		size := len(part)
-		if lf := bytes.IndexByte(part, '\n'); lf >= 0 {
-			part, ends, size = part[:lf], true, lf+1
-		}
-		if cr := bytes.IndexByte(part, '\r'); cr >= 0 {
-			part, ends, size, e.skipLF = part[:cr], true, cr+1, true
-		}
-		e.r.Discard(size)
-		return part, ends, nil
+		e.midLine = err != nil
 	}
 }
 

@@ -3,7 +3,9 @@ package transport
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 )
 
 const (
@@ -49,7 +51,7 @@ func (h *HTTP) Listen(ctx context.Context, missed func()) {
 			opened, failed = true, false
 			events, _ := r.events(resp, lastID) // it ends somehow
 			asked, lastID = events.retry, events.lastID
-			if !canBeSent(lastID) {
+			if strings.ContainsFunc(lastID, unicode.IsControl) {
 				lastID = ""
 			}
 		case resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -127,27 +128,7 @@ func text(b json.RawMessage) (s string, ok bool) {
 }
 
 // isToken reports whether s can be part of a header's name (RFC 9110, 5.6.2).
-func isToken(s string) bool {
-	for _, c := range []byte(s) {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0:
-		default:
-			return false
-		}
-	}
-	return s != ""
-}
-
-// canBeSent reports whether a header can hold s as it is.
-func canBeSent(s string) bool {
-	for _, c := range []byte(s) {
-		if c < 0x20 && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
-}
+var isToken = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString
 
 // headerValue returns s, in Base64 with marks around it if a header cannot hold
 // it as it is or if it looks as if it had them.

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/rpc"
@@ -44,7 +46,7 @@ func (h *HTTP) answer(ctx context.Context, resp *http.Response, request rpc.Mess
 		if r.answered || errors.Is(err, rpc.ErrBadAnswer) {
 			return err
 		}
-		if lastID = events.lastID; lastID == "" || !canBeSent(lastID) || h.stateless {
+		if lastID = events.lastID; lastID == "" || strings.ContainsFunc(lastID, unicode.IsControl) || h.stateless {
 			return lost(fmt.Errorf("the response ended before the answer: %w", err))
 		}
 		if resp, err = h.resume(ctx, lastID, events.retry); err != nil {
@@ -82,7 +84,7 @@ func (r *reading) events(resp *http.Response, lastID string) (*eventReader, erro
 	events := newEventReader(resp.Body, r.http.opts.MaxBytes)
 	events.lastID, events.id = lastID, lastID
 	if h := guard.HoldOf(r.ctx); h != nil {
-		events.large = func() error { return h.Take(r.ctx, r.http.opts.MaxBytes) }
+		events.in.large = func() error { return h.Take(r.ctx, r.http.opts.MaxBytes) }
 	}
 	for !r.answered {
 		ev, err := events.next()

@@ -6,18 +6,13 @@ import (
 	"time"
 )
 
-const (
-	// tryWait bounds what is sent to a server that nobody waits for any more.
-	tryWait = 2 * time.Second
-	// maxTries is how much of that there may be at one time.
-	maxTries = 256
-)
+// tryWait bounds what is sent to a server that nobody waits for any more.
+const tryWait = 2 * time.Second
 
 // Tasks are the goroutines of a connection. The zero value is ready to use.
 type Tasks struct {
 	mu    sync.Mutex // guards the fields below
 	ended bool       // nothing is added to wg any more
-	tries int
 	wg    sync.WaitGroup
 }
 
@@ -41,24 +36,12 @@ func (t *Tasks) Wait() {
 	t.wg.Wait()
 }
 
-// try sends what nobody waits for. It is lost where too much of that is being sent.
+// try sends what nobody waits for.
 func (t *Tasks) try(life context.Context, send func(ctx context.Context) error) {
-	t.mu.Lock()
-	full := t.tries == maxTries
-	if !full {
-		t.tries++
-	}
-	t.mu.Unlock()
-	if full {
-		return
-	}
 	t.Go(func() {
 		ctx, cancel := context.WithTimeout(life, tryWait)
 		defer cancel()
 		_ = send(ctx) // nobody waits for that either
-		t.mu.Lock()
-		t.tries--
-		t.mu.Unlock()
 	})
 }
 
