@@ -127,12 +127,12 @@ func ExampleHide() {
 		fmt.Println(err)
 		return
 	}
-	for _, s := range []string{`{"user":{"name":"ann","Token":"s3cr3t"}}`, "the token is s3cr3t", "nothing of it"} {
+	for _, s := range []string{`{"user":{"name":"ann","Token":"s3cr3t"}}`, "token: s3cr3t", "a token of thanks"} {
 		text, err := h.Text(context.Background(), []byte(s))
 		fmt.Println(strings.TrimSpace(string(text)), err)
 	}
 	// Output:
 	// {"user":{"name":"ann"}} <nil>
-	// [withheld: a text of 19 bytes that names a hidden field] <nil>
-	// nothing of it <nil>
+	// [withheld: a text of 13 bytes with a hidden field in it] <nil>
+	// a token of thanks <nil>
 }
