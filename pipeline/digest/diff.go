@@ -250,7 +250,4 @@ func (r *diffReader) describe(d *Digest) {
 			}
 		}
 	}
-	if f := largest[0]; f.hunk > 0 {
-		d.page(f.hunk, max(f.add+f.del+8, 20))
-	}
 }

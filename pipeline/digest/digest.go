@@ -1,6 +1,6 @@
 // Package digest says what kind of text a text is, and what stands out in it.
 //
-//	text → Kind → Of → Digest → facts, parts of ranked rows, lines, next calls
+//	text → Kind → Of → Digest → facts, parts of ranked rows, lines
 //
 // It is text in, facts and ranked lines out: how many of them an agent sees
 // is for the caller, who knows the budget. Each kind of text has a file with a
@@ -17,7 +17,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"strconv"
 	"sync"
 
 	"rlmproxy/pipeline/show"
@@ -30,9 +29,6 @@ const (
 	// maxRowRunes of a line in the upper part are shown: an outline is read
 	// for its names.
 	maxRowRunes = 110
-
-	// maxPage is the most lines that a suggested page has.
-	maxPage = 80
 )
 
 // A Digest says what a text is and what stands out in it, however much room
@@ -43,7 +39,6 @@ type Digest struct {
 	Facts []string // for the first line, after kind, lines and bytes
 	Parts []Part   // in the order to be read, best first
 	Picks []Line   // lines to show before head and tail, best first
-	Calls []Call   // useful for this text, best first
 
 	Ends  int  // lines of head and tail that are worth their tokens; 0 is all
 	Dull  int  // lines of the head that say little: a licence, imports
@@ -54,12 +49,6 @@ type Digest struct {
 type Line struct {
 	N    int // from 0
 	Text []byte
-}
-
-// A Call is one that an agent can make next, without the cache ID.
-type Call struct {
-	Tool string
-	Args []string // names, each followed by its value as JSON
 }
 
 // A Part is a list of what stands out.
@@ -154,16 +143,6 @@ func (d *Digest) factf(format string, args ...any) {
 // say adds a part that is one line.
 func (d *Digest) say(format string, args ...any) {
 	d.Parts = append(d.Parts, Part{Words: show.Printable(fmt.Appendf(nil, format, args...))})
-}
-
-// page adds a call that shows limit lines from offset on.
-func (d *Digest) page(offset, limit int) {
-	d.Calls = append(d.Calls, Call{"proxy_filter", []string{"offset", strconv.Itoa(max(offset, 0)), "limit", strconv.Itoa(min(limit, maxPage))}})
-}
-
-// search adds a call that finds pattern, a regular expression.
-func (d *Digest) search(pattern string, args ...string) {
-	d.Calls = append(d.Calls, Call{"proxy_search", append([]string{"pattern", show.Quote(pattern)}, args...)})
 }
 
 // SizeBytes is what d keeps in memory, its text aside.

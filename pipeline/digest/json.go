@@ -35,7 +35,6 @@ func readBrokenJSON(d *Digest, r *reader) {
 			start := bytes.LastIndexByte(r.data[:at], '\n') + 1
 			line, _, _ := bytes.Cut(r.data[start:], []byte("\n"))
 			d.Picks = append(d.Picks, Line{n, line})
-			d.page(n-5, 10)
 		}
 	}
 }
@@ -63,7 +62,4 @@ func readJSONAndText(d *Digest, r *reader) {
 	}
 	d.factf("%s of them JSON", show.Count(objects))
 	d.Parts = append(d.Parts, text)
-	if len(text.Rows) > 0 {
-		d.page(text.Rows[0].N-2, 5)
-	}
 }

@@ -43,7 +43,7 @@ func countLog(s *sample) logCounts {
 			if c.times++; c.times == 1 {
 				c.firstTime = i
 			}
-			if l, _ := levelOf(line, 0); l == noLevel && to < len(line) && isOneOf(line[to], "\t,;") {
+			if levelOf(line, 0) == noLevel && to < len(line) && isOneOf(line[to], "\t,;") {
 				c.columns++
 			}
 		case isFrame(line):
@@ -88,7 +88,6 @@ type logReader struct {
 type levelLines struct {
 	count int
 	last  Line
-	word  []byte // that states it
 }
 
 func readLog(d *Digest, r *reader) {
@@ -101,7 +100,6 @@ func readLog(d *Digest, r *reader) {
 	l.summarise(d)
 	l.listTemplates(d)
 	l.pick(d)
-	l.suggest(d)
 }
 
 func (l *logReader) line(line Line) {
@@ -118,22 +116,20 @@ func (l *logReader) line(line Line) {
 		}
 		return
 	}
-	severity, word := levelOf(text[:from], 0)
+	severity := levelOf(text[:from], 0)
 	if severity == noLevel {
-		severity, word = levelOf(text, to)
+		severity = levelOf(text, to)
 	}
 	message := bytes.TrimLeft(text[to:], "] \"\t)")
 	class, request, status := accessStatus(text)
 	if class > 0 {
 		l.statuses[class]++
-		severity, word, message = [6]level{2: infoLevel, 3: infoLevel, 4: warnLevel, 5: errorLevel}[class], nil, request
+		severity, message = [6]level{2: infoLevel, 3: infoLevel, 4: warnLevel, 5: errorLevel}[class], request
 	}
 	bad := severity == noLevel && soundsBad(message)
 	l.bad += btoi(bad)
 	of := &l.levels[severity]
-	if of.count++; of.count == 1 {
-		of.word = word
-	}
+	of.count++
 	of.last = line
 	l.entry = l.add(severity, bad, line, message, status)
 }
@@ -250,29 +246,5 @@ func (l *logReader) pick(d *Digest) {
 	add(8, func(t *template) bool { return t.bad })
 	if len(d.Picks) < 12 && len(list) < 400 { // where most lines are like no other, none stands out
 		add(12, func(t *template) bool { return rank(t) <= warnLevel && t.count <= 2 })
-	}
-}
-
-// suggest searches for what is worse than a warning, else for warnings, as the
-// log writes them, and goes to the line to be read first.
-func (l *logReader) suggest(d *Digest) {
-	var patterns []string
-	for level := fatalLevel; level >= warnLevel && (level > warnLevel || len(patterns) == 0); level-- {
-		switch of := l.levels[level]; {
-		case len(of.word) == 1: // of klog
-			patterns = append(patterns, fmt.Sprintf(`^%s\d|\b%[1]s\b`, of.word))
-		case len(of.word) > 0:
-			patterns = append(patterns, string(of.word))
-		case of.count > 0:
-			patterns = append(patterns, `" [45]\d\d`)
-		}
-	}
-	if len(patterns) > 0 {
-		d.search(strings.Join(patterns, "|"), "context_lines", "2")
-	} else if l.bad > 0 {
-		d.search(strings.Join(badWords, "|"), "case_insensitive", "true", "context_lines", "2")
-	}
-	if len(d.Picks) > 0 {
-		d.page(d.Picks[0].N-10, 30)
 	}
 }

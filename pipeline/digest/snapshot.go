@@ -48,9 +48,4 @@ func readSnapshot(d *Digest, r *reader) {
 	}
 	d.say("roles: %s", counts.top(15, ", "))
 	d.Parts = append(d.Parts, parts...)
-	for i := len(parts) - 1; i >= 0 && len(d.Calls) < 2; i-- {
-		if rows := parts[i].Rows; len(rows) > 0 {
-			d.search("- '?"+string(wordAt(bytes.TrimLeft(rows[0].Text, "'")))+`\b`, "max_results", "50")
-		}
-	}
 }

@@ -52,7 +52,6 @@ func readTrace(d *Digest, r *reader) {
 	d.Parts = append(d.Parts, t.causes)
 	if rows := t.causes.Rows; len(rows) > 0 { // the first cause and the last say most
 		rows[0].Rank, rows[len(rows)-1].Rank = 0, 0
-		d.page(rows[len(rows)-1].N-5, 30)
 	}
 	g.describe(d)
 	d.Picks = append(d.Picks, t.after...)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/show"
 )
 
@@ -199,21 +198,6 @@ func (d *distinct) sorted() []valueCount {
 	list := slices.Clone(d.List)
 	slices.SortStableFunc(list, func(a, b valueCount) int { return cmp.Compare(b.count, a.count) })
 	return list
-}
-
-// Telling is the value to look at first: one that says error, or that hardly
-// any has, or else the most frequent.
-func (d *distinct) Telling(count int) []byte {
-	list := d.sorted()
-	for _, v := range list {
-		if v.raw[0] == '"' && isErrorWord(jsonscan.Unquote(v.raw)) {
-			return v.raw
-		}
-	}
-	if last := list[len(list)-1]; len(list) <= 2*fewDistinct && last.count*rareShare <= count {
-		return last.raw
-	}
-	return list[0].raw
 }
 
 // Tell lists the values of a field that has count of them: all if they are
