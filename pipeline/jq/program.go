@@ -12,7 +12,6 @@ import (
 
 // A program is compiled, for one run.
 type program struct {
-	source string
 	code   *gojq.Code
 	writes bool // it may write to its input, see mayWrite
 }
@@ -51,7 +50,7 @@ func compile(source string) (*program, error) {
 	if err != nil {
 		return nil, withHint(err, source)
 	}
-	return &program{source, code, mayWrite(query)}, nil
+	return &program{code, mayWrite(query)}, nil
 }
 
 // withHint adds what source could have been meant to be, where err has no hint.

@@ -25,7 +25,7 @@ func (p *program) run(ctx context.Context, document any) (Output, error) {
 			if halt := (*gojq.HaltError)(nil); errors.As(err, &halt) && halt.Value() == nil {
 				return out, nil
 			}
-			return Output{}, p.runtimeError(err, document)
+			return Output{}, runtimeError(err, document)
 		}
 		if err := out.add(v); err != nil {
 			return Output{}, err
