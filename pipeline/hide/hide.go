@@ -276,5 +276,5 @@ func (w *hider) str(dst, value []byte) []byte {
 	if w.changed = changed || before; !changed {
 		return append(dst, value...)
 	}
-	return show.AppendQuote(dst, kept)
+	return jsonscan.AppendQuote(dst, kept)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/show"
 )
 
@@ -62,7 +63,7 @@ func appendValue(dst []byte, v any, depth int) (_ []byte, err error) {
 		if len(v) > maxOutputBytes {
 			return nil, tooLong()
 		}
-		return show.AppendQuote(dst, v), nil
+		return jsonscan.AppendQuote(dst, v), nil
 	case []any:
 		dst = append(dst, '[')
 		for i, e := range v {
@@ -80,7 +81,7 @@ func appendValue(dst []byte, v any, depth int) (_ []byte, err error) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(show.AppendQuote(dst, k), ':')
+			dst = append(jsonscan.AppendQuote(dst, k), ':')
 			if dst, err = appendValue(dst, v[k], depth+1); err != nil {
 				return nil, err
 			}
