@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strings"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
@@ -38,7 +37,6 @@ func Minified(v doc.Value, budget int) (doc.Value, bool) {
 //
 //   - v itself
 //   - minified JSON
-//   - the same, with the strings that hold JSON written as that JSON
 //   - an array of flat objects as the table of [Format], and what is around
 //     it as minified JSON above
 //
@@ -50,90 +48,15 @@ func Lossless(v doc.Value, budget int) (doc.Value, bool) {
 	if v.Kind == doc.Text || !MayFit(len(v.Data), budget) {
 		return v, false
 	}
-	for _, form := range []func(doc.Value) (doc.Value, bool){
-		func(v doc.Value) (doc.Value, bool) {
-			compact, err := (&Format{As: "json"}).Apply(context.Background(), v)
-			compact.AddNote("minified")
-			return compact, err == nil
-		},
-		unwrapped,
-		flatTable,
-	} {
-		if out, ok := form(v); ok && tokens.AtMost(out.Data, budget) {
-			return out, true
-		}
+	compact, err := (&Format{As: "json"}).Apply(context.Background(), v)
+	if err == nil && tokens.AtMost(compact.Data, budget) {
+		compact.AddNote("minified")
+		return compact, true
+	}
+	if table, ok := flatTable(v); ok && tokens.AtMost(table.Data, budget) {
+		return table, true
 	}
 	return v, false
-}
-
-// unwrapped writes v with the strings that hold JSON as that JSON, at paths
-// where every value is such a string: there the reader knows what was one.
-func unwrapped(v doc.Value) (doc.Value, bool) {
-	const maxPaths = 5
-	root, err := schema.Survey(context.Background(), v, doc.MaxDepth)
-	if err != nil {
-		return v, false
-	}
-	var at []string
-	root.Walk(nil, func(p doc.Path, sh, parent *schema.Node) bool {
-		if sh == parent.Inner && parent.OnlyJSON() && len(at) <= maxPaths {
-			at = append(at, show.Clip(p[:len(p)-1].String(), 100))
-		}
-		return true
-	})
-	if len(at) == 0 || len(at) > maxPaths {
-		return v, false
-	}
-	var out []byte
-	if v.Kind == doc.JSON {
-		out = appendUnwrapped(nil, v.Data, root)
-	} else {
-		for _, line := range doc.Items(v) {
-			out = append(appendUnwrapped(out, line, root.Items), '\n')
-		}
-	}
-	w := v
-	w.Data, w.Memo, w.Key = out, nil, ""
-	w.AddNote("the strings at " + strings.Join(at, ", ") + " are written as the JSON they hold")
-	return w, true
-}
-
-func appendUnwrapped(dst, value []byte, sh *schema.Node) []byte {
-	if sh == nil {
-		return jsonscan.AppendMinified(dst, value)
-	}
-	switch jsonscan.Kind(value) {
-	case '"':
-		if sh.OnlyJSON() {
-			if inner, ok := doc.EnterString(value); ok {
-				return appendUnwrapped(dst, inner, sh.Inner)
-			}
-		}
-	case '[':
-		dst = append(dst, '[')
-		for n, e := range jsonscan.Items(value) {
-			if n > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendUnwrapped(dst, e, sh.Items)
-		}
-		return append(dst, ']')
-	case '{':
-		dst = append(dst, '{')
-		for key, e := range jsonscan.Fields(value) {
-			if dst[len(dst)-1] != '{' {
-				dst = append(dst, ',')
-			}
-			dst = append(append(dst, key...), ':')
-			below := sh.Rest
-			if f := sh.ByName[jsonscan.Unquote(key)]; below == nil && f != nil {
-				below = f.Node
-			}
-			dst = appendUnwrapped(dst, e, below)
-		}
-		return append(dst, '}')
-	}
-	return jsonscan.AppendMinified(dst, value)
 }
 
 // tableMark stands for the array that is the table below.

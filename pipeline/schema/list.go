@@ -140,11 +140,6 @@ func MainText(v doc.Value) (text []byte, at doc.Path, ok bool) {
 	return []byte(jsonscan.Unquote(data)), at, true
 }
 
-// OnlyJSON reports that every value is a string that holds JSON, or null.
-func (node *Node) OnlyJSON() bool {
-	return node.Inner != nil && node.innerMany == node.Kinds[isString] && node.innerMany+node.Kinds[isNull] == node.Count
-}
-
 // Flat reports that all records are objects without objects or arrays inside.
 func (l List) Flat() bool {
 	if l.Elem == nil || l.Elem.Kinds[IsObject] < l.Elem.Count || l.Elem.Rest != nil {
