@@ -35,14 +35,14 @@ const (
 // there is to show it: a preview and an outline show the same digest. Its
 // lines are slices of the text.
 type Digest struct {
-	Kind  string   // see [Kind]
-	Facts []string // for the first line, after kind, lines and bytes
-	Parts []Part   // in the order to be read, best first
-	Picks []Line   // lines to show before head and tail, best first
+	Kind       string   // see [Kind]
+	Facts      []string // for the first line, after kind, lines and bytes
+	Parts      []Part   // in the order to be read, best first
+	Highlights []Line   // lines to show before head and tail, best first
 
-	Ends  int  // lines of head and tail that are worth their tokens; 0 is all
-	Dull  int  // lines of the head that say little: a licence, imports
-	Brief bool // lines say little, as in a blob
+	EndLines int  // lines of head and tail that are worth their tokens; 0 is all
+	Preamble int  // lines of the head that say little: a licence, imports
+	Opaque   bool // lines say little, as in a blob
 }
 
 // A Line is a line of the text.
@@ -110,7 +110,7 @@ func (r *Row) String() string {
 // Of makes the digest of text. An error is that of ctx.
 func Of(ctx context.Context, text []byte) (*Digest, error) {
 	k := kindOf(text)
-	d := &Digest{Kind: k.name, Ends: k.ends}
+	d := &Digest{Kind: k.name, EndLines: k.ends}
 	if k.read != nil {
 		k.read(d, &reader{ctx, text})
 	}
@@ -140,14 +140,14 @@ func (d *Digest) factf(format string, args ...any) {
 	d.Facts = append(d.Facts, fmt.Sprintf(format, args...))
 }
 
-// say adds a part that is one line.
-func (d *Digest) say(format string, args ...any) {
+// addWords adds a part that is one line.
+func (d *Digest) addWords(format string, args ...any) {
 	d.Parts = append(d.Parts, Part{Words: show.Printable(fmt.Appendf(nil, format, args...))})
 }
 
 // SizeBytes is what d keeps in memory, its text aside.
 func (d *Digest) SizeBytes() int64 {
-	n := 400 + 40*len(d.Picks)
+	n := 400 + 40*len(d.Highlights)
 	for _, p := range d.Parts {
 		for _, r := range p.Rows {
 			n += 72 + len(r.words)

@@ -34,7 +34,7 @@ func readBrokenJSON(d *Digest, r *reader) {
 		if n > 0 {
 			start := bytes.LastIndexByte(r.data[:at], '\n') + 1
 			line, _, _ := bytes.Cut(r.data[start:], []byte("\n"))
-			d.Picks = append(d.Picks, Line{n, line})
+			d.Highlights = append(d.Highlights, Line{n, line})
 		}
 	}
 }

@@ -99,7 +99,7 @@ func readLog(d *Digest, r *reader) {
 	}
 	l.summarise(d)
 	l.listTemplates(d)
-	l.pick(d)
+	l.highlight(d)
 }
 
 func (l *logReader) line(line Line) {
@@ -174,7 +174,7 @@ func accessStatus(line []byte) (class int, request, status []byte) {
 // summarise tells the span of time and the levels.
 func (l *logReader) summarise(d *Digest) {
 	if l.times > 0 {
-		d.say("span: %s .. %s", l.first, l.last)
+		d.addWords("span: %s .. %s", l.first, l.last)
 	}
 	var statuses, levels []string
 	for class, n := range l.statuses {
@@ -183,7 +183,7 @@ func (l *logReader) summarise(d *Digest) {
 		}
 	}
 	if len(statuses) > 0 {
-		d.say("statuses: %s", strings.Join(statuses, ", "))
+		d.addWords("statuses: %s", strings.Join(statuses, ", "))
 	}
 	for level := numLevels - 1; level >= noLevel; level-- {
 		if n := l.levels[level].count; n > 0 {
@@ -197,7 +197,7 @@ func (l *logReader) summarise(d *Digest) {
 	if l.inside > 0 {
 		levels = append(levels, "lines inside entries "+show.Count(l.inside))
 	}
-	d.say("levels: %s", strings.Join(levels, ", "))
+	d.addWords("levels: %s", strings.Join(levels, ", "))
 }
 
 // listTemplates has the most frequent first.
@@ -217,8 +217,8 @@ func (l *logReader) listTemplates(d *Digest) {
 	}
 }
 
-// pick has the lines to be read first: the worst, then the rare.
-func (l *logReader) pick(d *Digest) {
+// highlight has the lines to be read first: the worst, then the rare.
+func (l *logReader) highlight(d *Digest) {
 	const soundsBad = warnLevel + 1 // worse than a warning
 	rank := func(t *template) level {
 		if t.bad {
@@ -231,20 +231,20 @@ func (l *logReader) pick(d *Digest) {
 	add := func(most int, want func(t *template) bool) {
 		for _, t := range list {
 			if most > 0 && want(t) {
-				d.Picks = append(append(d.Picks, t.first), t.trace...)
+				d.Highlights = append(append(d.Highlights, t.first), t.trace...)
 				most--
 			}
 		}
 	}
 	add(12, func(t *template) bool { return t.level >= errorLevel })
-	d.Picks = append(d.Picks, l.traces...)
+	d.Highlights = append(d.Highlights, l.traces...)
 	for level := fatalLevel; level >= errorLevel; level-- {
 		if l.levels[level].count > 1 {
-			d.Picks = append(d.Picks, l.levels[level].last)
+			d.Highlights = append(d.Highlights, l.levels[level].last)
 		}
 	}
 	add(8, func(t *template) bool { return t.bad })
-	if len(d.Picks) < 12 && len(list) < 400 { // where most lines are like no other, none stands out
+	if len(d.Highlights) < 12 && len(list) < 400 { // where most lines are like no other, none stands out
 		add(12, func(t *template) bool { return rank(t) <= warnLevel && t.count <= 2 })
 	}
 }

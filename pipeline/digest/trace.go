@@ -51,7 +51,7 @@ func readTrace(d *Digest, r *reader) {
 	if rows := t.causes.Rows; len(rows) > 0 { // the first cause and the last say most
 		rows[0].Rank, rows[len(rows)-1].Rank = 0, 0
 	}
-	d.Picks = append(d.Picks, t.after...)
+	d.Highlights = append(d.Highlights, t.after...)
 	if t.own.Total < 8 || 2*t.own.Total < t.above.N {
 		d.Parts = append(d.Parts, t.own)
 	}

@@ -108,10 +108,10 @@ func readYAML(d *Digest, r *reader) {
 		d.Facts = append(d.Facts, show.Plural(documents, "documents"))
 	}
 	if items.Total > 1 && keys.Total == 0 {
-		d.Ends = itemEnds
+		d.EndLines = itemEnds
 		d.Facts = append(d.Facts, show.Plural(items.Total, "items"))
 		if len(itemKeys.order) > 0 {
-			d.say("keys, in how many items: %s", itemKeys.top(30, " · "))
+			d.addWords("keys, in how many items: %s", itemKeys.top(30, " · "))
 		}
 		d.Parts = append(d.Parts, items)
 		return

@@ -171,8 +171,8 @@ type valueCount struct {
 	count int
 }
 
-// add counts raw; held is how many values all fields hold.
-func (d *distinct) add(raw []byte, held *int) {
+// add counts raw; total is how many values all fields have kept.
+func (d *distinct) add(raw []byte, total *int) {
 	if d.many {
 		return
 	}
@@ -180,15 +180,15 @@ func (d *distinct) add(raw []byte, held *int) {
 		d.List[i].count++
 		return
 	}
-	if len(d.List) == maxDistinct || len(raw) > maxDistinctBytes || *held >= maxDistinctAll {
-		*held -= len(d.List)
+	if len(d.List) == maxDistinct || len(raw) > maxDistinctBytes || *total >= maxDistinctAll {
+		*total -= len(d.List)
 		*d = distinct{many: true}
 		return
 	}
 	if d.at == nil {
 		d.at = map[string]int{}
 	}
-	*held++
+	*total++
 	d.at[string(raw)] = len(d.List)
 	d.List = append(d.List, valueCount{raw, 1})
 }
@@ -200,9 +200,9 @@ func (d *distinct) sorted() []valueCount {
 	return list
 }
 
-// Tell lists the values of a field that has count of them: all if they are
+// Summary lists the values of a field that has count of them: all if they are
 // few, the most frequent if there are some, nothing where hardly any repeats.
-func (d *distinct) Tell(count int) string {
+func (d *distinct) Summary(count int) string {
 	if d.many || len(d.List) == 0 || count > 1 && 2*len(d.List) > count {
 		return ""
 	}
