@@ -3,13 +3,14 @@ package jq
 import (
 	"strings"
 
+	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/show"
 )
 
 // runtimeError explains why a program failed on this document.
 func runtimeError(err error, document any) *Error {
 	msg := show.ClipBytes(strings.ToValidUTF8(err.Error(), "�"), 300)
-	e := &Error{Code: Bad, Text: "jq: " + msg, Err: err}
+	e := &Error{Code: doc.BadJQ, Text: "jq: " + msg, Err: err}
 	_, list := document.([]any)
 	_, text := document.(string)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/show"
 )
 
@@ -30,7 +31,7 @@ func syntaxError(source string, offset int, what string, cause error) *Error {
 	}
 	shown := strings.ReplaceAll(string(before)+after, "\t", " ")
 	text := fmt.Sprintf("jq: %s\n    %s\n    %s^", show.ClipBytes(what, 200), shown, strings.Repeat(" ", len(before)))
-	return &Error{Code: Bad, Text: text, Err: cause}
+	return &Error{Code: doc.BadJQ, Text: text, Err: cause}
 }
 
 // A slip is a common mistake and its correction.

@@ -64,6 +64,6 @@ func ended(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &Error{Code: LimitTime, Text: "jq: the time limit passed before the program was done",
+	return &Error{Code: doc.LimitTime, Text: "jq: the time limit passed before the program was done",
 		Hint: "narrow first: select fewer records or fields, then compute; to count, group_by is faster than reduce", Err: err}
 }

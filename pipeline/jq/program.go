@@ -7,6 +7,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/show"
 )
 
@@ -84,7 +85,7 @@ func parseProgram(source string) (*gojq.Query, error) {
 func compileQuery(query *gojq.Query) (*gojq.Code, error) {
 	code, err := compileWithBuiltins(query)
 	if err != nil {
-		return nil, &Error{Code: Bad, Text: "jq: " + show.ClipBytes(err.Error(), 300), Err: err}
+		return nil, &Error{Code: doc.BadJQ, Text: "jq: " + show.ClipBytes(err.Error(), 300), Err: err}
 	}
 	return code, checkClock(query)
 }
@@ -93,7 +94,7 @@ func checkSize(source string) error {
 	if len(source) <= maxProgramBytes {
 		return nil
 	}
-	return &Error{Code: Bad, Text: fmt.Sprintf("jq: program of %s bytes; %s are allowed", show.Count(len(source)), show.Count(maxProgramBytes)),
+	return &Error{Code: doc.BadJQ, Text: fmt.Sprintf("jq: program of %s bytes; %s are allowed", show.Count(len(source)), show.Count(maxProgramBytes)),
 		Hint: "a program looks like .items[] | {name, id}"}
 }
 
@@ -192,7 +193,7 @@ func checkClock(q *gojq.Query) error {
 			return
 		}
 		if called := name(f.Name, len(f.Args)); forbidden[called] != "" && !defined[called] {
-			err = &Error{Code: Bad, Text: "jq: " + f.Name + " is not allowed: a query gives the same answer at any time and place", Hint: forbidden[called]}
+			err = &Error{Code: doc.BadJQ, Text: "jq: " + f.Name + " is not allowed: a query gives the same answer at any time and place", Hint: forbidden[called]}
 		}
 	})
 	return err
