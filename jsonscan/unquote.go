@@ -1,9 +1,8 @@
 package jsonscan
 
 import (
-	"encoding/binary"
+	"bytes"
 	"encoding/json"
-	"math/bits"
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -21,12 +20,11 @@ func Unquote(quoted []byte) string {
 
 // AppendUnquoted appends what a JSON string literal holds, as [json.Unmarshal]
 // decodes it: what is no UTF-8, and each lone surrogate, becomes U+FFFD. quoted must
-// be valid JSON and begin with a quotation mark. Cost: one pass, and one allocation
-// if dst lacks the room.
+// be valid JSON and begin with a quotation mark.
 func AppendUnquoted(dst, quoted []byte) []byte {
 	from := len(dst)
-	dst, ascii := appendDecoded(dst, quoted[1:len(quoted)-1])
-	if ascii || utf8.Valid(dst[from:]) {
+	dst = AppendUnescaped(dst, quoted[1:len(quoted)-1])
+	if utf8.Valid(dst[from:]) {
 		return dst
 	}
 	var s string
@@ -37,49 +35,21 @@ func AppendUnquoted(dst, quoted []byte) []byte {
 // AppendUnescaped appends the inside of a JSON string without its escapes, so never
 // more bytes than it has. What is no UTF-8 stays.
 func AppendUnescaped(dst, inside []byte) []byte {
-	dst, _ = appendDecoded(dst, inside)
-	return dst
-}
-
-// appendDecoded appends b without its escapes, eight bytes at a time, and reports
-// whether b is ASCII.
-func appendDecoded(dst, b []byte) (out []byte, ascii bool) {
-	dst = slices.Grow(dst, len(b)) // never more is written than was read
-	out = dst[:cap(dst)]
-	n, i := len(dst), 0
-	var seen uint64 // the bytes of all words, or-ed
-	for i+8 <= len(b) {
-		w := binary.LittleEndian.Uint64(b[i:])
-		binary.LittleEndian.PutUint64(out[n:], w)
-		seen |= w
-		at := zeros(w ^ lowBits*'\\')
-		if at == 0 {
-			i, n = i+8, n+8
-			continue
+	dst = slices.Grow(dst, len(inside))
+	for {
+		at := bytes.IndexByte(inside, '\\')
+		if at < 0 {
+			return append(dst, inside...)
 		}
-		plain := bits.TrailingZeros64(at) / 8
 		var size int
-		i += plain
-		size, n = decodeEscape(out, n+plain, b[i:])
-		i += size
+		dst, size = appendEscape(append(dst, inside[:at]...), inside[at:])
+		inside = inside[at+size:]
 	}
-	for i < len(b) {
-		if b[i] == '\\' {
-			var size int
-			size, n = decodeEscape(out, n, b[i:])
-			i += size
-			continue
-		}
-		seen |= uint64(b[i])
-		out[n] = b[i]
-		i, n = i+1, n+1
-	}
-	return out[:n], seen&highBits == 0
 }
 
-// decodeEscape writes what the escape at the start of b means to out[n:], and
-// returns its length in b and where out goes on.
-func decodeEscape(out []byte, n int, b []byte) (size, next int) {
+// appendEscape appends what the escape at the start of b means, and returns its
+// length in b.
+func appendEscape(dst, b []byte) (out []byte, size int) {
 	c := b[1]
 	switch c {
 	case 'b':
@@ -103,10 +73,9 @@ func decodeEscape(out []byte, n int, b []byte) (size, next int) {
 				size = 12
 			}
 		}
-		return size, n + utf8.EncodeRune(out[n:], r)
+		return utf8.AppendRune(dst, r), size
 	}
-	out[n] = c
-	return 2, n + 1
+	return append(dst, c), 2
 }
 
 // hex4 reads four hexadecimal digits.

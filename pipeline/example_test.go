@@ -96,7 +96,7 @@ func ExamplePreview() {
 	v := pipeline.Recognise([]byte(`[`+strings.Repeat(`{"id":7,"state":"open"},`, 500)+`{"id":8,"state":"failed"}]`), nil)
 	text, part := pipeline.Preview(v, 120)
 	fmt.Printf("%s\n%d of %d %s\n", text, part.Shown, part.Total, part.Unit)
-	fmt.Println(pipeline.NextCalls(v, "k3v9x2m8q4t1w6za")[0])
+	fmt.Println(pipeline.NextCall(v, "k3v9x2m8q4t1w6za"))
 	// Output:
 	// JSON array of 501 items, 12,027 bytes
 	// [].id: number, 7 ×500 8
@@ -108,7 +108,7 @@ func ExamplePreview() {
 	// … 496 left out …
 	// [500] (max id, state "failed") {"id":8,"state":"failed"}
 	// 5 of 501 items
-	// proxy_filter {"cache_id":"k3v9x2m8q4t1w6za","jq":"[.[] | select(.state == \"failed\") | {id, state}]"}
+	// proxy_explore {"cache_id":"k3v9x2m8q4t1w6za"}
 }
 
 func ExampleLossless() {
@@ -127,12 +127,12 @@ func ExampleHide() {
 		fmt.Println(err)
 		return
 	}
-	for _, s := range []string{`{"user":{"name":"ann","Token":"s3cr3t"}}`, "the token is s3cr3t", "nothing of it"} {
+	for _, s := range []string{`{"user":{"name":"ann","Token":"s3cr3t"}}`, "token: s3cr3t", "a token of thanks"} {
 		text, err := h.Text(context.Background(), []byte(s))
 		fmt.Println(strings.TrimSpace(string(text)), err)
 	}
 	// Output:
 	// {"user":{"name":"ann"}} <nil>
-	// [withheld: a text of 19 bytes that names a hidden field] <nil>
-	// nothing of it <nil>
+	// [withheld: a text of 13 bytes with a hidden field in it] <nil>
+	// a token of thanks <nil>
 }

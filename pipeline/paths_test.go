@@ -19,7 +19,6 @@ import (
 	"rlmproxy/pipeline/preview"
 	"rlmproxy/pipeline/project"
 	"rlmproxy/pipeline/query"
-	"rlmproxy/pipeline/show"
 )
 
 func TestNarrow(t *testing.T) {
@@ -340,7 +339,7 @@ func TestNarrowErrors(t *testing.T) {
 func TestHostileStrings(t *testing.T) {
 	inner := []byte(`{"a":1,"b":2}`)
 	for range 9 {
-		inner = show.AppendQuote(nil, string(inner))
+		inner = jsonscan.AppendQuote(nil, string(inner))
 		inner = append(append(bytes.Repeat([]byte{'['}, 900), inner...), bytes.Repeat([]byte{']'}, 900)...)
 	}
 	v := doc.Recognise(inner, nil)

@@ -57,9 +57,9 @@ type (
 )
 
 var (
-	NewHide   = hide.NewHide
-	Lossless  = render.Lossless
-	MayFit    = render.MayFit
-	Preview   = preview.Preview
-	NextCalls = preview.NextCalls
+	NewHide  = hide.NewHide
+	Lossless = render.Lossless
+	MayFit   = render.MayFit
+	Preview  = preview.Preview
+	NextCall = preview.NextCall
 )

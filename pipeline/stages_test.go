@@ -112,7 +112,7 @@ func TestHostile(t *testing.T) {
 			}
 		}
 		preview.Preview(v, 500)
-		preview.NextCalls(v, "id")
+		preview.NextCall(v, "id")
 		cancel()
 	}
 }

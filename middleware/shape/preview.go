@@ -13,9 +13,9 @@ import (
 // A preview is what an agent sees of an answer that is over the limit.
 type preview struct {
 	of    *Cached
-	total int      // tokens of the answer
-	notes string   // whole lines below the first one
-	calls []string // next calls for this answer, complete
+	total int    // tokens of the answer
+	notes string // whole lines below the first one
+	call  string // an example of a next call, complete; or empty
 }
 
 // idTokens is what a cache ID costs, hardly ever more.
@@ -32,13 +32,13 @@ const (
 // about budget tokens. The facts lack ShownTokens.
 func (p *preview) render(budget int) ([]byte, Facts) {
 	reserve := 48 + count([]byte(p.notes))
-	for _, c := range p.calls {
+	call := p.call
+	if call != "" {
 		// What an id costs differs with the id, and what is shown should not.
-		reserve += count([]byte(strings.ReplaceAll(c, string(p.of.ID), ""))) + idTokens + 4
+		reserve += count([]byte(strings.ReplaceAll(call, string(p.of.ID), ""))) + idTokens + 4
 	}
-	calls := p.calls
 	if reserve > budget*2/3 {
-		calls, reserve = nil, min(48, budget/2)
+		call, reserve = "", min(48, budget/2)
 	}
 	body, part := p.documents(budget - reserve)
 	items := ""
@@ -50,8 +50,8 @@ func (p *preview) render(budget int) ([]byte, Facts) {
 	}
 	out := firstLine(p.of.ID, count(body), p.total, items)
 	out = append(out, p.notes...)
-	for _, c := range calls {
-		out = fmt.Appendf(out, "next: %s\n", c)
+	if call != "" {
+		out = fmt.Appendf(out, "next: %s\n", call)
 	}
 	return append(out, body...), Facts{CacheID: p.of.ID, Tokens: p.total, ShownItems: part.Shown, Items: part.Total}
 }
@@ -97,10 +97,10 @@ func (p *preview) documents(budget int) ([]byte, pipeline.Part) {
 	return body.Bytes(), part
 }
 
-// nextCalls returns calls made for the largest text of the answer.
-func (c *Cached) nextCalls() []string {
+// nextCall returns a call made for the largest text of the answer, or "".
+func (c *Cached) nextCall() string {
 	if c.ID == "" {
-		return nil
+		return ""
 	}
 	var largest *Document
 	for i, d := range c.Docs {
@@ -109,14 +109,12 @@ func (c *Cached) nextCalls() []string {
 		}
 	}
 	if largest == nil {
-		return nil
+		return ""
 	}
-	calls := pipeline.NextCalls(c.Value(*largest), string(c.ID))
-	for i, call := range calls {
-		// A call is "tool {json}".
-		if open, ok := strings.CutSuffix(call, "}"); ok && len(c.Docs) > 1 {
-			calls[i] = fmt.Sprintf(`%s,"block":%d}`, open, largest.Block)
-		}
+	call := pipeline.NextCall(c.Value(*largest), string(c.ID))
+	// A call is "tool {json}".
+	if open, ok := strings.CutSuffix(call, "}"); ok && len(c.Docs) > 1 {
+		return fmt.Sprintf(`%s,"block":%d}`, open, largest.Block)
 	}
-	return calls
+	return call
 }

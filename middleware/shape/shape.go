@@ -129,7 +129,7 @@ func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total i
 	if err != nil && !errors.Is(err, cache.ErrTooLarge) {
 		return nil, err
 	}
-	p := preview{of: kept, total: total, notes: notes, calls: kept.nextCalls()}
+	p := preview{of: kept, total: total, notes: notes, call: kept.nextCall()}
 	// Half the limit: an agent chooses its next call by a preview, and asks for
 	// all that fits if it needs that.
 	most := lim.tokens / 2

@@ -49,7 +49,7 @@ func base64Of(text []byte) []byte {
 
 // readBlob says what the bytes are, which nobody can read.
 func readBlob(d *Digest, r *reader) {
-	d.Brief = true
+	d.Opaque = true
 	if d.Kind == "binary" {
 		d.Facts = append(d.Facts, http.DetectContentType(r.data))
 		return

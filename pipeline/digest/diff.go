@@ -219,7 +219,7 @@ func (r *diffReader) describe(d *Digest) {
 		d.Facts = append(d.Facts, show.Plural(r.commits, "commits"))
 	}
 	if len(r.authors.order) > 0 {
-		d.say("authors: %s", r.authors.top(8, ", "))
+		d.addWords("authors: %s", r.authors.top(8, ", "))
 	}
 	if r.commits > 1 {
 		d.Parts = append(d.Parts, r.subjects)
@@ -246,11 +246,8 @@ func (r *diffReader) describe(d *Digest) {
 	for _, imports := range []bool{false, true} { // with which a new file begins
 		for _, f := range largest[:min(len(largest), 20)] {
 			if slices.Contains(f.how, "new") == imports {
-				d.Picks = append(d.Picks, f.lines...)
+				d.Highlights = append(d.Highlights, f.lines...)
 			}
 		}
-	}
-	if f := largest[0]; f.hunk > 0 {
-		d.page(f.hunk, max(f.add+f.del+8, 20))
 	}
 }

@@ -1,6 +1,6 @@
 // Package digest says what kind of text a text is, and what stands out in it.
 //
-//	text → Kind → Of → Digest → facts, parts of ranked rows, lines, next calls
+//	text → Kind → Of → Digest → facts, parts of ranked rows, lines
 //
 // It is text in, facts and ranked lines out: how many of them an agent sees
 // is for the caller, who knows the budget. Each kind of text has a file with a
@@ -17,7 +17,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"strconv"
 	"sync"
 
 	"rlmproxy/pipeline/show"
@@ -30,36 +29,26 @@ const (
 	// maxRowRunes of a line in the upper part are shown: an outline is read
 	// for its names.
 	maxRowRunes = 110
-
-	// maxPage is the most lines that a suggested page has.
-	maxPage = 80
 )
 
 // A Digest says what a text is and what stands out in it, however much room
 // there is to show it: a preview and an outline show the same digest. Its
 // lines are slices of the text.
 type Digest struct {
-	Kind  string   // see [Kind]
-	Facts []string // for the first line, after kind, lines and bytes
-	Parts []Part   // in the order to be read, best first
-	Picks []Line   // lines to show before head and tail, best first
-	Calls []Call   // useful for this text, best first
+	Kind       string   // see [Kind]
+	Facts      []string // for the first line, after kind, lines and bytes
+	Parts      []Part   // in the order to be read, best first
+	Highlights []Line   // lines to show before head and tail, best first
 
-	Ends  int  // lines of head and tail that are worth their tokens; 0 is all
-	Dull  int  // lines of the head that say little: a licence, imports
-	Brief bool // lines say little, as in a blob
+	EndLines int  // lines of head and tail that are worth their tokens; 0 is all
+	Preamble int  // lines of the head that say little: a licence, imports
+	Opaque   bool // lines say little, as in a blob
 }
 
 // A Line is a line of the text.
 type Line struct {
 	N    int // from 0
 	Text []byte
-}
-
-// A Call is one that an agent can make next, without the cache ID.
-type Call struct {
-	Tool string
-	Args []string // names, each followed by its value as JSON
 }
 
 // A Part is a list of what stands out.
@@ -121,7 +110,7 @@ func (r *Row) String() string {
 // Of makes the digest of text. An error is that of ctx.
 func Of(ctx context.Context, text []byte) (*Digest, error) {
 	k := kindOf(text)
-	d := &Digest{Kind: k.name, Ends: k.ends}
+	d := &Digest{Kind: k.name, EndLines: k.ends}
 	if k.read != nil {
 		k.read(d, &reader{ctx, text})
 	}
@@ -151,24 +140,14 @@ func (d *Digest) factf(format string, args ...any) {
 	d.Facts = append(d.Facts, fmt.Sprintf(format, args...))
 }
 
-// say adds a part that is one line.
-func (d *Digest) say(format string, args ...any) {
+// addWords adds a part that is one line.
+func (d *Digest) addWords(format string, args ...any) {
 	d.Parts = append(d.Parts, Part{Words: show.Printable(fmt.Appendf(nil, format, args...))})
-}
-
-// page adds a call that shows limit lines from offset on.
-func (d *Digest) page(offset, limit int) {
-	d.Calls = append(d.Calls, Call{"proxy_filter", []string{"offset", strconv.Itoa(max(offset, 0)), "limit", strconv.Itoa(min(limit, maxPage))}})
-}
-
-// search adds a call that finds pattern, a regular expression.
-func (d *Digest) search(pattern string, args ...string) {
-	d.Calls = append(d.Calls, Call{"proxy_search", append([]string{"pattern", show.Quote(pattern)}, args...)})
 }
 
 // SizeBytes is what d keeps in memory, its text aside.
 func (d *Digest) SizeBytes() int64 {
-	n := 400 + 40*len(d.Picks)
+	n := 400 + 40*len(d.Highlights)
 	for _, p := range d.Parts {
 		for _, r := range p.Rows {
 			n += 72 + len(r.words)

@@ -43,7 +43,7 @@ func TestLevelOf(t *testing.T) {
 		{noLevel, "no error was found"}, {noLevel, "the information is here"}, {noLevel, "ERROR_CODE is 3"}, {noLevel, "errors=3"}, {noLevel, ""},
 		{fatalLevel, "pAniC]"}, {noLevel, ":error"}, {errorLevel, "[error"},
 	} {
-		if got, _ := levelOf([]byte(tt.in), 0); got != tt.want {
+		if got := levelOf([]byte(tt.in), 0); got != tt.want {
 			t.Errorf("%q: %s, want %s", tt.in, levelNames[got], levelNames[tt.want])
 		}
 	}

@@ -119,7 +119,7 @@ func readHTML(d *Digest, r *reader) {
 		}
 	}
 	if h.title != "" {
-		d.say("title: %s", show.Clip(h.title, 200))
+		d.addWords("title: %s", show.Clip(h.title, 200))
 	}
 	d.Parts = append(d.Parts, h.headings, h.text)
 }

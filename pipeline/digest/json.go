@@ -34,8 +34,7 @@ func readBrokenJSON(d *Digest, r *reader) {
 		if n > 0 {
 			start := bytes.LastIndexByte(r.data[:at], '\n') + 1
 			line, _, _ := bytes.Cut(r.data[start:], []byte("\n"))
-			d.Picks = append(d.Picks, Line{n, line})
-			d.page(n-5, 10)
+			d.Highlights = append(d.Highlights, Line{n, line})
 		}
 	}
 }
@@ -63,7 +62,4 @@ func readJSONAndText(d *Digest, r *reader) {
 	}
 	d.factf("%s of them JSON", show.Count(objects))
 	d.Parts = append(d.Parts, text)
-	if len(text.Rows) > 0 {
-		d.page(text.Rows[0].N-2, 5)
-	}
 }

@@ -55,7 +55,7 @@ func FuzzKinds(f *testing.F) {
 			}
 			d := &Digest{Kind: k.name}
 			k.read(d, &reader{context.Background(), data})
-			for _, l := range d.Picks {
+			for _, l := range d.Highlights {
 				check(k.name, l)
 			}
 			for _, p := range d.Parts {

@@ -38,11 +38,11 @@ const (
 	levelReads = 9   // words among which it may be
 )
 
-// levelOf finds the level that a line states, from on, and the word that does: one
-// in capitals, or one that is labelled, in brackets or the first.
-func levelOf(line []byte, from int) (l level, word []byte) {
+// levelOf finds the level that a line states, from on: a word in capitals, or one
+// that is labelled, in brackets or the first.
+func levelOf(line []byte, from int) level {
 	if digitsAt(line, 1) == 4 && letterLevels[line[0]] != noLevel {
-		return letterLevels[line[0]], line[:1]
+		return letterLevels[line[0]]
 	}
 	line = head(line, from+levelReach)
 	for i, n := from, 0; i < len(line) && n < levelReads; {
@@ -60,10 +60,10 @@ func levelOf(line []byte, from int) (l level, word []byte) {
 		}
 		n++
 		if l := levelAt(line, start, i, n); l != noLevel {
-			return l, line[start:i]
+			return l
 		}
 	}
-	return noLevel, nil
+	return noLevel
 }
 
 // levelAt is the level that the word line[start:end] states, which is the n-th.

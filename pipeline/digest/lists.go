@@ -50,7 +50,7 @@ func readFileList(d *Digest, r *reader) {
 		}
 	}
 	if len(extensions.order) > 0 {
-		d.say("names end in: %s", extensions.top(12, ", "))
+		d.addWords("names end in: %s", extensions.top(12, ", "))
 	}
 	d.Parts = append(d.Parts, folders.part("folders"))
 }

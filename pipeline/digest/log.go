@@ -43,7 +43,7 @@ func countLog(s *sample) logCounts {
 			if c.times++; c.times == 1 {
 				c.firstTime = i
 			}
-			if l, _ := levelOf(line, 0); l == noLevel && to < len(line) && isOneOf(line[to], "\t,;") {
+			if levelOf(line, 0) == noLevel && to < len(line) && isOneOf(line[to], "\t,;") {
 				c.columns++
 			}
 		case isFrame(line):
@@ -88,7 +88,6 @@ type logReader struct {
 type levelLines struct {
 	count int
 	last  Line
-	word  []byte // that states it
 }
 
 func readLog(d *Digest, r *reader) {
@@ -100,8 +99,7 @@ func readLog(d *Digest, r *reader) {
 	}
 	l.summarise(d)
 	l.listTemplates(d)
-	l.pick(d)
-	l.suggest(d)
+	l.highlight(d)
 }
 
 func (l *logReader) line(line Line) {
@@ -118,22 +116,20 @@ func (l *logReader) line(line Line) {
 		}
 		return
 	}
-	severity, word := levelOf(text[:from], 0)
+	severity := levelOf(text[:from], 0)
 	if severity == noLevel {
-		severity, word = levelOf(text, to)
+		severity = levelOf(text, to)
 	}
 	message := bytes.TrimLeft(text[to:], "] \"\t)")
 	class, request, status := accessStatus(text)
 	if class > 0 {
 		l.statuses[class]++
-		severity, word, message = [6]level{2: infoLevel, 3: infoLevel, 4: warnLevel, 5: errorLevel}[class], nil, request
+		severity, message = [6]level{2: infoLevel, 3: infoLevel, 4: warnLevel, 5: errorLevel}[class], request
 	}
 	bad := severity == noLevel && soundsBad(message)
 	l.bad += btoi(bad)
 	of := &l.levels[severity]
-	if of.count++; of.count == 1 {
-		of.word = word
-	}
+	of.count++
 	of.last = line
 	l.entry = l.add(severity, bad, line, message, status)
 }
@@ -178,7 +174,7 @@ func accessStatus(line []byte) (class int, request, status []byte) {
 // summarise tells the span of time and the levels.
 func (l *logReader) summarise(d *Digest) {
 	if l.times > 0 {
-		d.say("span: %s .. %s", l.first, l.last)
+		d.addWords("span: %s .. %s", l.first, l.last)
 	}
 	var statuses, levels []string
 	for class, n := range l.statuses {
@@ -187,7 +183,7 @@ func (l *logReader) summarise(d *Digest) {
 		}
 	}
 	if len(statuses) > 0 {
-		d.say("statuses: %s", strings.Join(statuses, ", "))
+		d.addWords("statuses: %s", strings.Join(statuses, ", "))
 	}
 	for level := numLevels - 1; level >= noLevel; level-- {
 		if n := l.levels[level].count; n > 0 {
@@ -201,7 +197,7 @@ func (l *logReader) summarise(d *Digest) {
 	if l.inside > 0 {
 		levels = append(levels, "lines inside entries "+show.Count(l.inside))
 	}
-	d.say("levels: %s", strings.Join(levels, ", "))
+	d.addWords("levels: %s", strings.Join(levels, ", "))
 }
 
 // listTemplates has the most frequent first.
@@ -221,8 +217,8 @@ func (l *logReader) listTemplates(d *Digest) {
 	}
 }
 
-// pick has the lines to be read first: the worst, then the rare.
-func (l *logReader) pick(d *Digest) {
+// highlight has the lines to be read first: the worst, then the rare.
+func (l *logReader) highlight(d *Digest) {
 	const soundsBad = warnLevel + 1 // worse than a warning
 	rank := func(t *template) level {
 		if t.bad {
@@ -235,44 +231,20 @@ func (l *logReader) pick(d *Digest) {
 	add := func(most int, want func(t *template) bool) {
 		for _, t := range list {
 			if most > 0 && want(t) {
-				d.Picks = append(append(d.Picks, t.first), t.trace...)
+				d.Highlights = append(append(d.Highlights, t.first), t.trace...)
 				most--
 			}
 		}
 	}
 	add(12, func(t *template) bool { return t.level >= errorLevel })
-	d.Picks = append(d.Picks, l.traces...)
+	d.Highlights = append(d.Highlights, l.traces...)
 	for level := fatalLevel; level >= errorLevel; level-- {
 		if l.levels[level].count > 1 {
-			d.Picks = append(d.Picks, l.levels[level].last)
+			d.Highlights = append(d.Highlights, l.levels[level].last)
 		}
 	}
 	add(8, func(t *template) bool { return t.bad })
-	if len(d.Picks) < 12 && len(list) < 400 { // where most lines are like no other, none stands out
+	if len(d.Highlights) < 12 && len(list) < 400 { // where most lines are like no other, none stands out
 		add(12, func(t *template) bool { return rank(t) <= warnLevel && t.count <= 2 })
-	}
-}
-
-// suggest searches for what is worse than a warning, else for warnings, as the
-// log writes them, and goes to the line to be read first.
-func (l *logReader) suggest(d *Digest) {
-	var patterns []string
-	for level := fatalLevel; level >= warnLevel && (level > warnLevel || len(patterns) == 0); level-- {
-		switch of := l.levels[level]; {
-		case len(of.word) == 1: // of klog
-			patterns = append(patterns, fmt.Sprintf(`^%s\d|\b%[1]s\b`, of.word))
-		case len(of.word) > 0:
-			patterns = append(patterns, string(of.word))
-		case of.count > 0:
-			patterns = append(patterns, `" [45]\d\d`)
-		}
-	}
-	if len(patterns) > 0 {
-		d.search(strings.Join(patterns, "|"), "context_lines", "2")
-	} else if l.bad > 0 {
-		d.search(strings.Join(badWords, "|"), "case_insensitive", "true", "context_lines", "2")
-	}
-	if len(d.Picks) > 0 {
-		d.page(d.Picks[0].N-10, 30)
 	}
 }

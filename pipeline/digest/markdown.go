@@ -86,8 +86,8 @@ func readMarkdown(d *Digest, r *reader) {
 	for n, line := range r.lines {
 		s := bytes.TrimSpace(head(line, 2000))
 		// Before the text there may be nothing but pictures and tags.
-		if d.Dull == n && (len(s) == 0 || s[0] == '<' || hasAnyPrefix(s, []string{"[![", "![", "[<img"})) {
-			d.Dull = n + 1
+		if d.Preamble == n && (len(s) == 0 || s[0] == '<' || hasAnyPrefix(s, []string{"[![", "![", "[<img"})) {
+			d.Preamble = n + 1
 		}
 		m.line(n, line, s)
 		m.above = Line{n, line}

@@ -39,7 +39,6 @@ func readPlain(d *Digest, r *reader) {
 	// If every other line is one, none is.
 	if len(p.Rows) > 0 && 3*p.Total < lines && 2*p.Total <= paragraphs+1 {
 		d.Parts = append(d.Parts, p)
-		d.page(p.Rows[len(p.Rows)/2].N, 30)
 	}
 }
 

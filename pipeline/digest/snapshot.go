@@ -35,7 +35,7 @@ func readSnapshot(d *Digest, r *reader) {
 		switch {
 		case !isItem:
 		case hasAnyPrefix(s, []string{"Page URL:", "Page Title:", "Console:"}) && len(d.Parts) < 10:
-			d.say("%s", head(s, 200))
+			d.addWords("%s", head(s, 200))
 		case len(role) > 0 && !isUpper(role[0]) && (len(after) == 0 || isOneOf(after[0], " :'")):
 			counts.add(role, n)
 			i, ok := roles[string(role)]
@@ -46,11 +46,6 @@ func readSnapshot(d *Digest, r *reader) {
 			}
 		}
 	}
-	d.say("roles: %s", counts.top(15, ", "))
+	d.addWords("roles: %s", counts.top(15, ", "))
 	d.Parts = append(d.Parts, parts...)
-	for i := len(parts) - 1; i >= 0 && len(d.Calls) < 2; i-- {
-		if rows := parts[i].Rows; len(rows) > 0 {
-			d.search("- '?"+string(wordAt(bytes.TrimLeft(rows[0].Text, "'")))+`\b`, "max_results", "50")
-		}
-	}
 }

@@ -74,7 +74,7 @@ func readSource(d *Digest, r *reader) {
 		}
 	}
 	if len(p.Rows) > 0 && p.Rows[0].N <= maxPreamble {
-		d.Dull = p.Rows[0].N
+		d.Preamble = p.Rows[0].N
 	}
 	for _, c := range kinds.order[:min(len(kinds.order), 8)] {
 		d.factf("%s %s", c.name, show.Count(c.count))

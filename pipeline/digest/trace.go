@@ -40,9 +40,7 @@ func readTrace(d *Digest, r *reader) {
 		own:    Part{Title: "frames outside libraries", Share: 25, Most: 10},
 		seen:   map[string]bool{},
 	}
-	var g goroutines
 	for n, line := range r.lines {
-		g.line(n, line)
 		t.line(n, line)
 		t.above = Line{n, line}
 	}
@@ -52,10 +50,8 @@ func readTrace(d *Digest, r *reader) {
 	d.Parts = append(d.Parts, t.causes)
 	if rows := t.causes.Rows; len(rows) > 0 { // the first cause and the last say most
 		rows[0].Rank, rows[len(rows)-1].Rank = 0, 0
-		d.page(rows[len(rows)-1].N-5, 30)
 	}
-	g.describe(d)
-	d.Picks = append(d.Picks, t.after...)
+	d.Highlights = append(d.Highlights, t.after...)
 	if t.own.Total < 8 || 2*t.own.Total < t.above.N {
 		d.Parts = append(d.Parts, t.own)
 	}
@@ -95,47 +91,4 @@ func (t *traceReader) frame(n int, line, s []byte) {
 	}
 	t.own.addLine(n, line, btoi(!t.caused && !goFile))
 	t.caused = false
-}
-
-// goroutines counts those of a dump of Go by their state and what they do.
-type goroutines struct {
-	tally
-	count int
-
-	open  bool   // a goroutine whose lines pass
-	at    int    // its line
-	state []byte // chan receive
-	call  []byte // the first outside of libraries
-}
-
-func (g *goroutines) line(n int, line []byte) {
-	switch {
-	case isGoroutine(line):
-		g.close()
-		g.count++
-		g.open, g.at, g.call = true, n, nil
-		g.state, _, _ = bytes.Cut(line[bytes.IndexByte(line, '[')+1:], []byte("]"))
-		g.state, _, _ = bytes.Cut(g.state, []byte(",")) // how long
-	case len(line) == 0:
-		g.close()
-	case g.open && (g.call == nil || isLibrary(g.call)) && !isIndented(line) && isGoCall(line) && !hasPrefix(line, "created by "):
-		if call := line[:bytes.LastIndexByte(line, '(')]; g.call == nil || !isLibrary(call) {
-			g.call = call
-		}
-	}
-}
-
-// close counts the goroutine that is open.
-func (g *goroutines) close() {
-	if g.open {
-		g.add([]byte("["+show.Clip(string(g.state), 30)+"] "+show.Clip(string(g.call), 100)), g.at)
-	}
-	g.open = false
-}
-
-func (g *goroutines) describe(d *Digest) {
-	if g.close(); g.count > 0 {
-		d.Facts = append(d.Facts, show.Plural(g.count, "goroutines"))
-		d.Parts = append(d.Parts, g.part("goroutines"))
-	}
 }

@@ -2,7 +2,6 @@ package digest
 
 import (
 	"bytes"
-	"strings"
 
 	"rlmproxy/pipeline/show"
 )
@@ -50,127 +49,74 @@ func opensBlock(value []byte) bool {
 func startsYAMLKey(line []byte) bool { return len(line) > 0 && !isOneOf(line[0], " \t#]}") }
 
 const (
-	maxYAMLDepth = 3   // of the keys that are shown
-	maxYAMLOpen  = 100 // keys around a line whose keys and items are counted
-	maxYAMLItems = 20  // shown of a document that is a list
-	itemEnds     = 20  // lines of head and tail of such a document: an item or two
+	maxYAMLDepth = 3  // of the keys that are shown
+	maxYAMLItems = 20 // shown of a document that is a list
+	itemEnds     = 20 // lines of head and tail of such a document: an item or two
 )
 
-// A yamlReader outlines by indentation. Unlike a parser it reads what is cut off
-// and what has the marks of a template, in little memory.
-type yamlReader struct {
-	keys, items, documents Part
-	itemKeys               tally // of the items at the margin
-	mappings               int   // items that begin with a key
-	inner                  int   // indent of the keys of the last item
-	open                   []yamlNode
-	block                  int    // indent of the key whose block scalar is open, or -1
-	end                    int    // line after the last that is not blank
-	from                   int    // line where the document begins
-	kind, name             string // of the document
-}
-
-// A yamlNode is a key around the lines that pass.
-type yamlNode struct {
-	row         int // that shows it, or -1
-	n           int
-	indent      int
-	items, keys int // below it
-}
-
-// readYAML lists the keys of the first levels, with how much is below each. Of a
-// list it tells which keys its items have, of several documents what each is.
+// readYAML lists the keys of the first levels by their indentation. Unlike a parser it
+// reads what is cut off and what has the marks of a template. Of a list it shows
+// items from all over.
 func readYAML(d *Digest, r *reader) {
-	y := &yamlReader{
-		keys:      Part{Title: "keys", Even: true, Find: "proxy_search finds the rest"},
-		items:     Part{Title: "items", Even: true, Share: 35, Most: maxYAMLItems, Find: `proxy_search "^- " finds all`},
-		documents: Part{Title: "documents", Even: true, Share: 40},
-		block:     -1,
-	}
-	total := 0
+	keys := Part{Title: "keys", Even: true, Find: "proxy_search finds the rest"}
+	items := Part{Title: "items", Even: true, Share: 35, Most: maxYAMLItems, Find: `proxy_search "^- " finds all`}
+	var itemKeys tally // of the items at the margin
+	var open []int     // the indents of the keys around a line
+	documents, isOpen := 0, false
+	block, item, inner := -1, -1, -1 // the indents of a block scalar, of a list's items, of an item's keys
 	for n, line := range r.lines {
-		total = n + 1
-		in := indent(line)
-		s := bytes.TrimSpace(head(line, 500))
-		switch {
-		case len(s) == 0:
+		in, s := indent(line), bytes.TrimSpace(head(line, 500))
+		if len(s) == 0 || s[0] == '#' || block >= 0 && in > block {
 			continue
-		case y.block >= 0 && in > y.block:
-		case hasPrefix(line, "---"):
-			y.endDocument(n)
-			y.from = n
-		case s[0] != '#':
-			y.block = -1
-			y.line(n, in, s, line)
 		}
-		y.end = n + 1
+		if hasPrefix(line, "---") {
+			open, block, item, isOpen = nil, -1, -1, false
+			continue
+		}
+		documents += btoi(!isOpen)
+		isOpen = true
+		isItem := hasPrefix(s, "- ") || string(s) == "-"
+		entry := bytes.TrimLeft(s[btoi(isItem):], " ")
+		key, value, isKey := splitKey(entry)
+		for len(open) > 0 && open[len(open)-1] >= in {
+			open = open[:len(open)-1]
+		}
+		switch {
+		case isItem && in == 0:
+			items.addLine(n, line, 0)
+			item, inner = in, len(s)-len(entry)
+		case isItem && (item < 0 || in <= item):
+			item = in
+		case !isItem && in <= item:
+			item = -1
+		}
+		if isKey && (isItem && in == 0 || in == inner) {
+			itemKeys.add(key, n)
+		}
+		if isKey && !isItem && item < 0 {
+			if len(open) < maxYAMLDepth {
+				keys.addLine(n, line, len(open))
+			}
+			open = append(open, in)
+		}
+		block = -1
+		if isKey && opensBlock(value) {
+			block = in
+		}
 	}
-	y.endDocument(total)
-	switch {
-	case y.documents.Total > 1:
-		d.Facts = append(d.Facts, show.Plural(y.documents.Total, "documents"))
-		d.Parts = append(d.Parts, y.documents)
-		y.keys.Title, y.keys.Share = "keys of the first document", 30
-	case y.items.Total > 1 && 2*y.mappings > y.items.Total && y.keys.Total == 0:
-		d.Ends = itemEnds
-		d.Facts = append(d.Facts, show.Plural(y.items.Total, "items"))
-		d.say("keys, in how many items: %s", y.itemKeys.top(30, " · "))
-		d.Parts = append(d.Parts, y.items)
+	if documents > 1 {
+		d.Facts = append(d.Facts, show.Plural(documents, "documents"))
+	}
+	if items.Total > 1 && keys.Total == 0 {
+		d.EndLines = itemEnds
+		d.Facts = append(d.Facts, show.Plural(items.Total, "items"))
+		if len(itemKeys.order) > 0 {
+			d.addWords("keys, in how many items: %s", itemKeys.top(30, " · "))
+		}
+		d.Parts = append(d.Parts, items)
 		return
 	}
-	d.Parts = append(d.Parts, y.keys)
-}
-
-// line reads line n that is no comment, s without space around it.
-func (y *yamlReader) line(n, in int, s, line []byte) {
-	isItem := hasPrefix(s, "- ") || string(s) == "-"
-	entry := bytes.TrimLeft(s[btoi(isItem):], " ")
-	key, value, isKey := splitKey(entry)
-	for k := len(y.open) - 1; k >= 0 && (y.open[k].indent > in || y.open[k].indent == in && !isItem); k-- {
-		y.closeNode()
-	}
-	switch around := len(y.open); {
-	case isItem && around > 0:
-		y.open[around-1].items++
-	case isItem && in == 0:
-		y.items.addLine(n, line, 0)
-		y.inner = len(s) - len(entry)
-		y.mappings += btoi(isKey)
-	case isKey && !isItem && (around > 0 || in == 0 || y.items.Total == 0): // other keys are those of an item
-		y.addKey(n, in, key, value)
-	}
-	if isKey && y.items.Total > 0 && (isItem && in == 0 || in == y.inner) {
-		y.itemKeys.add(key, n)
-	}
-	if isKey && opensBlock(value) {
-		y.block = in
-	}
-}
-
-// addKey opens a key, and shows it if it is on one of the first levels.
-func (y *yamlReader) addKey(n, in int, key, value []byte) {
-	depth := len(y.open)
-	node := yamlNode{row: -1, n: n, indent: in}
-	if depth < maxYAMLDepth && (depth == 0 || y.open[depth-1].items == 0) && y.documents.Total == 0 {
-		text := strings.Repeat("  ", depth) + show.Clip(string(key), 60)
-		if len(value) > 0 {
-			text += ": " + show.Clip(string(value), 50)
-		}
-		node.row = y.keys.Total
-		y.keys.addf(n, depth, "%s", text)
-	}
-	if depth > 0 {
-		y.open[depth-1].keys++
-	}
-	if depth < maxYAMLOpen {
-		y.open = append(y.open, node)
-	}
-	switch {
-	case in == 0 && string(key) == "kind":
-		y.kind = show.Clip(string(value), 60)
-	case y.name == "" && string(key) == "name":
-		y.name = show.Clip(string(value), 60)
-	}
+	d.Parts = append(d.Parts, keys)
 }
 
 // splitKey returns the key that s begins with, and its value.
@@ -188,36 +134,4 @@ func splitKey(s []byte) (key, value []byte, ok bool) {
 		}
 	}
 	return nil, nil, false
-}
-
-// closeNode ends the innermost key and tells what is below it.
-func (y *yamlReader) closeNode() {
-	node := y.open[len(y.open)-1]
-	y.open = y.open[:len(y.open)-1]
-	if node.row < 0 || node.row >= len(y.keys.Rows) {
-		return
-	}
-	var what []string
-	if node.items > 0 {
-		what = append(what, show.Plural(node.items, "items"))
-	} else if node.keys > 0 {
-		what = append(what, show.Plural(node.keys, "keys"))
-	}
-	if lines := y.end - node.n; lines > 1 {
-		what = append(what, show.Plural(lines, "lines"))
-	}
-	if len(what) > 0 {
-		y.keys.Rows[node.row].words += "  " + strings.Join(what, ", ")
-	}
-}
-
-// endDocument ends a document before line n, unless it is empty.
-func (y *yamlReader) endDocument(n int) {
-	for len(y.open) > 0 {
-		y.closeNode()
-	}
-	if y.block = -1; n > y.from+1 {
-		y.documents.addf(y.from, 0, "%s", strings.TrimSpace(y.kind+" "+y.name))
-	}
-	y.kind, y.name = "", ""
 }

@@ -204,7 +204,7 @@ func (p Path) String() string {
 			}
 			b = append(b, s.Key...)
 		default:
-			b = append(show.AppendQuote(append(b, '['), s.Key), ']')
+			b = append(jsonscan.AppendQuote(append(b, '['), s.Key), ']')
 		}
 		if s.Try {
 			b = append(b, '?')

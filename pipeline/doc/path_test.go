@@ -1,6 +1,7 @@
-package doc
+package doc_test
 
 import (
+	. "rlmproxy/pipeline/doc"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"

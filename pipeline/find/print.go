@@ -1,7 +1,6 @@
 package find
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -18,7 +17,6 @@ const (
 	furtherBytes = 120 // around each further one that this leaves out
 	maxSpanLines = 60  // of one context, shown whole
 	nearLines    = 5   // on both sides of a match in a longer one
-	maxBlock     = 50  // lines of what a match begins, in a longer one
 )
 
 // A printer writes hits the way grep does: "12: a match", "13- context",
@@ -112,15 +110,14 @@ func (p *printer) spans(spans []search.Span) {
 }
 
 // span prints the lines of one context. Of one that is too long, such as source
-// code without a blank line, it prints what each match begins, by indentation,
-// and a few lines around it.
+// code without a blank line, it prints a few lines around each match.
 func (p *printer) span(from, to int) {
 	long := to-from >= maxSpanLines
 	left, until := 0, 0
 	for n := from; n <= to; n++ {
 		if long {
 			if _, isMatch := p.first[n]; isMatch {
-				until = max(until, p.blockEnd(n, to), min(n+nearLines, to))
+				until = n + nearLines
 			}
 			if n > until && !p.matchWithin(n, nearLines) {
 				left++
@@ -146,32 +143,6 @@ func (p *printer) matchWithin(n, lines int) bool {
 		}
 	}
 	return false
-}
-
-// blockEnd is the last of the lines that are indented deeper than line n, and
-// of the one that closes them.
-func (p *printer) blockEnd(n, to int) int {
-	line := func(n int) []byte {
-		span := p.view.lines.Span(n)
-		return p.view.text[span.Start:span.End]
-	}
-	indent := func(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " \t")) }
-	depth, end := indent(line(n)), n
-	for m := n + 1; m <= min(to, n+maxBlock); m++ {
-		l := line(m)
-		body := bytes.TrimSpace(l)
-		switch {
-		case len(body) == 0:
-			continue
-		case indent(l) > depth:
-			end = m
-			continue
-		case indent(l) == depth && (bytes.ContainsRune([]byte("})]"), rune(body[0])) || bytes.HasPrefix(body, []byte("end")) || bytes.HasPrefix(body, []byte("</"))):
-			return m
-		}
-		break
-	}
-	return end
 }
 
 // window is the part of a line around hit, all of it if it is short.

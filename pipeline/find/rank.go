@@ -113,13 +113,8 @@ func (p *rankPrinter) print(one unit, at doc.Path, score float64) error {
 		part := jsonscan.AppendUnescaped(nil, quoted[1:len(quoted)-1])[one.start-one.inside-1:]
 		part = bytes.TrimSpace(part[:len(raw)])
 		fmt.Fprintf(&p.b, "%s, %s of %s bytes (score %.2f):\n%s\n", at, show.Count(len(part)), show.Count(len(quoted)-2), score, show.Printable(part))
-	case unitGroup, unitRange:
-		in, first := at[:len(at)-1], at[len(at)-1].Index
-		place := where(in)
-		if one.kind == unitRange {
-			place = fmt.Sprintf("%s[%d:%d]", in, first, first+len(u.elements(one, len(in) == 0)))
-		}
-		fmt.Fprintf(&p.b, "%s (score %.2f): %s\n", place, score, show.Printable(u.group(one, at)))
+	case unitGroup:
+		fmt.Fprintf(&p.b, "%s (score %.2f): %s\n", where(at[:len(at)-1]), score, show.Printable(u.group(one, at)))
 	default:
 		value := raw
 		if at[len(at)-1].Kind == doc.StepKey {
@@ -131,18 +126,6 @@ func (p *rankPrinter) print(one unit, at doc.Path, score float64) error {
 	return nil
 }
 
-// elements are those of a unit of several in an array.
-func (u *units) elements(one unit, top bool) (all [][]byte) {
-	raw := u.text[one.start:one.end]
-	if u.many && top { // JSON Lines have no commas between them
-		return slices.Collect(jsonscan.Lines(raw))
-	}
-	for _, e := range jsonscan.Items(slices.Concat([]byte{'['}, raw, []byte{']'})) {
-		all = append(all, e)
-	}
-	return all
-}
-
 // group writes a unit of several members or elements as a part of their container,
 // "…" standing for those before and after.
 func (u *units) group(one unit, at doc.Path) string {
@@ -151,7 +134,7 @@ func (u *units) group(one unit, at doc.Path) string {
 	if at[len(at)-1].Kind == doc.StepKey {
 		open, shut = '{', '}'
 	} else if u.many && len(at) == 1 {
-		raw = bytes.Join(u.elements(one, true), []byte{','})
+		raw = bytes.Join(slices.Collect(jsonscan.Lines(raw)), []byte{','}) // JSON Lines have none
 	}
 	out := []byte{open}
 	if before := bytes.TrimRight(u.text[:one.start], " \t\r\n"); len(before) > 0 && before[len(before)-1] != open {

@@ -11,8 +11,15 @@ import (
 	"rlmproxy/search"
 )
 
-// maxEntry bounds an entry of a log, in bytes; more are passages.
-const maxEntry = 4 << 10
+const (
+	// maxEntry bounds an entry of a log, in bytes; more are passages.
+	maxEntry = 4 << 10
+
+	// A document has up to freeUnits units however short they are, and no more of less
+	// than minMean bytes on average: an index of those takes more memory than the text.
+	freeUnits = 1500
+	minMean   = 22
+)
 
 // A unit is a part of a document that a search ranks and shows.
 type unit struct {
@@ -28,14 +35,14 @@ const (
 	unitValue                  // of JSON: one member or element
 	unitRecord                 // an object in an array
 	unitGroup                  // several neighbours
-	unitRange                  // several neighbours in an array, with records among them
 	unitPiece                  // of a string, which is decoded
 )
 
 // units are how a document divides into what is ranked. They are in order and
 // apart; between them are only brackets, keys of what was divided, and space.
 type units struct {
-	unitList
+	text  []byte
+	list  []unit
 	plain []byte // text with strings decoded in place, until it is indexed
 	of    string // plural: what most of them are
 	head  string // a line that says how to read them, or ""
@@ -45,19 +52,45 @@ type units struct {
 
 // unitsOf divides v: JSON by its structure, tables into rows, texts with
 // entries into those, other texts into passages. It costs a pass over the
-// document, and one more for each level of large values in one another.
-func unitsOf(ctx context.Context, v doc.Value) (*units, error) {
+// document, and one more for each level of large values in one another. If the
+// units are too many, they are passages instead.
+func unitsOf(ctx context.Context, v doc.Value) (u *units, err error) {
 	if v.Kind == doc.JSON && jsonscan.Kind(v.Data) != '"' || v.Kind == doc.JSONLines {
-		return jsonUnits(ctx, v)
+		u, err = jsonUnits(ctx, v)
+	} else {
+		u, err = textUnits(ctx, v)
+	}
+	if err != nil || len(u.list) <= freeUnits || len(u.text) >= minMean*len(u.list) {
+		return u, err
 	}
 	w, err := viewOf(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	u := &units{unitList: unitList{text: w.text}, plain: w.text, lines: w.lines}
-	add := func(s search.Span) {
-		u.add(unit{start: uint32(s.Start), end: uint32(s.End)}, 0)
+	return passages(w), ctx.Err()
+}
+
+// passages divides any text.
+func passages(w *view) *units {
+	u := &units{text: w.text, plain: w.text, lines: w.lines, of: "passages"}
+	for _, s := range search.Passages(w.text) {
+		u.add(s)
 	}
+	return u
+}
+
+// add appends a unit of text.
+func (u *units) add(s search.Span) {
+	u.list = append(u.list, unit{start: uint32(s.Start), end: uint32(s.End)})
+}
+
+// textUnits divides a text.
+func textUnits(ctx context.Context, v doc.Value) (*units, error) {
+	w, err := viewOf(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	u := &units{text: w.text, plain: w.text, lines: w.lines}
 	if rows := rowsOf(v, w.text); rows != nil {
 		u.of = "rows"
 		isHead := rows.HasHeader()
@@ -66,16 +99,13 @@ func unitsOf(ctx context.Context, v doc.Value) (*units, error) {
 				u.head, isHead = "columns: "+string(bytes.TrimSpace(w.text[row.Start:row.End])), false
 				continue
 			}
-			add(search.Span{Start: row.Start, End: row.End})
+			u.add(search.Span{Start: row.Start, End: row.End})
 		}
 	} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
 		u.of = "entries"
-		entries(ctx, w.text, starts, maxEntry, add)
+		entries(ctx, w.text, starts, maxEntry, u.add)
 	} else {
-		u.of = "passages"
-		for _, s := range search.Passages(w.text) {
-			u.list = append(u.list, unit{start: uint32(s.Start), end: uint32(s.End)})
-		}
+		u = passages(w)
 	}
 	return u, ctx.Err()
 }

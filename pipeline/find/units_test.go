@@ -105,7 +105,7 @@ func checkGap(t *rapid.T, u *units, n, from int) {
 func checkUnit(t *rapid.T, input doc.Value, u *units, n int) {
 	one, path := u.list[n], u.paths(u.list[n : n+1])[0]
 	raw := u.text[one.start:one.end]
-	if one.kind == unitGroup || one.kind == unitRange {
+	if one.kind == unitGroup {
 		path = path[:len(path)-1]
 	}
 	at, err := locate.Find(context.Background(), doc.Value{Kind: input.Kind, Data: input.Data}, path)

@@ -29,7 +29,7 @@ const (
 func jsonUnits(ctx context.Context, v doc.Value) (*units, error) {
 	d := &jsonDivider{
 		tick:  doc.Ticker{Ctx: ctx},
-		units: &units{unitList: unitList{text: v.Data}, plain: unescaped(v.Data), of: "values", many: v.Kind == doc.JSONLines},
+		units: &units{text: v.Data, plain: unescaped(v.Data), of: "values", many: v.Kind == doc.JSONLines},
 	}
 	if err := d.divide(v); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func jsonUnits(ctx context.Context, v doc.Value) (*units, error) {
 	u := d.units
 	records := 0
 	for _, one := range u.list {
-		if one.kind == unitRecord || one.kind == unitRange {
+		if one.kind == unitRecord {
 			records++
 		}
 	}
@@ -92,16 +92,30 @@ func (d *jsonDivider) part(first, value []byte, inArray bool, depth int) error {
 		return d.container(value, depth-1)
 	case inArray && value[0] == '{':
 		one.kind = unitRecord
-		u.add(one, 0)
+		u.list = append(u.list, one)
 	case jsonscan.IsContainer(value) && len(value) >= minMember:
-		u.add(one, 0)
+		u.list = append(u.list, one)
 	case value[0] == '"' && len(value) > maxGroup:
 		d.pieces(end-len(value), end)
 	default:
-		one.kind = unitGroup
-		u.add(one, maxGroup)
+		d.group(one)
 	}
 	return nil
+}
+
+// group adds a small value to the group before it, if nothing but a comma and space
+// is between them.
+func (d *jsonDivider) group(one unit) {
+	u := d.units
+	one.kind = unitGroup
+	if n := len(u.list); n > 0 {
+		last := &u.list[n-1]
+		if last.kind == unitGroup && one.end-last.start <= maxGroup && len(bytes.Trim(u.text[last.end:one.start], ", \t\r\n")) == 0 {
+			last.end = one.end
+			return
+		}
+	}
+	u.list = append(u.list, one)
 }
 
 // divides reports whether the parts of a container are units, and not itself.
@@ -145,7 +159,7 @@ func (d *jsonDivider) pieces(start, end int) {
 	u := d.units
 	for _, s := range search.Passages(bytes.TrimRight(u.plain[start+1:end-1], " ")) {
 		from := uint32(start + 1)
-		u.add(unit{start: from + uint32(s.Start), end: from + uint32(s.End), inside: uint32(start), kind: unitPiece}, 0)
+		u.list = append(u.list, unit{start: from + uint32(s.Start), end: from + uint32(s.End), inside: uint32(start), kind: unitPiece})
 	}
 }
 

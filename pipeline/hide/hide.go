@@ -1,7 +1,7 @@
 // Package hide takes the fields out of documents that no agent may see.
 //
 //	JSON, JSON Lines, CSV, TSV ──► the document without the fields
-//	a text that names one      ──► a line that says it is withheld
+//	a text that labels one     ──► a line that says it is withheld
 package hide
 
 import (
@@ -26,14 +26,15 @@ import (
 // depth, arrays between them or not, in any case of letters, and in strings
 // that hold a document of their own. Hide is safe for concurrent use.
 //
-// A text that is no such document, and has the name of a hidden field as a word
-// beside anything else, is replaced by a line that says so. A value without the
-// name of its field, as in the last rows of a table alone, is beyond Hide.
+// A text that is no such document, and in which the name of a hidden field stands
+// as a label (see [labelled]), is replaced by a line that says so. Running prose may
+// use the word. A value without the name of its field, as in the last rows of a
+// table alone, is beyond Hide.
 type Hide struct {
 	// paths by their last key, each without it, innermost key first; all in
 	// lower case.
 	paths map[string][][]string
-	named *regexp.Regexp // one of the last keys, as a word
+	label *regexp.Regexp // one of the last keys, as a label
 }
 
 // NewHide is a [*doc.Error] for a path that cannot be read or has an index.
@@ -61,8 +62,19 @@ func NewHide(fields []string) (*Hide, error) {
 		names = append(names, regexp.QuoteMeta(keys[0]))
 		h.paths[keys[0]] = append(h.paths[keys[0]], keys[1:])
 	}
-	h.named = regexp.MustCompile(`(?i)(?:^|[^\pL\pN_])(` + strings.Join(names, "|") + `)(?:$|[^\pL\pN_])`)
+	h.label = labelled(strings.Join(names, "|"))
 	return h, nil
+}
+
+// labelled finds names where they label a value in a text.
+func labelled(names string) *regexp.Regexp {
+	return regexp.MustCompile(strings.ReplaceAll(`(?im)`+strings.Join([]string{
+		`(?:^|[^\pL\pN_])NAME[*_\x60"'\])]*[ \t]*[:=|]`,                      // token: x, **token:** x, TOKEN=x, token | x
+		`["'\x60]NAME["'\x60]`,                                               // "token"
+		`(?:^|[,;\t]|\|[ \t]*|[ \t]{2,})NAME(?:[,;\t]|[ \t]{2,}|[ \t]*\r?$)`, // the header of a column: id,token
+		`</?NAME(?:$|[^\pL\pN_])`,                                            // <token>x</token>
+		`--NAME(?:$|[^\pL\pN_])`,                                             // --token x
+	}, "|"), "NAME", "(?:"+names+")"))
 }
 
 // Text returns a text of any kind without the hidden fields, and text itself
@@ -143,9 +155,10 @@ func (w *hider) document(text []byte) (kept []byte) {
 			return kept
 		}
 	}
-	if name := w.hide.named.FindSubmatchIndex(text); name != nil && name[3]-name[2] < len(bytes.TrimSpace(text)) {
+	isName := w.hide.paths[strings.ToLower(string(bytes.TrimSpace(text)))] != nil // and nothing else
+	if !isName && w.hide.label.Match(text) {
 		w.changed = true
-		return fmt.Appendf(nil, "[withheld: a text of %s bytes that names a hidden field]\n", show.Count(len(text)))
+		return fmt.Appendf(nil, "[withheld: a text of %s bytes with a hidden field in it]\n", show.Count(len(text)))
 	}
 	return text
 }
@@ -263,5 +276,5 @@ func (w *hider) str(dst, value []byte) []byte {
 	if w.changed = changed || before; !changed {
 		return append(dst, value...)
 	}
-	return show.AppendQuote(dst, kept)
+	return jsonscan.AppendQuote(dst, kept)
 }

@@ -9,13 +9,15 @@ import (
 	"slices"
 	"strconv"
 
+	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/show"
 )
 
 // add puts out one more value.
 func (out *Output) add(v any) (err error) {
 	if out.N++; out.N > maxOutputs {
-		return &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: more than %s outputs", show.Count(maxOutputs)),
+		return &Error{Code: doc.LimitMemory, Text: fmt.Sprintf("jq: more than %s outputs", show.Count(maxOutputs)),
 			Hint: "collect them, [ … ], count them, … | length, or take some, limit(100; …)"}
 	}
 	if out.Data, err = appendValue(out.Data, v, 0); err != nil {
@@ -32,7 +34,7 @@ func (out *Output) add(v any) (err error) {
 // escapes that only some readers want.
 func appendValue(dst []byte, v any, depth int) (_ []byte, err error) {
 	if depth > maxDepth {
-		return nil, &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the result nests deeper than %s levels", show.Count(maxDepth)),
+		return nil, &Error{Code: doc.LimitMemory, Text: fmt.Sprintf("jq: the result nests deeper than %s levels", show.Count(maxDepth)),
 			Hint: "flatten it, or put out less"}
 	}
 	if len(dst) > maxOutputBytes {
@@ -62,7 +64,7 @@ func appendValue(dst []byte, v any, depth int) (_ []byte, err error) {
 		if len(v) > maxOutputBytes {
 			return nil, tooLong()
 		}
-		return show.AppendQuote(dst, v), nil
+		return jsonscan.AppendQuote(dst, v), nil
 	case []any:
 		dst = append(dst, '[')
 		for i, e := range v {
@@ -80,7 +82,7 @@ func appendValue(dst []byte, v any, depth int) (_ []byte, err error) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(show.AppendQuote(dst, k), ':')
+			dst = append(jsonscan.AppendQuote(dst, k), ':')
 			if dst, err = appendValue(dst, v[k], depth+1); err != nil {
 				return nil, err
 			}
@@ -91,5 +93,5 @@ func appendValue(dst []byte, v any, depth int) (_ []byte, err error) {
 }
 
 func tooLong() *Error {
-	return &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: the result is larger than %d MiB", maxOutputBytes>>20), Hint: "select fewer records or fields"}
+	return &Error{Code: doc.LimitMemory, Text: fmt.Sprintf("jq: the result is larger than %d MiB", maxOutputBytes>>20), Hint: "select fewer records or fields"}
 }

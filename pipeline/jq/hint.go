@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/show"
 )
 
@@ -30,7 +31,7 @@ func syntaxError(source string, offset int, what string, cause error) *Error {
 	}
 	shown := strings.ReplaceAll(string(before)+after, "\t", " ")
 	text := fmt.Sprintf("jq: %s\n    %s\n    %s^", show.ClipBytes(what, 200), shown, strings.Repeat(" ", len(before)))
-	return &Error{Code: Bad, Text: text, Err: cause}
+	return &Error{Code: doc.BadJQ, Text: text, Err: cause}
 }
 
 // A slip is a common mistake and its correction.
@@ -42,8 +43,6 @@ type slip struct {
 
 var slips = []slip{
 	{commandLine, func(s string) string { return commandLine.FindStringSubmatch(s)[1] }, "the program alone"},
-	{regexp.MustCompile(`^\s*/[^\s|"]+$`), fixPointer, "this is a JSON Pointer"},
-	{slashed, quoteSlashed, "keys with a slash need brackets and quotes"},
 	{regexp.MustCompile(`^\s*\$\.?[\w.\[\]*'"-]*\s*$`), fixJSONPath, "this is JSONPath"},
 	{regexp.MustCompile(`'`), func(s string) string { return strings.ReplaceAll(strings.Trim(s, "'"), "'", `"`) }, "strings take double quotes"},
 	{regexp.MustCompile(`^\s*[A-Za-z_][\w]*([.\[]|\s*$|\s*\|)`), func(s string) string { return "." + strings.TrimSpace(s) }, "fields start with a dot"},
@@ -56,44 +55,6 @@ var slips = []slip{
 
 // commandLine is a program in the call of a shell.
 var commandLine = regexp.MustCompile(`^\s*jq\s+(?:-\w+\s+)*'([^']*)'\s*$`)
-
-// fixPointer writes /items/0/a~1b as .items[0]["a/b"].
-func fixPointer(s string) string {
-	out := "."
-	for _, key := range strings.Split(strings.TrimSpace(s)[1:], "/") {
-		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
-		switch {
-		case position.MatchString(key):
-			out += "[" + key + "]"
-		case word.MatchString(key) && strings.HasSuffix(out, "."):
-			out += key
-		case word.MatchString(key):
-			out += "." + key
-		default:
-			out += "[" + show.Quote(key) + "]"
-		}
-	}
-	return out
-}
-
-var (
-	position = regexp.MustCompile(`^\d{1,9}$`)
-	word     = regexp.MustCompile(`^[A-Za-z_]\w*$`)
-	// slashed is a key that begins with a slash, as those of OpenAPI's paths. In .a/b
-	// the slash may stand for a dot, a key or a division.
-	slashed = regexp.MustCompile(`\./[\w./{}~-]*[\w}]`)
-)
-
-// quoteSlashed writes .paths./users/{id}.get as .paths["/users/{id}"].get.
-func quoteSlashed(s string) string {
-	return slashed.ReplaceAllStringFunc(s, func(found string) string {
-		key, rest := strings.TrimPrefix(found, "."), ""
-		if i := strings.IndexByte(key, '.'); i > 0 {
-			key, rest = key[:i], key[i:]
-		}
-		return "[" + show.Quote(key) + "]" + rest
-	})
-}
 
 // foreign are functions of other languages where a call of one may stand: not
 // behind a dot, in a string or before a colon.

@@ -19,6 +19,8 @@ package jq
 import (
 	"context"
 	"errors"
+
+	"rlmproxy/pipeline/doc"
 )
 
 // A Kind says how a document is read.
@@ -46,35 +48,22 @@ type Output struct {
 	N    int
 }
 
-// The codes of an [Error].
+// An Error is a failure that whoever wrote the program can repair. Its code is Bad if
+// the program does not parse or fails on this data, LimitTime if it was stopped for
+// the time it took, LimitMemory for the memory or the size of its output.
+type Error = doc.Error
+
 const (
-	Bad         = "bad_jq"       // the program does not parse, or fails on this data
-	LimitTime   = "limit_time"   // it was stopped for the time it took
-	LimitMemory = "limit_memory" // or for the memory, or the size of its output
+	Bad         = doc.BadJQ
+	LimitTime   = doc.LimitTime
+	LimitMemory = doc.LimitMemory
 )
-
-// An Error is a failure that whoever wrote the program can repair.
-type Error struct {
-	Code string
-	Text string // what was wrong, and where; may have several lines
-	Hint string // what to send instead, or empty
-	Err  error  // the cause, or nil
-}
-
-func (e *Error) Error() string {
-	if e.Hint == "" {
-		return e.Text
-	}
-	return e.Text + "\nhint: " + e.Hint
-}
-
-func (e *Error) Unwrap() error { return e.Err }
 
 // ended turns an expired deadline into an Error and leaves other errors be.
 func ended(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &Error{Code: LimitTime, Text: "jq: the time limit passed before the program was done",
+	return &Error{Code: doc.LimitTime, Text: "jq: the time limit passed before the program was done",
 		Hint: "narrow first: select fewer records or fields, then compute; to count, group_by is faster than reduce", Err: err}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/show"
 )
 
@@ -122,7 +123,7 @@ func (p *Pool) Run(ctx context.Context, q Query) (Output, error) {
 		if died.why != nil {
 			return Output{}, died.why
 		}
-		return Output{}, &Error{Code: Bad, Text: "jq: the worker ended under the program, twice", Hint: "write it differently, or select less", Err: died.err}
+		return Output{}, &Error{Code: doc.BadJQ, Text: "jq: the worker ended under the program, twice", Hint: "write it differently, or select less", Err: died.err}
 	}
 }
 

@@ -7,12 +7,12 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/show"
 )
 
 // A program is compiled, for one run.
 type program struct {
-	source string
 	code   *gojq.Code
 	writes bool // it may write to its input, see mayWrite
 }
@@ -51,7 +51,7 @@ func compile(source string) (*program, error) {
 	if err != nil {
 		return nil, withHint(err, source)
 	}
-	return &program{source, code, mayWrite(query)}, nil
+	return &program{code, mayWrite(query)}, nil
 }
 
 // withHint adds what source could have been meant to be, where err has no hint.
@@ -85,7 +85,7 @@ func parseProgram(source string) (*gojq.Query, error) {
 func compileQuery(query *gojq.Query) (*gojq.Code, error) {
 	code, err := compileWithBuiltins(query)
 	if err != nil {
-		return nil, &Error{Code: Bad, Text: "jq: " + show.ClipBytes(err.Error(), 300), Err: err}
+		return nil, &Error{Code: doc.BadJQ, Text: "jq: " + show.ClipBytes(err.Error(), 300), Err: err}
 	}
 	return code, checkClock(query)
 }
@@ -94,7 +94,7 @@ func checkSize(source string) error {
 	if len(source) <= maxProgramBytes {
 		return nil
 	}
-	return &Error{Code: Bad, Text: fmt.Sprintf("jq: program of %s bytes; %s are allowed", show.Count(len(source)), show.Count(maxProgramBytes)),
+	return &Error{Code: doc.BadJQ, Text: fmt.Sprintf("jq: program of %s bytes; %s are allowed", show.Count(len(source)), show.Count(maxProgramBytes)),
 		Hint: "a program looks like .items[] | {name, id}"}
 }
 
@@ -193,7 +193,7 @@ func checkClock(q *gojq.Query) error {
 			return
 		}
 		if called := name(f.Name, len(f.Args)); forbidden[called] != "" && !defined[called] {
-			err = &Error{Code: Bad, Text: "jq: " + f.Name + " is not allowed: a query gives the same answer at any time and place", Hint: forbidden[called]}
+			err = &Error{Code: doc.BadJQ, Text: "jq: " + f.Name + " is not allowed: a query gives the same answer at any time and place", Hint: forbidden[called]}
 		}
 	})
 	return err

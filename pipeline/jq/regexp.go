@@ -3,7 +3,6 @@ package jq
 import (
 	"fmt"
 	"regexp"
-	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
 
@@ -189,7 +188,7 @@ func (c regexpCache) arguments(v, re, fs any) (r *compiledRegexp, text, flags st
 type compiledRegexp struct {
 	*regexp.Regexp
 	// after is the same behind any one character, so that ^ and \b know what
-	// stands before; nil if the expression matches no empty text.
+	// stands before; nil if the expression is too long for it.
 	after *regexp.Regexp
 }
 
@@ -207,39 +206,9 @@ func compileRegexp(pattern, flags string) (*compiledRegexp, error) {
 	if err != nil {
 		return nil, fmt.Errorf("invalid regular expression %q: %s", pattern, err)
 	}
-	r := &compiledRegexp{Regexp: re}
-	if tree, err := syntax.Parse(pattern, syntax.Perl); err != nil || mayBeEmpty(tree) {
-		// Too long by what is added: then Go's matches must do.
-		r.after, _ = regexp.Compile(`\A(?s:.)(?:` + pattern + `)`)
-	}
-	return r, nil
-}
-
-// mayBeEmpty reports whether re can match an empty text. It looks for most
-// expressions that cannot, so that nobody looks for their empty matches.
-func mayBeEmpty(re *syntax.Regexp) bool {
-	switch re.Op {
-	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		return false
-	case syntax.OpCapture, syntax.OpPlus:
-		return mayBeEmpty(re.Sub[0])
-	case syntax.OpRepeat:
-		return re.Min == 0 || mayBeEmpty(re.Sub[0])
-	case syntax.OpConcat:
-		for _, part := range re.Sub {
-			if !mayBeEmpty(part) {
-				return false
-			}
-		}
-	case syntax.OpAlternate:
-		for _, way := range re.Sub {
-			if mayBeEmpty(way) {
-				return true
-			}
-		}
-		return false
-	}
-	return true
+	// Too long by what is added: then Go's matches must do.
+	after, _ := regexp.Compile(`\A(?s:.)(?:` + pattern + `)`)
+	return &compiledRegexp{re, after}, nil
 }
 
 // find returns the groups of the first match, or of all if limit is -1.

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/itchyny/gojq"
+
+	"rlmproxy/pipeline/doc"
 )
 
 // run runs p over a document.
@@ -25,7 +27,7 @@ func (p *program) run(ctx context.Context, document any) (Output, error) {
 			if halt := (*gojq.HaltError)(nil); errors.As(err, &halt) && halt.Value() == nil {
 				return out, nil
 			}
-			return Output{}, p.runtimeError(err, document)
+			return Output{}, runtimeError(err, document)
 		}
 		if err := out.add(v); err != nil {
 			return Output{}, err
@@ -39,7 +41,7 @@ const brokeText = "jq: the program broke the interpreter"
 func (p *program) safely(ctx context.Context, document any) (out Output, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &Error{Code: Bad, Text: brokeText, Hint: "write it differently",
+			err = &Error{Code: doc.BadJQ, Text: brokeText, Hint: "write it differently",
 				Err: fmt.Errorf("panic: %v\n%s", r, debug.Stack())}
 		}
 	}()

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/show"
 )
 
@@ -210,7 +211,7 @@ func (k *worker) tooMuch() {
 }
 
 func memoryError(maxBytes int64) *Error {
-	return &Error{Code: LimitMemory, Text: fmt.Sprintf("jq: document and program took more than %d MiB of memory", maxBytes>>20),
+	return &Error{Code: doc.LimitMemory, Text: fmt.Sprintf("jq: document and program took more than %d MiB of memory", maxBytes>>20),
 		Hint: "select fewer records and fields first, and put out less; fields, offset and limit, and proxy_search read a document as it stands"}
 }
 
@@ -221,7 +222,7 @@ func sendable(err error) *Error {
 	}
 	var e *Error
 	if !errors.As(err, &e) {
-		e = &Error{Code: Bad, Text: show.ClipBytes(err.Error(), 300)}
+		e = &Error{Code: doc.BadJQ, Text: show.ClipBytes(err.Error(), 300)}
 	} else if e.Text == brokeText {
 		fmt.Fprintln(os.Stderr, "jq-worker:", show.ClipBytes(e.Err.Error(), 4000))
 	}

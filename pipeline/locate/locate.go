@@ -48,7 +48,7 @@ func Find(ctx context.Context, v doc.Value, path doc.Path) (Place, error) {
 	if len(path) == 0 && (v.Kind != doc.JSON || jsonscan.Kind(v.Data) != '"') {
 		return Place{Value: v}, nil
 	}
-	n := &narrower{tick: doc.Ticker{Ctx: ctx}}
+	n := &finder{tick: doc.Ticker{Ctx: ctx}}
 	if v.Kind == doc.JSON {
 		n.walk(bytes.TrimSpace(v.Data), path)
 	} else {
@@ -83,7 +83,7 @@ func Find(ctx context.Context, v doc.Value, path doc.Path) (Place, error) {
 	return Place{doc.Derive(v, doc.JSON, data), at, n.many}, nil
 }
 
-type narrower struct {
+type finder struct {
 	tick  doc.Ticker
 	found [][]byte
 	here  doc.Path   // of the value that is looked at
@@ -94,7 +94,7 @@ type narrower struct {
 }
 
 // walk looks for path below value, which stands here.
-func (n *narrower) walk(value []byte, path doc.Path) {
+func (n *finder) walk(value []byte, path doc.Path) {
 	if n.err == nil {
 		n.err = n.tick.Err()
 	}
@@ -131,7 +131,7 @@ func (n *narrower) walk(value []byte, path doc.Path) {
 }
 
 // array goes on in each element that path names; a key names all of them.
-func (n *narrower) array(elements iter.Seq2[int, []byte], path doc.Path) {
+func (n *finder) array(elements iter.Seq2[int, []byte], path doc.Path) {
 	s := path[0]
 	n.many = n.many || s.Kind != doc.StepIndex
 	count := 0
@@ -158,7 +158,7 @@ func (n *narrower) array(elements iter.Seq2[int, []byte], path doc.Path) {
 }
 
 // down goes on in value, one step from here.
-func (n *narrower) down(s doc.Step, value []byte, path doc.Path) {
+func (n *finder) down(s doc.Step, value []byte, path doc.Path) {
 	s.Try = false
 	n.here = append(n.here, s)
 	n.walk(value, path)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -27,15 +26,8 @@ func NoField(ctx context.Context, v doc.Value, path doc.Path) error {
 
 func noField(path doc.Path, known []doc.Path) *doc.Error {
 	text := "no field " + show.Clip(path.String(), 120) + " in the data"
-	like := path
-	if pointed := pointer(path); pointed != nil {
-		like = pointed
-		if slices.ContainsFunc(known, func(p doc.Path) bool { return bare(p) == bare(pointed) }) {
-			return doc.Invalid("this is a JSON Pointer: "+pointed.String(), "%s", text)
-		}
-	}
 	var names []string
-	for _, p := range nearest(like, known, 3) {
+	for _, p := range nearest(path, known, 3) {
 		if name := p.String(); len(name) <= 120 { // a part of a path leads nowhere
 			names = append(names, name)
 		}
@@ -44,22 +36,6 @@ func noField(path doc.Path, known []doc.Path) *doc.Error {
 		return doc.Invalid("proxy_explore shows which fields exist", "%s", text)
 	}
 	return doc.Invalid("nearest: "+strings.Join(names, ", "), "%s", text)
-}
-
-// pointer reads a path of one key, such as /items/0/name, as a JSON Pointer (RFC
-// 6901); nil if it is none.
-func pointer(path doc.Path) (p doc.Path) {
-	if len(path) != 1 || path[0].Kind != doc.StepKey || !strings.HasPrefix(path[0].Key, "/") {
-		return nil
-	}
-	for _, key := range strings.Split(path[0].Key[1:], "/") {
-		if n, err := strconv.Atoi(key); err == nil && n >= 0 {
-			p = append(p, doc.Step{Kind: doc.StepIndex, Index: n})
-			continue
-		}
-		p = append(p, doc.Step{Key: strings.NewReplacer("~1", "/", "~0", "~").Replace(key)})
-	}
-	return p
 }
 
 // nearest returns up to limit of the known paths, most similar first, and none that

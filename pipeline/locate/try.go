@@ -7,7 +7,6 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
-	"rlmproxy/pipeline/show"
 )
 
 // withTry is at with a ? behind each step on which jq, run over v, would stop.
@@ -75,7 +74,7 @@ func (t *trier) walk(value []byte, i int) {
 		n := 0
 		for _, r := range jsonscan.Unquote(bytes.TrimSpace(value)) {
 			if n == s.Index {
-				char = show.AppendQuote(nil, string(r))
+				char = jsonscan.AppendQuote(nil, string(r))
 				break
 			}
 			n++

@@ -95,14 +95,14 @@ func (s *layout) csv(v, records doc.Value) (unit string) {
 	s.paths(root, s.left/2)
 	var names []byte
 	for _, f := range root.Items.Fields {
-		names = appendTableCell(names, show.AppendQuote(nil, f.Name))
+		names = appendTableCell(names, jsonscan.AppendQuote(nil, f.Name))
 	}
 	s.note("rows: "+show.Clip(show.Printable(names), 1000), 0)
 	list.Row = func(record []byte, limit int) string {
 		var out []byte
 		for _, cell := range jsonscan.Fields(record) {
 			if len(cell) > limit {
-				cell = show.AppendQuote(nil, show.Elide(cell, limit))
+				cell = jsonscan.AppendQuote(nil, show.Elide(cell, limit))
 			}
 			out = appendTableCell(out, cell)
 		}

@@ -98,7 +98,7 @@ func (s *layout) keys(l schema.List) {
 	var line []byte
 	n := 0
 	for step := range l.All() {
-		key := show.AppendQuote(nil, show.Clip(step.Key, 100))
+		key := jsonscan.AppendQuote(nil, show.Clip(step.Key, 100))
 		if n++; len(line)+len(key) > 3*s.left {
 			break
 		}

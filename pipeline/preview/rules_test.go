@@ -70,9 +70,7 @@ func (r *rules) all(twice bool, budgets ...int) {
 		}
 	}
 	r.outline()
-	for _, c := range NextCalls(r.v, "k3v9") {
-		r.call(c)
-	}
+	r.call(NextCall(r.v, "k3v9"))
 }
 
 func (r *rules) preview(budget int) []byte {

@@ -68,7 +68,7 @@ func (s *layout) digest(d *digest.Digest, v doc.Value, r room) {
 		room -= before - s.left
 	}
 	switch {
-	case d.Brief:
+	case d.Opaque:
 		s.item(0, show.Numbered(0, firstLine(v.Data[:min(len(v.Data), 200)]), 24), 0)
 	case s.total <= 1:
 		s.longLine(v.Data)
@@ -174,19 +174,19 @@ func fit(p *digest.Part, all []int, budget, most int) (some []int, cost int) {
 func (s *layout) ends(d *digest.Digest, data []byte, r room) {
 	width := max(maxLineRunes, 2*s.left/s.total)
 	keep := s.left / 3
-	for _, p := range d.Picks {
+	for _, p := range d.Highlights {
 		if !s.item(p.N, show.Numbered(p.N, p.Text, width), keep) && s.left-keep < 15 {
 			break
 		}
 	}
 	// More lines than this never fit: a line has two tokens or more.
 	most := s.left/2 + 2
-	for _, n := range []int{r.ends, d.Ends} {
+	for _, n := range []int{r.ends, d.EndLines} {
 		if n > 0 {
 			most = min(most, n)
 		}
 	}
-	head, tail := ends(data, d.Dull+most, most)
+	head, tail := ends(data, d.Preamble+most, most)
 	last := func(i int) int { return s.total - len(tail) + i }
 	if s.item(0, show.Numbered(0, head[0], width), 0) && len(tail) > 0 {
 		i := len(tail) - 1
@@ -199,15 +199,15 @@ func (s *layout) ends(d *digest.Digest, data []byte, r room) {
 			}
 		}
 	}
-	add(d.Dull, len(head), s.left*2/5)
+	add(d.Preamble, len(head), s.left*2/5)
 	for i := len(tail) - 1; i >= 0; i-- {
 		if !s.item(last(i), show.Numbered(last(i), tail[i], width), 0) {
 			break
 		}
 	}
-	add(d.Dull, len(head), 0)
-	if r.ends == 0 && d.Ends == 0 {
-		add(0, d.Dull, 0)
+	add(d.Preamble, len(head), 0)
+	if r.ends == 0 && d.EndLines == 0 {
+		add(0, d.Preamble, 0)
 	}
 }
 

@@ -4,7 +4,6 @@ package query
 
 import (
 	"context"
-	"errors"
 
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/jq"
@@ -30,18 +29,18 @@ type JQ struct {
 func (q *JQ) String() string { return "jq " + show.Clip(q.Program, 200) }
 
 // Check is a [*doc.Error] with code bad_jq for a program that does not compile.
-func (q *JQ) Check() error { return repairable(jq.Check(q.Program)) }
+func (q *JQ) Check() error { return jq.Check(q.Program) }
 
 // CheckSyntax is Check for the programs of strangers, which are compiled in other
 // processes only.
-func (q *JQ) CheckSyntax() error { return repairable(jq.CheckSyntax(q.Program)) }
+func (q *JQ) CheckSyntax() error { return jq.CheckSyntax(q.Program) }
 
 // Apply is a [*doc.Error] with code bad_jq for a program that does not parse or
 // fails on this data, and limit_time or limit_memory for one that is stopped.
 func (q *JQ) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	out, err := q.run(ctx, in)
 	if err != nil {
-		return doc.Value{}, q.explain(ctx, in, nil, repairable(err))
+		return doc.Value{}, q.explain(ctx, in, nil, err)
 	}
 	kind, data := doc.JSONLines, out.Data
 	if out.N == 1 {
@@ -81,14 +80,4 @@ func read(ctx context.Context, in doc.Value) ([]byte, jq.Kind, error) {
 		return records.Data, jq.Lines, nil
 	}
 	return in.Data, jq.Text, err
-}
-
-// repairable turns an error of package jq into ours.
-func repairable(err error) error {
-	var e *jq.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	ours := doc.Error(*e)
-	return &ours
 }

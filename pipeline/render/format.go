@@ -183,7 +183,7 @@ func asTable(v doc.Value, t *doc.Ticker) ([]byte, bool) {
 		if i > 0 {
 			out = append(out, '|')
 		}
-		out = AppendCell(out, show.AppendQuote(nil, name))
+		out = AppendCell(out, jsonscan.AppendQuote(nil, name))
 	}
 	for _, row := range rows {
 		out = append(out, '\n')

@@ -66,12 +66,12 @@ func Describe(at doc.Path, node, parent *Node) string {
 			parts = append(parts, fmt.Sprintf("%s–%s", show.Count(node.minItems), show.Plural(node.MaxLen, "items")))
 		}
 	}
-	if values := node.Values.Tell(node.Kinds[isNumber] + node.Kinds[isString] + node.Kinds[isBool]); values != "" {
+	if values := node.Values.Summary(node.Kinds[isNumber] + node.Kinds[isString] + node.Kinds[isBool]); values != "" {
 		parts = append(parts, values)
 	} else if dates := node.dates; dates.n > 0 && dates.n == node.Kinds[isString] && !dates.mixed {
 		parts = append(parts, string(dates.min)+".."+string(dates.max))
 	}
-	if node.Numbers.N > 0 && (node.Values.many || len(node.Values.List) > fewDistinct || node.Values.Tell(node.Kinds[isNumber]) == "") {
+	if node.Numbers.N > 0 && (node.Values.many || len(node.Values.List) > fewDistinct || node.Values.Summary(node.Kinds[isNumber]) == "") {
 		parts = append(parts, node.Numbers.String())
 	}
 	if mean := node.Bytes / node.Count; mean > 100 {

@@ -140,30 +140,6 @@ func MainText(v doc.Value) (text []byte, at doc.Path, ok bool) {
 	return []byte(jsonscan.Unquote(data)), at, true
 }
 
-// Tree reports that the records have records of the same kind in them.
-func (l List) Tree() bool {
-	if l.Elem == nil {
-		return false
-	}
-	for _, f := range l.Elem.Fields {
-		below := f.Node
-		at := doc.Path{{Key: f.Name}}
-		above := []*Node{l.Elem, below}
-		if below.Items != nil {
-			below, at, above = below.Items, at.With(doc.Step{Kind: doc.StepEach}), append(above, below.Items)
-		}
-		if _, ok := below.Recurs(at, above); ok {
-			return true
-		}
-	}
-	return false
-}
-
-// OnlyJSON reports that every value is a string that holds JSON, or null.
-func (node *Node) OnlyJSON() bool {
-	return node.Inner != nil && node.innerMany == node.Kinds[isString] && node.innerMany+node.Kinds[isNull] == node.Count
-}
-
 // Flat reports that all records are objects without objects or arrays inside.
 func (l List) Flat() bool {
 	if l.Elem == nil || l.Elem.Kinds[IsObject] < l.Elem.Count || l.Elem.Rest != nil {
@@ -175,4 +151,9 @@ func (l List) Flat() bool {
 		}
 	}
 	return true
+}
+
+// OnlyJSON reports that every value is a string that holds JSON, or null.
+func (node *Node) OnlyJSON() bool {
+	return node.Inner != nil && node.innerMany == node.Kinds[isString] && node.innerMany+node.Kinds[isNull] == node.Count
 }

@@ -10,7 +10,7 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
-// A Outlier is a record that differs from the others.
+// An Outlier is a record that differs from the others.
 type Outlier struct {
 	N     int
 	Why   string // e.g. `max delay`

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/show"
 )
 
@@ -172,8 +171,8 @@ type valueCount struct {
 	count int
 }
 
-// add counts raw; held is how many values all fields hold.
-func (d *distinct) add(raw []byte, held *int) {
+// add counts raw; total is how many values all fields have kept.
+func (d *distinct) add(raw []byte, total *int) {
 	if d.many {
 		return
 	}
@@ -181,15 +180,15 @@ func (d *distinct) add(raw []byte, held *int) {
 		d.List[i].count++
 		return
 	}
-	if len(d.List) == maxDistinct || len(raw) > maxDistinctBytes || *held >= maxDistinctAll {
-		*held -= len(d.List)
+	if len(d.List) == maxDistinct || len(raw) > maxDistinctBytes || *total >= maxDistinctAll {
+		*total -= len(d.List)
 		*d = distinct{many: true}
 		return
 	}
 	if d.at == nil {
 		d.at = map[string]int{}
 	}
-	*held++
+	*total++
 	d.at[string(raw)] = len(d.List)
 	d.List = append(d.List, valueCount{raw, 1})
 }
@@ -201,24 +200,9 @@ func (d *distinct) sorted() []valueCount {
 	return list
 }
 
-// Telling is the value to look at first: one that says error, or that hardly
-// any has, or else the most frequent.
-func (d *distinct) Telling(count int) []byte {
-	list := d.sorted()
-	for _, v := range list {
-		if v.raw[0] == '"' && isErrorWord(jsonscan.Unquote(v.raw)) {
-			return v.raw
-		}
-	}
-	if last := list[len(list)-1]; len(list) <= 2*fewDistinct && last.count*rareShare <= count {
-		return last.raw
-	}
-	return list[0].raw
-}
-
-// Tell lists the values of a field that has count of them: all if they are
+// Summary lists the values of a field that has count of them: all if they are
 // few, the most frequent if there are some, nothing where hardly any repeats.
-func (d *distinct) Tell(count int) string {
+func (d *distinct) Summary(count int) string {
 	if d.many || len(d.List) == 0 || count > 1 && 2*len(d.List) > count {
 		return ""
 	}

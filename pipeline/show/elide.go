@@ -110,6 +110,6 @@ func (e elider) writeString(b *strings.Builder, raw []byte) {
 	for !jsonscan.Valid(head, 0) { // it ends in an escape
 		head = append(head[:len(head)-2], '"')
 	}
-	b.Write(AppendQuote(nil, Clip(jsonscan.Unquote(head), e.str)))
+	b.Write(jsonscan.AppendQuote(nil, Clip(jsonscan.Unquote(head), e.str)))
 	fmt.Fprintf(b, "(%s bytes)", Count(len(raw)-2))
 }

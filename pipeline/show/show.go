@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"rlmproxy/jsonscan"
 )
 
 // Count writes 1204 as 1,204.
@@ -88,47 +90,4 @@ func Numbered(n int, line []byte, limit int) string {
 }
 
 // Quote is s as a JSON string, without the escapes that only HTML needs.
-func Quote(s string) string { return string(AppendQuote(nil, s)) }
-
-// AppendQuote appends [Quote] of s: what encoding/json writes, in a fifth of the
-// time or less.
-func AppendQuote(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	from := 0 // of what is written as it is
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		r, size := rune(c), 1
-		if c >= utf8.RuneSelf {
-			r, size = utf8.DecodeRuneInString(s[i:])
-			if (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
-				i += size
-				continue
-			}
-		}
-		dst = append(dst, s[from:i]...)
-		i += size
-		from = i
-		switch r {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, `\n`...)
-		case '\r':
-			dst = append(dst, `\r`...)
-		case '\t':
-			dst = append(dst, `\t`...)
-		case '\b':
-			dst = append(dst, `\b`...)
-		case '\f':
-			dst = append(dst, `\f`...)
-		default:
-			dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15])
-		}
-	}
-	return append(append(dst, s[from:]...), '"')
-}
+func Quote(s string) string { return string(jsonscan.Quote(s)) }

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"rlmproxy/jsonscan"
 )
 
 func TestShow(t *testing.T) {
@@ -20,7 +22,7 @@ func TestShow(t *testing.T) {
 		{Printable("a\x00b\xff\xfe"), "a�b�"}, {Printable([]byte("é")), "é"},
 		{Line([]byte("abc\r\n"), 5), "abc"}, {Line([]byte(long), 5), "éééé… (100 bytes)"}, {Line([]byte("a…"), 5), "a…"}, {Line([]byte("a\xff\x00"), 5), "a��"}, {Line(bytes.Repeat([]byte{0x95}, 100), 5), "�… (100 bytes)"},
 		{Numbered(0, []byte("x\n"), 5), "1: x"}, {Numbered(1203, []byte("x"), 5), "1204: x"},
-		{Quote("<a>\n\"b\""), `"<a>\n\"b\""`}, {string(AppendQuote([]byte("k="), "v")), `k="v"`},
+		{Quote("<a>\n\"b\""), `"<a>\n\"b\""`}, {string(jsonscan.AppendQuote([]byte("k="), "v")), `k="v"`},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%q, want %q", tt.got, tt.want)

@@ -7,7 +7,6 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
-	"rlmproxy/pipeline/show"
 )
 
 const (
@@ -112,7 +111,7 @@ func (w *recordWriter) unused(name string) []byte {
 		s = name + "_" + strconv.Itoa(n)
 	}
 	w.taken[s] = true
-	return show.AppendQuote(nil, s)
+	return jsonscan.AppendQuote(nil, s)
 }
 
 // row writes one record.
@@ -131,7 +130,7 @@ func (w *recordWriter) row(row Row) error {
 		}
 		w.out = append(append(w.out, w.names[i]...), ':')
 		if w.codes[i].is {
-			w.out = show.AppendQuote(w.out, cell)
+			w.out = jsonscan.AppendQuote(w.out, cell)
 		} else {
 			w.out = appendCell(w.out, cell)
 		}
@@ -163,5 +162,5 @@ func appendCell(dst []byte, cell string) []byte {
 	if jsonscan.IsNumber(cell) {
 		return append(dst, cell...)
 	}
-	return show.AppendQuote(dst, cell)
+	return jsonscan.AppendQuote(dst, cell)
 }

@@ -40,24 +40,4 @@ func TestOnlyObject(t *testing.T) {
 			t.Errorf("%.60s: %v %q of %d, want %q of %d", tt.input, ok, l.At, l.N, tt.at, tt.n)
 		}
 	}
-	v := doc.Recognise([]byte(`{"data":{"statements":[{"sql":"select","rows":`+list+`}]}}`), nil)
-	next := NextCalls(v, "ID")[0]
-	if !strings.Contains(next, `.data.statements[0].rows[]`) {
-		t.Error(next)
-	}
-}
-
-// TestPickedFields: a suggested program shows what it sorts by, and none of what is
-// the same everywhere while there is more to show.
-func TestPickedFields(t *testing.T) {
-	var commits []string
-	for i := range 100 {
-		commits = append(commits, fmt.Sprintf(`{"hash":"%040x","author":"A","mail":"a@b.c","kind":"x","size":%d,"subject":"%s %d"}`,
-			i*7919, i*7919%997, strings.Repeat("words ", 12), i))
-	}
-	v := doc.Recognise([]byte(`{"commits":[`+strings.Join(commits, ",")+`]}`), nil)
-	const want = `"jq":"[.commits[]] | sort_by(-.size)[:10] | map({hash, size, subject})"`
-	if next := NextCalls(v, "ID")[0]; !strings.Contains(next, want) {
-		t.Errorf("%s, want %s", next, want)
-	}
 }
