@@ -138,7 +138,10 @@ func (s *Server) notification(c *session.Session, method string, params json.Raw
 // listen answers subscriptions/listen of revision 2026-07-28, when it ends.
 func (s *Server) listen(ctx context.Context, r *session.Request) (json.RawMessage, error) {
 	var params struct{ Notifications *subscriptions }
-	if err := json.Unmarshal(r.Params, &params); err != nil || params.Notifications == nil {
+	if err := json.Unmarshal(r.Params, &params); err != nil {
+		return nil, session.InvalidParams("'notifications' has a member of the wrong type")
+	}
+	if params.Notifications == nil {
 		return nil, session.InvalidParams("missing required 'notifications' field")
 	}
 	agreed := s.agreed(params.Notifications)
