@@ -147,12 +147,11 @@ func (s *Server) listen(ctx context.Context, r *session.Request) (json.RawMessag
 	agreed := s.agreed(params.Notifications)
 	l := r.Session.NewListener(r)
 	defer l.Close()
+	defer s.unlisten(ctx, r, l, agreed.ResourceSubscriptions)
 	for _, uri := range agreed.ResourceSubscriptions {
 		if err := s.subscribe(ctx, r.Session, l, uri, true); err != nil {
 			return nil, err
 		}
-		// A stream that listens ends by being cancelled.
-		defer func() { _ = s.relay.Unsubscribe(context.WithoutCancel(ctx), r.Session, l, uri) }()
 	}
 	told, err := json.Marshal(agreed)
 	if err != nil {
@@ -164,6 +163,19 @@ func (s *Server) listen(ctx context.Context, r *session.Request) (json.RawMessag
 	}
 	l.Wait(ctx)
 	return l.Result(), nil
+}
+
+// unlistenTime is how long servers may take to hear that a stream of changes has ended.
+const unlistenTime = 2 * time.Second
+
+// unlisten ends the subscriptions of a stream, which may have ended by being cancelled.
+// A server that does not answer in time goes on to tell us.
+func (s *Server) unlisten(ctx context.Context, r *session.Request, l *session.Listener, uris []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlistenTime)
+	defer cancel()
+	for _, uri := range uris {
+		_ = s.relay.Unsubscribe(ctx, r.Session, l, uri)
+	}
 }
 
 // subscriptions is what a stream of changes is of.
