@@ -212,8 +212,8 @@ func (p *Peer) finish(id string, c *call) {
 }
 
 // Receive takes in a message of the other side. An error says why a request was not
-// begun: its id is none, or in use, or too many wait. [Refused] says so to the other
-// side.
+// begun: its id is neither a string nor a number, or in use; too many requests wait; or
+// the peer has ended. [Refused] says so to the other side.
 //
 // What Handle and Notified do for the message they do with ctx. Receive waits only
 // for room for the answer to a call whose ctx has a [guard.Hold].
