@@ -149,18 +149,20 @@ func (s *Server) notification(c *session.Session, method string, params json.Raw
 // listen answers subscriptions/listen of revision 2026-07-28, when it ends.
 func (s *Server) listen(ctx context.Context, r *session.Request) (json.RawMessage, error) {
 	var params struct{ Notifications *listenFilter }
-	if err := json.Unmarshal(r.Params, &params); err != nil || params.Notifications == nil {
+	if err := json.Unmarshal(r.Params, &params); err != nil {
+		return nil, session.InvalidParams("'notifications' has a member of the wrong type")
+	}
+	if params.Notifications == nil {
 		return nil, session.InvalidParams("missing required 'notifications' field")
 	}
 	agreed := s.agreed(params.Notifications)
 	l := r.Session.NewListener(r)
 	defer l.Close()
+	defer s.unlisten(ctx, r, l, agreed.ResourceSubscriptions)
 	for _, uri := range agreed.ResourceSubscriptions {
 		if err := s.subscribe(ctx, r.Session, l, uri, true); err != nil {
 			return nil, err
 		}
-		// A stream that listens ends by being cancelled.
-		defer func() { _ = s.relay.Unsubscribe(context.WithoutCancel(ctx), r.Session, l, uri) }()
 	}
 	told, err := json.Marshal(agreed)
 	if err != nil {
@@ -172,6 +174,19 @@ func (s *Server) listen(ctx context.Context, r *session.Request) (json.RawMessag
 	}
 	l.Wait(ctx)
 	return l.Result(), nil
+}
+
+// unlistenTime is how long servers may take to hear that a stream of changes has ended.
+const unlistenTime = 2 * time.Second
+
+// unlisten ends the subscriptions of a stream, which may have ended by being cancelled.
+// A server that does not answer in time goes on to tell us.
+func (s *Server) unlisten(ctx context.Context, r *session.Request, l *session.Listener, uris []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlistenTime)
+	defer cancel()
+	for _, uri := range uris {
+		_ = s.relay.Unsubscribe(ctx, r.Session, l, uri)
+	}
 }
 
 // A listenFilter is what a stream of changes tells of.

@@ -81,8 +81,8 @@ type Options struct {
 	// of [Upstream.PerAgent] ends, if the agent may come back. Zero means 30
 	// minutes.
 	AgentIdle time.Duration
-	// MaxLineBytes caps one message of the client. Zero means the default of
-	// package rpc.
+	// MaxLineBytes caps one message of the client. Zero means
+	// [rpc.DefaultMaxBytes].
 	MaxLineBytes int64
 	// WorkBytes bounds the results that are worked on at one time; calls wait
 	// for their turn. Zero means 64 MiB.

@@ -47,8 +47,8 @@ func (s *Server) placesWithState(r *session.Request, places []place) ([]place, j
 	return nil, nil, unknown
 }
 
-// markState notes in a result that requires input whose it is. Others, and those of
-// held requests, stay as they are.
+// markState notes in a result that requires input which server it is of. Other results,
+// and those of deferred requests, stay as they are.
 func (s *Server) markState(raw json.RawMessage, up *Upstream) (json.RawMessage, error) {
 	if !relay.WantsInput(raw) {
 		return raw, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/session"
@@ -47,9 +48,13 @@ func (s *Server) route(ctx context.Context, r *session.Request) (json.RawMessage
 	case "resources/read":
 		return s.readResource(ctx, r)
 	case "resources/subscribe":
-		return empty, s.subscribe(ctx, r.Session, r.Session, stringOf(r.Params, "uri"), false)
+		uri := jsonscan.Member(r.Params, "uri")
+		if len(uri) == 0 || uri[0] != '"' {
+			return nil, session.InvalidParams("uri is no string")
+		}
+		return empty, s.subscribe(ctx, r.Session, r.Session, jsonscan.Unquote(uri), false)
 	case "resources/unsubscribe":
-		return empty, s.relay.Unsubscribe(context.WithoutCancel(ctx), r.Session, r.Session, stringOf(r.Params, "uri"))
+		return empty, s.relay.Unsubscribe(ctx, r.Session, r.Session, stringOf(r.Params, "uri"))
 	case "subscriptions/listen":
 		return s.listen(ctx, r)
 	case "logging/setLevel":

@@ -76,12 +76,15 @@ func (r *Relay) Subscribe(ctx context.Context, s *session.Session, w Watcher, ur
 			continue
 		}
 		c.use(s)
+		sub := &subscription{name, p.Server, watched{p.Server.name, p.URI, p.Server.owner(s)}}
+		r.watches.begin(sub)
 		err = c.subscribe(ctx, p.URI, newest)
 		release()
 		if err == nil {
-			r.watches.add(s, &subscription{name, p.Server, watched{p.Server.name, p.URI, p.Server.owner(s)}})
+			r.watches.keep(s, sub)
 			return nil
 		}
+		r.watches.drop(sub)
 	}
 	return err
 }
@@ -104,13 +107,20 @@ func (r *Relay) unsubscribeAll(ctx context.Context, s *session.Session) {
 	}
 }
 
-// unsubscribe ends the server's subscription if a client's was the last.
+// unsubscribe ends the server's subscription if a client's was the last. Another client
+// may subscribe meanwhile, and the server hear of that first: it is told once more then.
 func (r *Relay) unsubscribe(ctx context.Context, sub *subscription) error {
 	c := sub.server.existing(sub.at.agent)
 	if r.watches.has(sub.at) || c == nil {
 		return nil
 	}
-	return c.watch(ctx, sub.at.uri, "resources/unsubscribe", false)
+	err := c.watch(ctx, sub.at.uri, "resources/unsubscribe", false)
+	if r.watches.has(sub.at) {
+		if err := c.subscribe(context.WithoutCancel(ctx), sub.at.uri, false); err != nil {
+			c.log.Warn("resources/subscribe", "uri", sub.at.uri, "error", err)
+		}
+	}
+	return err
 }
 
 // subscribe subscribes at the server. Where the client's revision needs another process,
@@ -161,17 +171,43 @@ func (w *watches) names(s *session.Session) []named {
 	return slices.Collect(maps.Keys(w.clients[s]))
 }
 
-func (w *watches) add(s *session.Session, sub *subscription) {
+// begin notes a subscription that the server is about to be asked for: nobody else's end
+// ends it there. Then comes keep or drop.
+func (w *watches) begin(sub *subscription) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.clients[s] == nil {
-		w.clients[s] = map[named]*subscription{}
-	}
-	w.clients[s][sub.named] = sub
 	if w.open[sub.at] == nil {
 		w.open[sub.at] = map[*subscription]bool{}
 	}
 	w.open[sub.at][sub] = true
+}
+
+// keep makes it one of a client's, unless another request of that client was first.
+func (w *watches) keep(s *session.Session, sub *subscription) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.clients[s][sub.named] != nil {
+		w.close(sub)
+		return
+	}
+	if w.clients[s] == nil {
+		w.clients[s] = map[named]*subscription{}
+	}
+	w.clients[s][sub.named] = sub
+}
+
+// drop forgets one that the server has not taken.
+func (w *watches) drop(sub *subscription) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.close(sub)
+}
+
+// close takes a subscription out of open. w.mu must be held.
+func (w *watches) close(sub *subscription) {
+	if delete(w.open[sub.at], sub); len(w.open[sub.at]) == 0 {
+		delete(w.open, sub.at)
+	}
 }
 
 // remove takes out a subscription of a client, nil if it is not there.
@@ -185,9 +221,7 @@ func (w *watches) remove(s *session.Session, name named) *subscription {
 	if delete(w.clients[s], name); len(w.clients[s]) == 0 {
 		delete(w.clients, s)
 	}
-	if delete(w.open[sub.at], sub); len(w.open[sub.at]) == 0 {
-		delete(w.open, sub.at)
-	}
+	w.close(sub)
 	return sub
 }
 

@@ -117,8 +117,9 @@ const maxBadParts = 16
 // batch takes the messages of a batch, of revision 2025-03-26 and before. What is wrong
 // with one of them fails that one.
 func (c *Conn) batch(line []byte) error {
-	bad := 0
-	return jsonscan.Elements(line, func(v json.RawMessage) error {
+	bad, empty := 0, true
+	err := jsonscan.Elements(line, func(v json.RawMessage) error {
+		empty = false
 		err := c.message(v)
 		if err == nil {
 			return nil
@@ -129,16 +130,22 @@ func (c *Conn) batch(line []byte) error {
 		c.junk(v, EndsOf(v), err)
 		return nil
 	})
+	if err == nil && empty {
+		return ErrNotMessage
+	}
+	return err
 }
 
 // message takes one message.
 func (c *Conn) message(line []byte) error {
 	m, err := Parse(line)
 	switch {
+	case err != nil && line[0] != '{' && jsonscan.Valid(line, jsonscan.MaxDepth):
+		return ErrNotMessage
 	case err != nil:
 		return err
-	case m.Method == "" && m.ID == nil:
-		return errors.New("neither a request nor an answer")
+	case m.Method == "" && !c.answers(m):
+		return ErrNotMessage
 	case m.ID != nil && c.opts.InOrder != nil && c.opts.InOrder(m.Method):
 		var s *serving
 		if s, err = c.serve(context.Background(), m); err == nil {
@@ -152,6 +159,13 @@ func (c *Conn) message(line []byte) error {
 		c.w.Try(context.Background(), Refused(m.ID, err))
 	}
 	return err
+}
+
+// answers reports whether a message without a method answers a call, one that nobody
+// waits for any more included. Without a result and an error it may still be meant as
+// the answer to one that waits, which fails then.
+func (c *Conn) answers(m Message) bool {
+	return m.ID != nil && (m.Result != nil || m.Error != nil || c.waits(string(m.ID)))
 }
 
 // junk deals with a line that is no message, and of one over the cap with its begin.

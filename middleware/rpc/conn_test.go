@@ -11,13 +11,23 @@ import (
 	"time"
 )
 
+// TestRefuse: a request without a method, which got no answer before, and valid JSON
+// that is no message, which was called a parse error.
 func TestRefuse(t *testing.T) {
 	_, p := connect(t, ConnOptions{Server: true, Options: Options{MaxBytes: 2048}})
 	tests := []struct{ line, want string }{
 		{`hello`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not JSON: want an object at byte 0"}}`},
 		{`{"jsonrpc":"2.0","id":{},"method":"x"}`, `"id":null`},
 		{`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 1500) + `","method":"x"}`, `"id":null`},
-		{`{"jsonrpc":"2.0"}`, `"id":null`},
+		{`{"jsonrpc":"2.0"}`, `"id":null,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":1}`, `"id":1,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":2,"method":""}`, `"id":2,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","method":7,"id":3}`, `"id":3,"error":{"code":-32600`},
+		{`{"method":7}`, `"id":null,"error":{"code":-32600`},
+		{`7`, `"id":null,"error":{"code":-32600`},
+		{`[]`, `"id":null,"error":{"code":-32600`},
+		{`[7]`, `"id":null,"error":{"code":-32600`},
+		{`{`, `"id":null,"error":{"code":-32700`},
 		{`{"jsonrpc":"2.0","method":"` + strings.Repeat("x", 9000) + `","id":"last"}`, `"id":"last"`},
 		{`{"jsonrpc":"2.0","id":6,"method":"` + strings.Repeat("x", 3000) + `"}`, `"id":6`},
 	}

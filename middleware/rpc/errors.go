@@ -22,6 +22,9 @@ var (
 	// side.
 	ErrBadAnswer = errors.New("malformed answer")
 
+	// ErrNotMessage reports JSON that is neither a request nor an answer.
+	ErrNotMessage = errors.New("neither a request nor an answer")
+
 	// ErrIDInUse reports a request whose id another one has that is not answered yet.
 	// Nothing can be said of it to the other side: that would be taken for the other
 	// one's answer.
@@ -43,9 +46,10 @@ func (f *Failure) Unwrap() error { return f.err }
 // known.
 func Refused(id json.RawMessage, why error) Message {
 	code := int64(jsonrpc.CodeInvalidRequest)
-	if id == nil {
-		id, code = json.RawMessage("null"), jsonrpc.CodeParseError
-	} else if checkID(id) != nil {
+	if id == nil && !errors.Is(why, ErrNotMessage) {
+		code = jsonrpc.CodeParseError
+	}
+	if id == nil || checkID(id) != nil {
 		id = json.RawMessage("null")
 	}
 	return Message{ID: id, Error: ErrorObject(&jsonrpc.Error{Code: code, Message: clip(why.Error())})}

@@ -36,7 +36,7 @@ func Parse(data []byte) (Message, error) {
 			m.ID = value
 		case "method":
 			if value[0] != '"' {
-				return errors.New("method is not a string")
+				return fmt.Errorf("%w: its method is not a string", ErrNotMessage)
 			}
 			m.Method = jsonscan.Unquote(value)
 		case "params":

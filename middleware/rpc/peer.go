@@ -57,8 +57,8 @@ type Options struct {
 	// MaxBytes bounds those of more than 64 KiB together; a larger one waits alone.
 	// Zero means [DefaultMaxBytes].
 	MaxBytes int64
-	// Fault receives panics of Handle and Notified, which cost the one message. It may
-	// be called concurrently. Nil discards them.
+	// Fault receives panics of Handle, Notified and what takes progress, which cost the
+	// one message. It may be called concurrently. Nil discards them.
 	Fault func(err error)
 }
 
@@ -71,7 +71,7 @@ type Peer struct {
 	opts      Options
 	life      context.Context // ended by Close
 	die       context.CancelFunc
-	handlers  sync.WaitGroup // requests of the other side; none is added once closed is set
+	handlers  sync.WaitGroup // requests of the other side; none is added after End
 
 	mu      sync.Mutex // guards the fields below
 	seq     int64
@@ -192,7 +192,10 @@ func (p *Peer) begin(ctx context.Context, progress func(json.RawMessage)) (id st
 	id = `"rlm-` + strconv.FormatInt(p.seq, 10) + `"`
 	c = &call{ctx: ctx, answer: make(chan Message, 1)}
 	if progress != nil {
-		c.progress = newProgressFeed(progress)
+		c.progress = newProgressFeed(func(params json.RawMessage) {
+			defer p.survive(nil)
+			progress(params)
+		})
 	}
 	p.calls[id] = c
 	return id, c
@@ -209,8 +212,8 @@ func (p *Peer) finish(id string, c *call) {
 }
 
 // Receive takes in a message of the other side. An error says why a request was not
-// begun: its id is none, or in use, or too many wait. [Refused] says so to the other
-// side.
+// begun: its id is neither a string nor a number, or in use; too many requests wait; or
+// the peer has ended. [Refused] says so to the other side.
 //
 // What Handle and Notified do for the message they do with ctx. Receive waits only
 // for room for the answer to a call whose ctx has a [guard.Hold].
@@ -261,6 +264,13 @@ func (p *Peer) take(id string) *call {
 		delete(p.calls, id)
 	}
 	return c
+}
+
+// waits reports whether the call of an id waits for its answer.
+func (p *Peer) waits(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls[id] != nil
 }
 
 // Unreadable tells the peer of a message that could not be read: the call that it would
@@ -341,7 +351,7 @@ func (p *Peer) admit(id string, size int64, s *serving) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.closed:
+	case p.closed, p.calls == nil: // Close or Wait may have begun to wait for the others
 		return ErrClosed
 	case p.serving[id] != nil:
 		return ErrIDInUse
@@ -409,7 +419,7 @@ func (p *Peer) Serving() int {
 }
 
 // End says that nothing more is received: calls that wait fail with [ErrClosed], and so
-// do later ones. Requests of the other side go on.
+// do later ones. Requests of the other side that have begun go on, and no other begins.
 func (p *Peer) End() {
 	p.mu.Lock()
 	calls := p.calls
@@ -420,8 +430,8 @@ func (p *Peer) End() {
 	}
 }
 
-// Wait returns when no request of the other side is being answered. Nothing may be
-// received meanwhile.
+// Wait returns when no request of the other side is being answered. It is for use after
+// End.
 func (p *Peer) Wait() { p.handlers.Wait() }
 
 // Close ends the calls and requests of both sides, and returns when none runs. It may

@@ -199,7 +199,7 @@ func TestCancelledHandlersCount(t *testing.T) {
 // TestFaultsInCallbacks: a panic costs one message.
 func TestFaultsInCallbacks(t *testing.T) {
 	faults := make(chan error, 2)
-	_, p := connect(t, ConnOptions{Options: Options{
+	c, p := connect(t, ConnOptions{Options: Options{
 		Fault:    func(err error) { faults <- err },
 		Notified: func(context.Context, string, json.RawMessage) { panic("in Notified") },
 		Handle: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
@@ -224,6 +224,33 @@ func TestFaultsInCallbacks(t *testing.T) {
 	if got := p.hear(t); !strings.Contains(got, `"id":2,"result":{}`) {
 		t.Error(got)
 	}
+	got := make(chan error, 1)
+	go func() {
+		_, err := c.Call(t.Context(), "m", nil, func(json.RawMessage) { panic("in progress") })
+		got <- err
+	}()
+	p.hear(t)
+	p.say(t, `{"method":"notifications/progress","params":{"progressToken":"rlm-1"}}`)
+	if err := <-faults; !strings.Contains(err.Error(), "in progress") {
+		t.Error(err)
+	}
+	p.say(t, `{"id":"rlm-1","result":{}}`)
+	within(t, got)
+}
+
+// TestNothingBeginsAfterEnd: a client that takes no answers any more may go on to send
+// requests. One that began while others were waited for could end the process: a
+// WaitGroup does not take that.
+func TestNothingBeginsAfterEnd(t *testing.T) {
+	p := NewPeer(newLineWriter(make(lineCount, 10), func() {}), Options{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		t.Error("it was begun")
+		return nil, nil
+	}})
+	p.End()
+	if err := p.Receive(t.Context(), Message{ID: json.RawMessage("1"), Method: "m"}); !errors.Is(err, ErrClosed) {
+		t.Errorf("Receive: %v", err)
+	}
+	p.Close()
 }
 
 // TestErrorsAreAnswered: an error is an answer, even if its data cannot be sent.

@@ -49,6 +49,15 @@ func (s *Session) begin(params json.RawMessage) error {
 	case len(params) > maxHandshakeBytes:
 		return InvalidParams("the params of initialize have more than %d bytes", maxHandshakeBytes)
 	}
+	for _, m := range []struct {
+		name  string
+		begin byte
+		kind  string
+	}{{"protocolVersion", '"', "string"}, {"capabilities", '{', "object"}, {"clientInfo", '{', "object"}} {
+		if value := jsonscan.Member(params, m.name); value != nil && value[0] != m.begin && value[0] != 'n' {
+			return InvalidParams("%s is no %s", m.name, m.kind)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.handshake != nil {

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -28,6 +29,10 @@ type Listener struct {
 	request *Request
 	meta    json.RawMessage // of what is told on it: which stream it is
 	lists   map[List]bool
+
+	mu    sync.Mutex      // guards the fields below
+	begun bool            // the client has been told what it hears of, which comes first
+	early map[string]bool // URIs of resources that changed before that
 }
 
 // NewListener returns the listener of a request, subscriptions/listen. Close ends it.
@@ -42,7 +47,13 @@ func (l *Listener) Listen(agreed json.RawMessage, lists []List) {
 	for _, list := range lists {
 		l.lists[list] = true
 	}
+	l.mu.Lock()
 	l.tell("notifications/subscriptions/acknowledged", jsonscan.Object("notifications", agreed))
+	for uri := range l.early {
+		l.tellUpdated(uri)
+	}
+	l.begun, l.early = true, nil
+	l.mu.Unlock()
 	s := l.request.Session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,8 +69,22 @@ func (l *Listener) tell(method string, params json.RawMessage) {
 	l.request.Session.Tell(l.request.about, method, params)
 }
 
-// Updated tells of a resource, by the URI that the client named.
+// Updated tells of a resource, by the URI that the client named: once the client knows
+// what it hears of.
 func (l *Listener) Updated(uri string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.begun:
+		l.tellUpdated(uri)
+	case l.early == nil:
+		l.early = map[string]bool{uri: true}
+	default:
+		l.early[uri] = true
+	}
+}
+
+func (l *Listener) tellUpdated(uri string) {
 	l.tell("notifications/resources/updated", jsonscan.Object("uri", quoted(uri)))
 }
 

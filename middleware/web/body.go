@@ -94,7 +94,7 @@ func parse(body []byte) (msgs []rpc.Message, batch bool, err error) {
 		case err != nil:
 			return err
 		case m.Method == "" && (m.ID == nil || m.Result == nil && m.Error == nil):
-			return errors.New("neither a request nor an answer")
+			return rpc.ErrNotMessage
 		case len(msgs) == maxBatch:
 			return fmt.Errorf("more than %d messages", maxBatch)
 		}

@@ -94,10 +94,10 @@ func (t *Table) readLines(yield func(Row) bool) {
 	for line := range bytes.Lines(text) {
 		row := Row{Start: at, End: at + len(line)}
 		at = row.End
-		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'})
-		row.Cells = strings.Split(string(line), string(t.sep))
+		line = bytes.TrimSuffix(line, []byte{'\n'})
+		row.Cells = strings.Split(string(bytes.TrimSuffix(line, []byte{'\r'})), string(t.sep))
 		if bytes.IndexByte(line, '"') >= 0 {
-			r := newReader(line, t.sep)
+			r := newReader(line, t.sep) // it takes the \r off itself
 			r.LazyQuotes = true
 			row.Cells, _ = r.Read() // of one line it reads anything
 		}
