@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/upstream"
 )
 
@@ -15,8 +16,8 @@ import (
 // server's capabilities reaches the other, in each revision.
 func TestUnknownCapabilitiesPass(t *testing.T) {
 	const declared = `{"tasks":{"list":{},"n":9007199254740993},"tools":{"listChanged":false,"future":1.0},"experimental":{"e":{"x":1.0}},"logging":{}}`
-	for _, revision := range []string{"2025-11-25", upstream.NewestVersion} {
-		t.Run(revision, func(t *testing.T) {
+	for _, version := range []string{"2025-11-25", revision.Stateless} {
+		t.Run(version, func(t *testing.T) {
 			f := server(nil, "x")
 			f.info = &upstream.Info{Declared: json.RawMessage(declared)}
 			if err := json.Unmarshal(f.info.Declared, &f.info.Capabilities); err != nil {
@@ -25,7 +26,7 @@ func TestUnknownCapabilitiesPass(t *testing.T) {
 			var can string
 			f.raw = func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
 				can = string(r.Can)
-				if r.Newest {
+				if r.Stateless {
 					can = gjson.GetBytes(r.Params, "_meta").Get(`io\.modelcontextprotocol/clientCapabilities`).Raw
 				}
 				return textResult("ok"), nil
@@ -34,7 +35,7 @@ func TestUnknownCapabilitiesPass(t *testing.T) {
 			conn := rawClient(t, s, clientOptions{})
 			const mine = `{"tasks":{"n":9007199254740993},"roots":{"z":1.0}}`
 			var meta, got string
-			if revision == upstream.NewestVersion {
+			if version == revision.Stateless {
 				meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + mine + `}`
 				got = ask(t, conn, "server/discover", `{`+meta+`}`)
 				if gjson.Get(got, "resultType").String() != "complete" || !gjson.Get(got, "supportedVersions.0").Exists() || gjson.Get(got, `_meta.io\.modelcontextprotocol/serverInfo.name`).String() != "rlmproxy" {
@@ -43,7 +44,7 @@ func TestUnknownCapabilitiesPass(t *testing.T) {
 			} else {
 				meta = `"z":0`
 				got = ask(t, conn, "initialize", `{"protocolVersion":"2025-11-25","clientInfo":{"name":"c","version":"1"},"capabilities":`+mine+`}`)
-				if gjson.Get(got, "protocolVersion").String() != revision || gjson.Get(got, "serverInfo.name").String() != "rlmproxy" {
+				if gjson.Get(got, "protocolVersion").String() != version || gjson.Get(got, "serverInfo.name").String() != "rlmproxy" {
 					t.Errorf("initialized %s", got)
 				}
 				if err := conn.Notify(t.Context(), "notifications/initialized", nil); err != nil {
@@ -85,7 +86,7 @@ func TestDeclaredIsBounded(t *testing.T) {
 // can do, whatever its revision.
 func TestFirstClientIsDeclared(t *testing.T) {
 	const mine = `{"elicitation":{"form":{}},"tasks":{"n":1}}`
-	for revision, first := range map[string]string{
+	for version, first := range map[string]string{
 		"2025-11-25": `{"protocolVersion":"2025-11-25","clientInfo":{"name":"c","version":"1"},"capabilities":` + mine + `}`,
 		"2026-07-28": `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":` + mine + `}}`,
 	} {
@@ -94,15 +95,15 @@ func TestFirstClientIsDeclared(t *testing.T) {
 			t.Fatal(err)
 		}
 		method := "initialize"
-		if revision == upstream.NewestVersion {
+		if version == revision.Stateless {
 			method = "server/discover"
 		}
 		ask(t, rawClient(t, s, clientOptions{}), method, first)
 		if got := string(s.ClientInfo()); got != `{"name":"c","version":"1"}` {
 			t.Errorf("%s: the client is %s", method, got)
 		}
-		if got := string(s.ClientCapabilities(t.Context())); got != mine || s.ClientIsNewest() != (method != "initialize") {
-			t.Errorf("%s: %s, newest: %t", revision, got, s.ClientIsNewest())
+		if got := string(s.ClientCapabilities(t.Context())); got != mine || s.ClientIsStateless() != (method != "initialize") {
+			t.Errorf("%s: %s, newest: %t", version, got, s.ClientIsStateless())
 		}
 	}
 }

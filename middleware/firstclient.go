@@ -21,15 +21,15 @@ type firstClient struct {
 
 	capabilities json.RawMessage
 	info         json.RawMessage // nil: it did not say in a way that servers can read
-	newest       bool
+	stateless    bool
 }
 
 // note takes note of the client of a request, if it is the first.
 func (f *firstClient) note(r *session.Request) {
 	f.once.Do(func() {
-		f.capabilities, f.newest = r.Session.Capabilities(), r.Newest
+		f.capabilities, f.stateless = r.Session.Capabilities(), r.Stateless
 		info := r.ClientInfo
-		if !r.Newest {
+		if !r.Stateless {
 			info = r.Session.ClientInfo()
 		}
 		if introduces(info) {
@@ -90,6 +90,6 @@ func (s *Server) ClientInfo() json.RawMessage {
 	return s.first.info
 }
 
-// ClientIsNewest reports whether the first client has come and speaks the newest
+// ClientIsStateless reports whether the first client has come and speaks the newest
 // revision.
-func (s *Server) ClientIsNewest() bool { return s.first.hasCome() && s.first.newest }
+func (s *Server) ClientIsStateless() bool { return s.first.hasCome() && s.first.stateless }

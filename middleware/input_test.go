@@ -11,14 +11,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
 )
 
-// rounder is a server of the newest revision that answers by what it is sent.
+// rounder is a server of the stateless revision that answers by what it is sent.
 func rounder(answer func(params gjson.Result) string) *fake {
 	f := server(nil, "x")
-	f.info = &upstream.Info{ProtocolVersion: upstream.NewestVersion, Capabilities: &mcp.ServerCapabilities{}}
+	f.info = &upstream.Info{ProtocolVersion: revision.Stateless, Capabilities: &mcp.ServerCapabilities{}}
 	f.raw = func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
 		return json.RawMessage(answer(gjson.ParseBytes(r.Params))), nil
 	}
@@ -44,8 +45,8 @@ func TestInputOfOlderClients(t *testing.T) {
 	})
 	call := f.raw
 	f.raw = func(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
-		if !session.Declares(r.Can, "elicitation/create") || r.Newest {
-			t.Errorf("the server is told %s, newest: %t", r.Can, r.Newest)
+		if !session.Declares(r.Can, "elicitation/create") || r.Stateless {
+			t.Errorf("the server is told %s, newest: %t", r.Can, r.Stateless)
 		}
 		levels = append(levels, r.Level)
 		return call(ctx, r)

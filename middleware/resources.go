@@ -253,10 +253,10 @@ func notFound(uri string) error {
 }
 
 // subscribe subscribes a client to a resource, at the first place that takes it.
-func (s *Server) subscribe(ctx context.Context, c *session.Session, w relay.Watcher, uri string, newest bool) error {
+func (s *Server) subscribe(ctx context.Context, c *session.Session, w relay.Watcher, uri string, stateless bool) error {
 	var places []relay.Place
 	for _, p := range s.placesOf(ctx, uri) {
 		places = append(places, relay.Place{Server: p.up.server, URI: p.uri})
 	}
-	return protocolError(s.relay.Subscribe(ctx, c, w, uri, places, notFound(uri), newest))
+	return protocolError(s.relay.Subscribe(ctx, c, w, uri, places, notFound(uri), stateless))
 }

@@ -24,7 +24,7 @@ func (s *Server) request(ctx context.Context, r *session.Request) (json.RawMessa
 	if len(r.Params) > longParams {
 		defer s.budget.Used()
 	}
-	if r.Newest {
+	if r.Stateless {
 		s.first.note(r)
 	}
 	return s.route(ctx, r)

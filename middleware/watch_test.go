@@ -55,7 +55,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSubscribedAsAsked: a stream of news of the newest revision is asked for as a
+// TestSubscribedAsAsked: a stream of news of the stateless revision is asked for as a
 // request of that: for others another process may be started, which was told nothing
 // of the subscription when the first change came.
 func TestSubscribedAsAsked(t *testing.T) {
@@ -68,7 +68,7 @@ func TestSubscribedAsAsked(t *testing.T) {
 	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
 	older := clientOf(t, s, nil, clientOptions{})
 	ask(t, older, "resources/subscribe", `{"uri":"a:b"}`)
-	if r := <-seen; r.Method != "resources/subscribe" || r.Newest {
+	if r := <-seen; r.Method != "resources/subscribe" || r.Stateless {
 		t.Errorf("older: %+v", r)
 	}
 	r1, w1 := io.Pipe()
@@ -78,7 +78,7 @@ func TestSubscribedAsAsked(t *testing.T) {
 	newest := newClient(r2, w1, clientOptions{})
 	defer func() { newest.Close(); <-served }()
 	go newest.Call(t.Context(), "subscriptions/listen", json.RawMessage(`{"notifications":{"resourceSubscriptions":["a:b"]},`+newestMeta+`}`))
-	if r := <-seen; r.Method != "resources/subscribe" || !r.Newest {
+	if r := <-seen; r.Method != "resources/subscribe" || !r.Stateless {
 		t.Errorf("newest: %+v", r)
 	}
 }

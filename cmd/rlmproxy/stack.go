@@ -161,9 +161,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			}
 			return nil
 		}
-		shared.Newest = func() bool {
+		shared.Stateless = func() bool {
 			s := proxy()
-			return s != nil && who == oneClient && s.ClientIsNewest()
+			return s != nil && who == oneClient && s.ClientIsStateless()
 		}
 		shared.Request = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 			if s := proxy(); s != nil {
@@ -207,7 +207,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 // ofAgent completes the options of a process, or session, that is one agent's.
 func ofAgent(opts upstream.Options, c *relay.Connection) upstream.Options {
 	opts.Logger = opts.Logger.With("connection", c.Number())
-	opts.Capabilities, opts.Newest = c.Capabilities, c.Newest
+	opts.Capabilities, opts.Stateless = c.Capabilities, c.Stateless
 	opts.Request, opts.Notify, opts.Changed = c.Ask, c.Tell, c.Connected
 	return opts
 }

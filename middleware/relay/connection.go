@@ -21,7 +21,7 @@ type Connection struct {
 
 	number       int             // of one agent's, for the log
 	capabilities json.RawMessage // that one agent's server is told
-	newest       bool            // its client speaks the newest revision
+	stateless    bool            // its client speaks the stateless revision
 
 	toClients, toServer *queue.Queue // what each is told
 
@@ -55,8 +55,8 @@ func (c *Connection) Number() int { return c.number }
 // next one may do more than this.
 func (c *Connection) Capabilities(context.Context) json.RawMessage { return c.capabilities }
 
-// Newest reports whether that client speaks the newest revision.
-func (c *Connection) Newest() bool { return c.newest }
+// Stateless reports whether that client speaks the stateless revision.
+func (c *Connection) Stateless() bool { return c.stateless }
 
 // Connected brings a server that has started to where its clients think it is: what they
 // subscribed to, and the log messages that they want.

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline/show"
 )
@@ -38,7 +39,7 @@ func (c *Connection) callWithInput(ctx context.Context, r upstream.Request) (jso
 			return nil, err
 		}
 		// A server that was being started says what it speaks by now.
-		if info := c.Info(); info == nil || info.ProtocolVersion < upstream.NewestVersion || !WantsInput(raw) {
+		if info := c.Info(); info == nil || info.ProtocolVersion < revision.Stateless || !WantsInput(raw) {
 			return raw, nil
 		}
 		inputs, state := readInputs(raw)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
 )
@@ -96,12 +97,12 @@ func (c *Connection) newLevel() string {
 	return now.level
 }
 
-// raiseLevel has a server of an older revision log what a request of the newest asks
+// raiseLevel has a server of an older revision log what a request of the stateless one asks
 // for. Such a request names its level itself; there the level is the server's. One that
 // has not connected is told when it has, maybe while it works on r.
 func (c *Connection) raiseLevel(ctx context.Context, r *session.Request) {
 	info := c.Info()
-	if info != nil && info.ProtocolVersion >= upstream.NewestVersion || !r.Session.NameLevel(r.Level) {
+	if info != nil && info.ProtocolVersion >= revision.Stateless || !r.Session.NameLevel(r.Level) {
 		return
 	}
 	told := c.tellLevel()

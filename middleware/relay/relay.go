@@ -158,7 +158,7 @@ func (v *Server) take(ctx context.Context, s *session.Session) (*Connection, fun
 	}
 	lease, err := v.relay.pool.Take(ctx, v.name, s.Agent, v.most, func(number int) agentConnection {
 		c := newConnection(v, s.Agent, v.relay.log.With("server", v.name, "connection", number))
-		c.number, c.newest, c.capabilities = number, s.IsNewest(), s.Capabilities()
+		c.number, c.stateless, c.capabilities = number, s.IsStateless(), s.Capabilities()
 		if !s.Ends {
 			c.capabilities = json.RawMessage(AnyClient)
 		}

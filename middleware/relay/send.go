@@ -36,7 +36,7 @@ func (v *Server) Send(ctx context.Context, m Sending) (json.RawMessage, error) {
 }
 
 func (v *Server) send(ctx context.Context, m Sending) (json.RawMessage, error) {
-	if !m.Request.Newest {
+	if !m.Request.Stateless {
 		return v.run(ctx, m, nil)
 	}
 	return v.relay.deferred.Run(ctx, m.Request, v.name, m.Params, func(ctx context.Context, d *deferred.Request) (json.RawMessage, error) {
@@ -63,12 +63,12 @@ func (v *Server) run(ctx context.Context, m Sending, d *deferred.Request) (json.
 	}
 	ctx, done := c.begin(ctx, client, timer, going)
 	defer done()
-	r := upstream.Request{Method: m.Request.Method, Params: m.Params, Newest: m.Request.Newest}
+	r := upstream.Request{Method: m.Request.Method, Params: m.Params, Stateless: m.Request.Stateless}
 	if m.Request.Token != nil { // a server that is not asked does not report
 		r.Progress = c.progress(ctx, m, d, timer)
 	}
 	var raw json.RawMessage
-	if r.Newest {
+	if r.Stateless {
 		c.raiseLevel(ctx, m.Request)
 		raw, err = c.Call(ctx, r)
 	} else {

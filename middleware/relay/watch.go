@@ -57,7 +57,7 @@ type Place struct {
 
 // Subscribe subscribes a client to a resource, which it names uri, at the first of some
 // places that takes it. Without any the error is absent.
-func (r *Relay) Subscribe(ctx context.Context, s *session.Session, w Watcher, uri string, places []Place, absent error, newest bool) error {
+func (r *Relay) Subscribe(ctx context.Context, s *session.Session, w Watcher, uri string, places []Place, absent error, stateless bool) error {
 	if len(uri) > maxURIBytes {
 		return session.InvalidParams("uri has more than %d bytes", maxURIBytes)
 	}
@@ -78,7 +78,7 @@ func (r *Relay) Subscribe(ctx context.Context, s *session.Session, w Watcher, ur
 		c.use(s)
 		sub := &subscription{name, p.Server, watched{p.Server.name, p.URI, p.Server.owner(s)}}
 		r.watches.begin(sub)
-		err = c.subscribe(ctx, p.URI, newest)
+		err = c.subscribe(ctx, p.URI, stateless)
 		release()
 		if err == nil {
 			r.watches.keep(s, sub)
@@ -125,16 +125,16 @@ func (r *Relay) unsubscribe(ctx context.Context, sub *subscription) error {
 
 // subscribe subscribes at the server. Where the client's revision needs another process,
 // that one is subscribed at.
-func (c *Connection) subscribe(ctx context.Context, uri string, newest bool) error {
-	return c.watch(ctx, uri, "resources/subscribe", newest)
+func (c *Connection) subscribe(ctx context.Context, uri string, stateless bool) error {
+	return c.watch(ctx, uri, "resources/subscribe", stateless)
 }
 
-func (c *Connection) watch(ctx context.Context, uri, method string, newest bool) error {
+func (c *Connection) watch(ctx context.Context, uri, method string, stateless bool) error {
 	quoted, err := json.Marshal(uri)
 	if err != nil {
 		return err
 	}
-	_, err = c.bounded(ctx, upstream.Request{Method: method, Params: jsonscan.Object("uri", quoted), Newest: newest})
+	_, err = c.bounded(ctx, upstream.Request{Method: method, Params: jsonscan.Object("uri", quoted), Stateless: stateless})
 	if err != nil && c.server.hide != nil {
 		err = c.server.hide.Error(ctx, err)
 	}

@@ -10,10 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/revision"
 )
-
-// legacy is the last revision that begins with a handshake.
-const legacy = "2025-11-25"
 
 // maxHandshakeBytes caps the params of initialize.
 const maxHandshakeBytes = 64 << 10
@@ -27,8 +25,8 @@ func (s *Session) initialize(ctx context.Context, r *Request) (json.RawMessage, 
 	if err != nil {
 		return nil, err
 	}
-	version := legacy
-	if v := stringOf(r.Params, "protocolVersion"); v < Newest && slices.Contains(mcp.SupportedProtocolVersions(), v) {
+	version := revision.LastWithHandshake
+	if v := stringOf(r.Params, "protocolVersion"); v < revision.Stateless && slices.Contains(mcp.SupportedProtocolVersions(), v) {
 		version = v
 	}
 	out := jsonscan.Object("protocolVersion", quoted(version))

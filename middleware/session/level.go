@@ -86,7 +86,7 @@ func (s *Session) Wants(level string, r *Request) bool {
 	s.mu.Lock()
 	asked, silent := s.level.set, s.level.silent
 	s.mu.Unlock()
-	if r != nil && r.Newest {
+	if r != nil && r.Stateless {
 		asked, silent = r.Level, r.Level == ""
 	}
 	if silent {

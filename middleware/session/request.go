@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/rpc"
 )
 
@@ -22,8 +23,8 @@ type Request struct {
 	Token json.RawMessage // of its progress, or nil
 
 	// Of revision 2026-07-28, whose requests say themselves what clients of older ones
-	// say once. Newest is set if it is of that one.
-	Newest       bool
+	// say once. Stateless is set if it is of that one.
+	Stateless    bool
 	Level        string          // of log messages; "" is none at all
 	Capabilities json.RawMessage // what the client can be asked: an object
 	ClientInfo   json.RawMessage // who it says it is, or nil
@@ -95,12 +96,12 @@ func (r *Request) readMeta(key string, value json.RawMessage) error {
 // checkMeta refuses a request that names a revision without sessions and lacks what
 // that wants in each (SEP-2575).
 func (r *Request) checkMeta() error {
-	if r.version < Newest {
+	if r.version < revision.Stateless {
 		return nil
 	}
-	r.Newest = true
+	r.Stateless = true
 	switch {
-	case r.version != Newest:
+	case r.version != revision.Stateless:
 		data, err := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: mcp.SupportedProtocolVersions(), Requested: r.version})
 		if err != nil {
 			return err

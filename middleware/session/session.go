@@ -19,12 +19,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/rpc"
 )
-
-// Newest is the revision without sessions, in which each request says what a handshake
-// would have said.
-const Newest = "2026-07-28"
 
 // Hooks are what a session calls of whoever routes its requests. All are required.
 type Hooks struct {
@@ -119,7 +116,7 @@ func (s *Session) handle(ctx context.Context, method string, params json.RawMess
 		return nil, err
 	}
 	result, err := s.answer(ctx, r)
-	if err != nil || !r.Newest {
+	if err != nil || !r.Stateless {
 		return result, err
 	}
 	return complete(result, s.opts.ServerInfo)
@@ -135,9 +132,9 @@ func (s *Session) admit(r *Request) error {
 	notFound := func(text string) error {
 		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "\"" + r.Method + "\" " + text}
 	}
-	if r.Newest {
+	if r.Stateless {
 		if removed[r.Method] {
-			return notFound("is not supported in revision " + Newest)
+			return notFound("is not supported in revision " + revision.Stateless)
 		}
 		s.state(r.Capabilities)
 		s.gate.release()
@@ -147,11 +144,11 @@ func (s *Session) admit(r *Request) error {
 	case "initialize", "ping":
 		return nil
 	case "server/discover", "subscriptions/listen":
-		return notFound("is only supported in revision " + Newest)
+		return notFound("is only supported in revision " + revision.Stateless)
 	}
 	if s.Handshake() == nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
-			Message: "a session begins with initialize, and a request of " + Newest + " says in _meta that it is one"}
+			Message: "a session begins with initialize, and a request of " + revision.Stateless + " says in _meta that it is one"}
 	}
 	s.gate.release()
 	return nil
@@ -210,8 +207,8 @@ func (s *Session) ClientInfo() json.RawMessage {
 	return jsonscan.Member(s.Handshake(), "clientInfo")
 }
 
-// IsNewest reports whether the client has sent a request of 2026-07-28.
-func (s *Session) IsNewest() bool {
+// IsStateless reports whether the client has sent a request of 2026-07-28.
+func (s *Session) IsStateless() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stated != nil

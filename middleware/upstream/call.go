@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream/transport"
 )
@@ -22,8 +23,8 @@ type Request struct {
 	// what is between two neighbours: the progress token and what a stateless
 	// revision repeats with each request.
 	Params json.RawMessage
-	// Newest says that the client speaks NewestVersion and understands its results.
-	Newest bool
+	// Stateless says that the client speaks the stateless revision and understands its results.
+	Stateless bool
 	// Can is what the client can be asked, Level the least of the log messages that
 	// it wants, for a server that wants to read it in each request and a client
 	// that does not write it there: an object, or nil, and a name, or none at all.
@@ -90,7 +91,7 @@ func (u *Upstream) Notify(ctx context.Context, method string, params json.RawMes
 }
 
 // ready returns the session for a request, waiting for one that is being made: for a
-// request of NewestVersion the one that speaks it, if there is any.
+// request of the stateless revision the one that speaks it, if there is any.
 func (u *Upstream) ready(ctx context.Context, r Request) (*session, error) {
 	unavailable := func(err error) (*session, error) { return nil, &UnavailableError{Server: u.opts.Name, Err: err} }
 	for {
@@ -104,7 +105,7 @@ func (u *Upstream) ready(ctx context.Context, r Request) (*session, error) {
 				u.mu.Unlock()
 				return s, nil
 			}
-			what = "asking for its newest revision"
+			what = "asking whether it speaks " + revision.Stateless
 		}
 		u.mu.Unlock()
 		if state == Failed || state == Closed {
@@ -148,7 +149,7 @@ func (u *Upstream) unavailable(s *session, err error) error {
 
 // meta is what a session wants in the request, all being what it wants in each.
 func (r Request) meta(all map[string]json.RawMessage) (map[string]json.RawMessage, error) {
-	if all == nil || r.Newest || r.Can == nil && r.Level == "" {
+	if all == nil || r.Stateless || r.Can == nil && r.Level == "" {
 		return all, nil
 	}
 	all = maps.Clone(all)

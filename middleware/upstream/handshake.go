@@ -11,24 +11,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream/transport"
 )
 
-const (
-	// legacyVersion begins with a handshake. Servers of every age answer that.
-	legacyVersion = "2025-11-25"
-	// NewestVersion has no handshake and no sessions: each request says what the
-	// handshake would have said.
-	NewestVersion = "2026-07-28"
-)
-
-// initialize shakes hands in legacyVersion, or an older one that the server
+// initialize shakes hands in revision 2025-11-25, or an older one that the server
 // prefers.
 func (s *session) initialize(ctx context.Context) error {
 	s.meta = nil
 	s.speak("")
-	params := jsonscan.AppendMember([]byte(`{"protocolVersion":"`+legacyVersion+`"`), "clientInfo", s.hooks.client)
+	params := jsonscan.AppendMember([]byte(`{"protocolVersion":"`+revision.LastWithHandshake+`"`), "clientInfo", s.hooks.client)
 	// As its client has written it, of which the SDK knows only a part.
 	params = append(jsonscan.AppendMember(params, "capabilities", s.hooks.capabilities), '}')
 	raw, err := s.Call(ctx, "initialize", params, nil)
@@ -39,22 +32,22 @@ func (s *session) initialize(ctx context.Context) error {
 		return err
 	}
 	v := s.info.ProtocolVersion
-	if v >= NewestVersion || !slices.Contains(mcp.SupportedProtocolVersions(), v) {
+	if v >= revision.Stateless || !slices.Contains(mcp.SupportedProtocolVersions(), v) {
 		return fmt.Errorf("the server answered initialize with revision %.40q", v)
 	}
 	s.speak(v)
 	return s.Notify(ctx, "notifications/initialized", nil)
 }
 
-// discover asks the server what it is, in NewestVersion.
+// discover asks the server what it is, in the stateless revision.
 func (s *session) discover(ctx context.Context) error {
 	// What a client says of itself stands instead.
 	s.meta = map[string]json.RawMessage{
-		mcp.MetaKeyProtocolVersion:    json.RawMessage(`"` + NewestVersion + `"`),
+		mcp.MetaKeyProtocolVersion:    json.RawMessage(`"` + revision.Stateless + `"`),
 		mcp.MetaKeyClientInfo:         s.hooks.client,
 		mcp.MetaKeyClientCapabilities: json.RawMessage("{}"),
 	}
-	s.speak(NewestVersion)
+	s.speak(revision.Stateless)
 	params, err := withMeta(nil, s.meta)
 	if err != nil {
 		return err
@@ -67,20 +60,20 @@ func (s *session) discover(ctx context.Context) error {
 	if err := json.Unmarshal(raw, &found); err != nil {
 		return fmt.Errorf("%w: of server/discover: supportedVersions is no list of strings", rpc.ErrBadAnswer)
 	}
-	if !slices.Contains(found.SupportedVersions, NewestVersion) {
+	if !slices.Contains(found.SupportedVersions, revision.Stateless) {
 		return fmt.Errorf("the server speaks none of our revisions, but %.40q", found.SupportedVersions[:min(len(found.SupportedVersions), 10)])
 	}
 	if err := s.introduced("server/discover", raw); err != nil {
 		return err
 	}
-	s.info.ProtocolVersion = NewestVersion
+	s.info.ProtocolVersion = revision.Stateless
 	return nil
 }
 
 // speak sets the revision that the requests of HTTP name.
 func (s *session) speak(version string) {
 	if s.http != nil {
-		s.http.Speak(version, version == NewestVersion)
+		s.http.Speak(version, version == revision.Stateless)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestProcessHostile(t *testing.T) {
 func TestRestartsUnderLoad(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, how := range []string{"well", "dead", "silent"} {
-		u := run(t, how, Options{MinBackoff: time.Millisecond, Newest: func() bool { return how == "silent" }})
+		u := run(t, how, Options{MinBackoff: time.Millisecond, Stateless: func() bool { return how == "silent" }})
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		var wg sync.WaitGroup
 		for i := range 16 {
@@ -73,7 +73,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 					if (n+i)%7 == 0 {
 						r = toolCall("die", `{}`)
 					}
-					r.Newest = i%2 == 0
+					r.Stateless = i%2 == 0
 					if i%4 == 1 {
 						r.Progress = func(json.RawMessage) {}
 					}

@@ -35,7 +35,7 @@ type hooks struct {
 	listChanged  func()          // the server's tools or prompts changed; it does not block
 	client       json.RawMessage // who the client is, an object
 	capabilities json.RawMessage // what the client can do, an object
-	newest       bool            // NewestVersion is tried first
+	stateless    bool            // the stateless revision is tried first
 }
 
 // A session is a connection with a server that has said what it is.
@@ -44,7 +44,7 @@ type session struct {
 	hooks hooks
 	http  *transport.HTTP            // the same as conn, or nil: over something else
 	info  *Info                      // what the server said of itself
-	meta  map[string]json.RawMessage // what every request's _meta must have; nil before NewestVersion
+	meta  map[string]json.RawMessage // what every request's _meta must have; nil before the stateless revision
 	open  opener                     // of another connection; nil: there is no newer revision of this one
 
 	subscriptions subscriptions
@@ -68,7 +68,7 @@ func newSession(h hooks) *session {
 
 // openSession connects and shakes hands. With orOlder, a server that refuses the newest
 // revision is spoken to in an older one.
-func openSession(ctx context.Context, h hooks, open opener, newest, orOlder bool) (*session, error) {
+func openSession(ctx context.Context, h hooks, open opener, stateless, orOlder bool) (*session, error) {
 	s := newSession(h)
 	c, err := open(ctx, s.options())
 	if err != nil {
@@ -76,12 +76,12 @@ func openSession(ctx context.Context, h hooks, open opener, newest, orOlder bool
 	}
 	s.conn = c
 	s.http, _ = c.(*transport.HTTP)
-	if newest {
+	if stateless {
 		err = s.discover(ctx)
 		var refused *jsonrpc.Error
-		newest = !orOlder || !errors.As(err, &refused)
+		stateless = !orOlder || !errors.As(err, &refused)
 	}
-	if !newest {
+	if !stateless {
 		err = s.initialize(ctx)
 	}
 	if err == nil {
@@ -163,22 +163,22 @@ const probeWait = 10 * time.Second
 // one. Each try is a connection of its own, since servers decide by the first message
 // which revision a connection is of.
 func negotiate(ctx context.Context, h hooks, open opener) (*session, error) {
-	try := func(ctx context.Context, newest bool) (*session, error) {
-		s, err := openSession(ctx, h, open, newest, h.newest)
+	try := func(ctx context.Context, stateless bool) (*session, error) {
+		s, err := openSession(ctx, h, open, stateless, h.stateless)
 		if err == nil {
 			s.open = open
 			s.listenToChanges()
 		}
 		return s, err
 	}
-	if h.newest {
+	if h.stateless {
 		probe, cancel := context.WithTimeoutCause(ctx, probeWait, fmt.Errorf("no answer within %v", probeWait))
 		s, err := try(probe, true)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return s, err
 		}
-		h.logger.Debug("not in the newest revision", "error", err)
+		h.logger.Debug("not in the stateless revision", "error", err)
 		return try(ctx, false)
 	}
 	s, err := try(ctx, false)
@@ -192,7 +192,7 @@ func negotiate(ctx context.Context, h hooks, open opener) (*session, error) {
 	return s, err
 }
 
-// newer opens another session with the same server, in NewestVersion.
+// newer opens another session with the same server, in the stateless revision.
 func (s *session) newer(ctx context.Context) (*session, error) {
 	open := s.open
 	switch {

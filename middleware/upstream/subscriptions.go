@@ -16,7 +16,7 @@ import (
 	"rlmproxy/middleware/upstream/transport"
 )
 
-// In NewestVersion a subscription is a request, subscriptions/listen, that says
+// In the stateless revision a subscription is a request, subscriptions/listen, that says
 // what is wanted and is answered when it ends. This is the first thing that comes of it.
 const acknowledged = "notifications/subscriptions/acknowledged"
 
@@ -104,7 +104,7 @@ func passing(err error) bool {
 	return errors.Is(err, rpc.ErrClosed) || notTaken(err)
 }
 
-// subscriptions are a session's subscriptions to resources, in NewestVersion.
+// subscriptions are a session's subscriptions to resources, in the stateless revision.
 type subscriptions struct {
 	mu   sync.Mutex // guards the field below
 	open map[string]*subscription

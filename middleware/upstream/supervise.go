@@ -68,9 +68,9 @@ func (u *Upstream) connect(ctx context.Context) (*session, error) {
 		h.capabilities = json.RawMessage("{}")
 	}
 	h.client = u.opts.ClientInfo()
-	newest := u.opts.Newest()
+	stateless := u.opts.Stateless()
 	u.mu.Lock()
-	h.newest = !u.lacksNewest && (u.speaksNewest || newest)
+	h.stateless = !u.lacksStateless && (u.speaksStateless || stateless)
 	u.mu.Unlock()
 	s, err := u.opts.Dial(ctx, h)
 	if err == nil {
@@ -78,8 +78,8 @@ func (u *Upstream) connect(ctx context.Context) (*session, error) {
 		if all, err = u.readOffers(ctx, s); err == nil {
 			u.mu.Lock()
 			u.offers = all
-			u.speaksNewest = s.meta != nil
-			u.lacksNewest = u.lacksNewest || h.newest && !u.speaksNewest
+			u.speaksStateless = s.meta != nil
+			u.lacksStateless = u.lacksStateless || h.stateless && !u.speaksStateless
 			u.mu.Unlock()
 			return s, nil
 		}

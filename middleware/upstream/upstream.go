@@ -47,9 +47,9 @@ type Options struct {
 	// of Impl. It is called after Capabilities. It returns a JSON object, or nil: we
 	// introduce ourselves, as with a nil function.
 	ClientInfo func() json.RawMessage
-	// Newest reports whether the client speaks NewestVersion: then the server is
+	// Stateless reports whether the client speaks the stateless revision: then the server is
 	// spoken to in it first. It is called after Capabilities. Nil means no.
-	Newest func() bool
+	Stateless func() bool
 	// Request answers what the server asks of its client. What it asks on behalf
 	// of a call comes with the ctx of that call, as far as the transport tells
 	// them apart. Nil refuses.
@@ -93,14 +93,14 @@ type Upstream struct {
 	ended  chan struct{} // closed when the supervisor has ended
 	stale  chan struct{} // capacity 1: the lists must be read again
 
-	mu           sync.Mutex // guards the fields below
-	state        State
-	err          error         // why state is Failed
-	changed      chan struct{} // closed and replaced at each change of state
-	active       *active       // nil unless Ready
-	speaksNewest bool          // the server is to be spoken to in NewestVersion first
-	lacksNewest  bool          // it does not know NewestVersion
-	offers       offers        // the last good ones
+	mu              sync.Mutex // guards the fields below
+	state           State
+	err             error         // why state is Failed
+	changed         chan struct{} // closed and replaced at each change of state
+	active          *active       // nil unless Ready
+	speaksStateless bool          // the server is to be spoken to in the stateless revision first
+	lacksStateless  bool          // it does not know the stateless revision
+	offers          offers        // the last good ones
 }
 
 // New returns an upstream that has begun to connect. Close ends it.
@@ -122,8 +122,8 @@ func New(opts Options) *Upstream {
 	if opts.Capabilities == nil {
 		opts.Capabilities = func(context.Context) json.RawMessage { return nil }
 	}
-	if opts.Newest == nil {
-		opts.Newest = func() bool { return false }
+	if opts.Stateless == nil {
+		opts.Stateless = func() bool { return false }
 	}
 	if opts.Impl == nil {
 		opts.Impl = &mcp.Implementation{Name: "rlmproxy", Version: "dev"}

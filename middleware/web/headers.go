@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/rpc"
 )
 
@@ -26,13 +27,6 @@ const (
 	headerName    = "Mcp-Name"
 	headerParam   = "Mcp-Param-"
 	headerAgent   = "Rlmproxy-Agent"
-)
-
-// Revisions that differ here.
-const (
-	stateless = "2026-07-28" // no sessions, no batches, headers that repeat the body
-	resumable = "2025-11-25" // slow streams begin with an event that has an id and no data
-	unbatched = "2025-06-18" // no batches; before it, a request need not name its revision
 )
 
 // Codes of JSON-RPC errors.
@@ -58,7 +52,7 @@ func invalidParams(format string, args ...any) *jsonrpc.Error {
 // header: both or none, and the same.
 func checkVersion(header, meta string) *jsonrpc.Error {
 	switch {
-	case header < stateless && meta == "":
+	case header < revision.Stateless && meta == "":
 		return nil
 	case header == "":
 		return mismatch("%s is missing: the request has %s in _meta", headerVersion, metaVersion)
@@ -66,7 +60,7 @@ func checkVersion(header, meta string) *jsonrpc.Error {
 		return invalidParams("missing or invalid _meta field %q", metaVersion)
 	case header != meta:
 		return mismatch("%s %q is not what _meta says, %q", headerVersion, cut(header), cut(meta))
-	case header < stateless:
+	case header < revision.Stateless:
 		return invalidParams("revision %s has no %s in _meta", header, metaVersion)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/rpc"
 )
 
@@ -55,8 +56,8 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 		return
 	}
 	switch {
-	case batch && version >= unbatched:
-		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "batches ended with revision "+unbatched)
+	case batch && version >= revision.Unbatched:
+		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "batches ended with revision "+revision.Unbatched)
 		return
 	case len(msgs) == 0:
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "the batch is empty")
@@ -72,7 +73,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 		}
 	}
 	out := newResponse(w, accepted.prefersEvents)
-	if version >= stateless {
+	if version >= revision.Stateless {
 		h.postStateless(out, r, msgs[0])
 		return
 	}
@@ -83,7 +84,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 // itself.
 func (h *Handler) postStateless(out *response, r *http.Request, m rpc.Message) {
 	if m.Method == "" {
-		fail(out.w, http.StatusBadRequest, nil, codeInvalidRequest, "revision "+stateless+" has no requests to clients")
+		fail(out.w, http.StatusBadRequest, nil, codeInvalidRequest, "revision "+revision.Stateless+" has no requests to clients")
 		return
 	}
 	if wrong := h.checkHeaders(r.Header, m); wrong != nil {
@@ -182,5 +183,5 @@ func (h *Handler) postSession(out *response, r *http.Request, msgs []rpc.Message
 		out.w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	h.deliver(r.Context(), out, stream, version >= resumable)
+	h.deliver(r.Context(), out, stream, version >= revision.Resumable)
 }

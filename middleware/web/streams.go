@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/rpc"
 )
 
@@ -33,7 +34,7 @@ var _ rpc.Transport = statelessTransport{}
 // Send implements [rpc.Transport]. It does not block.
 func (t statelessTransport) Send(_ context.Context, m rpc.Message) error {
 	if m.Method != "" && m.ID != nil {
-		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "clients of revision " + stateless + " are asked by results that require input"}
+		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "clients of revision " + revision.Stateless + " are asked by results that require input"}
 	}
 	t.stream.push(m)
 	return nil

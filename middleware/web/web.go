@@ -26,6 +26,7 @@ import (
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
 	"rlmproxy/middleware/guard"
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/rpc"
 )
 
@@ -169,10 +170,10 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) }()
 	version := r.Header.Get(headerVersion)
 	switch {
-	case version >= stateless && r.Method != http.MethodPost:
+	case version >= revision.Stateless && r.Method != http.MethodPost:
 		w.Header().Set("Allow", "POST")
-		http.Error(w, "method not allowed: revision "+stateless+" has POST only", http.StatusMethodNotAllowed)
-	case version != "" && version < stateless && !supported(version):
+		http.Error(w, "method not allowed: revision "+revision.Stateless+" has POST only", http.StatusMethodNotAllowed)
+	case version != "" && version < revision.Stateless && !supported(version):
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "unsupported "+headerVersion)
 	case r.Method == http.MethodPost:
 		h.post(w, r, version)

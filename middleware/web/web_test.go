@@ -18,6 +18,7 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
 )
@@ -346,7 +347,7 @@ func TestHeaders(t *testing.T) {
 	version := func(v, method string) []string {
 		return []string{headerVersion, v, headerMethod, method, headerName, "t"}
 	}
-	call := slices.Clip(version(stateless, "tools/call"))
+	call := slices.Clip(version(revision.Stateless, "tools/call"))
 	for _, tt := range []struct {
 		name   string
 		body   string
@@ -357,8 +358,8 @@ func TestHeaders(t *testing.T) {
 		{"argument", alone(callT(1, `{"region":"é"}`), ""), append(call, "Mcp-Param-Region", "=?base64?w6k=?="), 200, `"ok"`},
 		{"another argument", alone(callT(1, `{"region":"a"}`), ""), append(call, "Mcp-Param-Region", "b"), 400, "-32020"},
 		{"bad base64", alone(callT(1, `{"region":"a"}`), ""), append(call, "Mcp-Param-Region", "=?base64?%%?="), 400, "-32020"},
-		{"unknown version", strings.Replace(alone(callT(1, "{}"), ""), stateless, "2099-01-01", 1), version("2099-01-01", "tools/call"), 400, `"supported":["2026-07-28"`},
-		{"discover", alone(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"a":1}}`, ""), version(stateless, "server/discover"), 200, `"2024-11-05"`},
+		{"unknown version", strings.Replace(alone(callT(1, "{}"), ""), revision.Stateless, "2099-01-01", 1), version("2099-01-01", "tools/call"), 400, `"supported":["2026-07-28"`},
+		{"discover", alone(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"a":1}}`, ""), version(revision.Stateless, "server/discover"), 200, `"2024-11-05"`},
 	} {
 		resp := s.do("POST", tt.body, tt.header...)
 		if got := body(t, resp); resp.StatusCode != tt.status || !strings.Contains(got, tt.want) {

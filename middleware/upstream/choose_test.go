@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/upstream/transport"
 )
 
@@ -43,7 +44,7 @@ func eras(versions ...string) *mcp.Server {
 
 func which(t *testing.T, u *Upstream, newest bool) string {
 	t.Helper()
-	r := Request{Method: "tools/call", Params: json.RawMessage(`{"name":"which"}`), Newest: newest}
+	r := Request{Method: "tools/call", Params: json.RawMessage(`{"name":"which"}`), Stateless: newest}
 	if newest {
 		r.Params = json.RawMessage(sayWhich + `"name":"which"}`)
 	} else {
@@ -54,10 +55,10 @@ func which(t *testing.T, u *Upstream, newest bool) string {
 		return err.Error()
 	}
 	version, can, _ := strings.Cut(gjson.GetBytes(raw, "content.0.text").String(), " ")
-	if version == NewestVersion && !gjson.Get(can, "elicitation").Exists() {
+	if version == revision.Stateless && !gjson.Get(can, "elicitation").Exists() {
 		t.Errorf("what the client can do does not reach the server: %s", raw)
 	}
-	if (version == NewestVersion) != (gjson.GetBytes(raw, "resultType").String() == "complete") {
+	if (version == revision.Stateless) != (gjson.GetBytes(raw, "resultType").String() == "complete") {
 		t.Errorf("result %s", raw)
 	}
 	return version
@@ -66,11 +67,11 @@ func which(t *testing.T, u *Upstream, newest bool) string {
 // TestRevisionOfTheClient: a server is spoken to in the revision of its clients,
 // as far as it knows it.
 func TestRevisionOfTheClient(t *testing.T) {
-	const older, newest = "2025-11-25", NewestVersion
+	const older, newest = "2025-11-25", revision.Stateless
 	for _, tt := range []struct {
 		name    string
 		http    bool
-		first   bool     // the first client is known to speak the newest revision
+		first   bool     // the first client is known to speak the stateless revision
 		server  []string // revisions, or all
 		callers string   // o: an older client calls, n: one of the newest
 		want    string   // the same by what the server sees
@@ -98,7 +99,7 @@ func TestRevisionOfTheClient(t *testing.T) {
 				defer web.CloseClientConnections()
 				dial = Remote(web.URL, "http", nil)
 			}
-			u := New(Options{Name: "s", Dial: dial, Newest: func() bool { return tt.first }})
+			u := New(Options{Name: "s", Dial: dial, Stateless: func() bool { return tt.first }})
 			defer u.Close()
 			got := ""
 			for _, c := range tt.callers {
@@ -145,7 +146,7 @@ func TestProbe(t *testing.T) {
 				defer u.Close()
 				begun := time.Now()
 				for range 3 {
-					raw, err := u.Call(t.Context(), Request{Method: "tools/call", Newest: true})
+					raw, err := u.Call(t.Context(), Request{Method: "tools/call", Stateless: true})
 					if string(raw) != `{"old":1}` {
 						t.Errorf("%s, %v", raw, err)
 					}
@@ -183,7 +184,7 @@ func TestProbeDelaysNobody(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				waits := make(chan string, 1)
 				go func() {
-					raw, err := u.Call(ctx, Request{Method: "tools/call", Newest: true})
+					raw, err := u.Call(ctx, Request{Method: "tools/call", Stateless: true})
 					waits <- fmt.Sprint(gjson.GetBytes(raw, "dial"), err)
 				}()
 				time.Sleep(time.Second)
@@ -200,7 +201,7 @@ func TestProbeDelaysNobody(t *testing.T) {
 					want = "2 <nil>"
 				case "the caller":
 					cancel()
-					want = `server "" is not available: still asking for its newest revision: context canceled`
+					want = `server "" is not available: still asking whether it speaks 2026-07-28: context canceled`
 				case "the proxy":
 					u.Close()
 					want = `server "" is not available: the proxy is closing`
@@ -215,11 +216,11 @@ func TestProbeDelaysNobody(t *testing.T) {
 	}
 }
 
-// TestWatch: subscriptions in the newest revision, which are requests that last.
+// TestWatch: subscriptions in the stateless revision, which are requests that last.
 func TestWatch(t *testing.T) {
 	for _, transport := range []string{"stream", "HTTP"} {
 		t.Run(transport, func(t *testing.T) {
-			server := eras(NewestVersion)
+			server := eras(revision.Stateless)
 			dial := InProcess(server)
 			if transport == "HTTP" {
 				web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
@@ -270,12 +271,12 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestOneProcess: a server that refuses the newest revision need not be started
+// TestOneProcess: a server that refuses the stateless revision need not be started
 // again.
 func TestOneProcess(t *testing.T) {
 	server := eras("2025-11-25")
 	started := 0
-	u := New(Options{Name: "s", Newest: func() bool { return true }, Dial: dialer(func(_ context.Context, opts transport.Options) (conn, error) {
+	u := New(Options{Name: "s", Stateless: func() bool { return true }, Dial: dialer(func(_ context.Context, opts transport.Options) (conn, error) {
 		started++
 		return transport.InProcess(server, opts)
 	})})

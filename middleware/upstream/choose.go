@@ -12,24 +12,24 @@ import (
 )
 
 // A server is asked for the revision that its client speaks, since what one
-// revision has the other may lack: clients of NewestVersion are answered with
+// revision has the other may lack: clients of the stateless revision are answered with
 // what they are to be asked, those before are asked. Over HTTP both can be used
 // side by side. On a stream the first message decides (as the SDKs for Python
 // and TypeScript do it, too), so another process takes the place of the first, if
 // no client has used that one yet.
 
-// An active session serves requests, and with it, over HTTP, one in NewestVersion.
+// An active session serves requests, and with it, over HTTP, one in the stateless revision.
 type active struct {
 	*session
 	ctx         context.Context // ends with its service
 	end         context.CancelFunc
-	background  transport.Tasks // reads lists again, tries NewestVersion
+	background  transport.Tasks // reads lists again, tries the stateless revision
 	replacement chan *session   // capacity 1: what takes its place
 
 	// Guarded by Upstream.mu.
 	used   bool          // a client of an older revision has sent a request
-	probed chan struct{} // closed when NewestVersion has been tried; nil: not asked for yet
-	beside *session      // in NewestVersion; nil: none
+	probed chan struct{} // closed when the stateless revision has been tried; nil: not asked for yet
+	beside *session      // in the stateless revision; nil: none
 }
 
 func newActive(ctx context.Context, s *session) *active {
@@ -66,7 +66,7 @@ func (u *Upstream) choose(a *active, r Request) (*session, <-chan struct{}) {
 		a.background.Go(a.beside.Close)
 		a.beside, a.probed = nil, nil
 	}
-	older := !r.Newest
+	older := !r.Stateless
 	if subscribing[r.Method] && a.http != nil {
 		// Of two sessions, all subscriptions are on the one that can bring news.
 		older = a.http.HasSession()
@@ -86,7 +86,7 @@ func (u *Upstream) choose(a *active, r Request) (*session, <-chan struct{}) {
 		default:
 			return nil, a.probed
 		}
-	case u.lacksNewest, a.http == nil && a.used:
+	case u.lacksStateless, a.http == nil && a.used:
 		return a.session, nil
 	}
 	a.probed = make(chan struct{})
@@ -94,7 +94,7 @@ func (u *Upstream) choose(a *active, r Request) (*session, <-chan struct{}) {
 	return nil, a.probed
 }
 
-// probe tries to open a session in NewestVersion with the server of a, to be used
+// probe tries to open a session in the stateless revision with the server of a, to be used
 // beside it or in its place.
 func (u *Upstream) probe(a *active) {
 	ctx, cancel := context.WithTimeoutCause(a.ctx, probeWait, fmt.Errorf("no answer within %v", probeWait))
@@ -111,13 +111,13 @@ func (u *Upstream) probe(a *active) {
 	switch {
 	case ended:
 	case err != nil:
-		u.logger.Debug("not in the newest revision", "error", err)
+		u.logger.Debug("not in the stateless revision", "error", err)
 		// A server that was not reached may know it all the same.
-		u.lacksNewest = !sideBySide || refusedHandshake(err)
+		u.lacksStateless = !sideBySide || refusedHandshake(err)
 	case sideBySide:
 		a.beside, unused = s, nil
 	case !a.used: // else what the first process knows counts
-		u.state, u.active, u.speaksNewest, u.offers = Connecting, nil, true, all
+		u.state, u.active, u.speaksStateless, u.offers = Connecting, nil, true, all
 		a.replacement <- s
 		unused = nil
 	}
@@ -130,7 +130,7 @@ func (u *Upstream) probe(a *active) {
 	}
 }
 
-// emulate does what a request that NewestVersion has no more wants from a server that
+// emulate does what a request that the stateless revision has no more wants from a server that
 // speaks it, and reports whether the request is one of those.
 func (s *session) emulate(ctx context.Context, r Request) (json.RawMessage, bool, error) {
 	var err error
