@@ -47,18 +47,42 @@ func isAlnum(c byte) bool {
 }
 
 // cutAfter returns the first safe cut of b at or after at, less than limit
-// bytes later. Without one it returns the rune boundary there, or len(b).
-func cutAfter(b []byte, at, limit int) int {
+// bytes later. Without one it returns the rune boundary there, or len(b),
+// and reports whether the cut is safe.
+func cutAfter(b []byte, at, limit int) (i int, ok bool) {
 	if at <= 0 {
-		return 0
+		return 0, true
 	}
-	end := min(len(b), at+limit)
+	end := len(b)
+	if limit < end-at {
+		end = at + limit
+	}
 	for i := at; i < end; i++ {
 		if safe(b, i) {
-			return i
+			return i, true
 		}
 	}
-	return runeStart(b, end)
+	if end >= len(b) {
+		return len(b), true
+	}
+	return runeStart(b, end), false
+}
+
+// cutBefore is cutAfter in the other direction, down to 0.
+func cutBefore(b []byte, at, limit int) (i int, ok bool) {
+	if at >= len(b) {
+		return len(b), true
+	}
+	end := max(0, at-limit)
+	for i := at; i > end; i-- {
+		if safe(b, i) {
+			return i, true
+		}
+	}
+	if end == 0 {
+		return 0, true
+	}
+	return runeStart(b, end), false
 }
 
 // runeStart returns the last rune boundary of b up to i. Bytes that are not

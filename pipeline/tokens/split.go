@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -67,6 +68,15 @@ func classify(r rune) class {
 	return other
 }
 
+// plane has the classes of all characters of the basic plane, 64 KB.
+var plane = sync.OnceValue(func() *[1 << 16]class {
+	t := new([1 << 16]class)
+	for r := range rune(len(t)) {
+		t[r] = classify(r)
+	}
+	return t
+})
+
 // at returns the class of the character at b[i] and where the next one begins. There
 // must be one.
 func at(b []byte, i int) (c class, next int) {
@@ -74,6 +84,9 @@ func at(b []byte, i int) (c class, next int) {
 		return ascii[b[i]], i + 1
 	}
 	r, n := utf8.DecodeRune(b[i:])
+	if r < 1<<16 {
+		return plane()[r], i + n
+	}
 	return classify(r), i + n
 }
 

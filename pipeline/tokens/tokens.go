@@ -55,8 +55,9 @@ func sample(b []byte, i int) (from, to int) {
 		// Fibonacci hashing: consecutive i land far apart.
 		start += int(uint64(uint32(i)*2654435769) * uint64(room) >> 32)
 	}
-	from = cutAfter(b, start, sampleBytes)
-	return from, cutAfter(b, min(from+sampleBytes, len(b)), sampleBytes)
+	from, _ = cutAfter(b, start, sampleBytes)
+	to, _ = cutAfter(b, min(from+sampleBytes, len(b)), sampleBytes)
+	return from, to
 }
 
 // AtMost reports whether b has at most budget tokens. It stops counting when
