@@ -23,6 +23,22 @@ func Object(key string, value []byte) json.RawMessage {
 	return append(AppendMember([]byte{'{'}, key, value), '}')
 }
 
+// With returns an object, which ends with its bracket, with one more member behind. It
+// writes into object's memory where there is room.
+func With(object []byte, key string, value []byte) json.RawMessage {
+	return append(AppendMember(object[:len(object)-1], key, value), '}')
+}
+
+// StringMember returns what a member of the object in b holds that is a string, of a
+// repeated one the last; "" if there is none or b is no object.
+func StringMember(b []byte, name string) string {
+	value := Member(b, name)
+	if len(value) == 0 || value[0] != '"' {
+		return ""
+	}
+	return Unquote(value)
+}
+
 // AppendElement appends an element to dst, an array that is still open: nothing
 // follows its bracket or its last element.
 func AppendElement(dst, value []byte) []byte {

@@ -10,6 +10,8 @@ import (
 
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // changeDelay is how long a change of a list waits for others, so that one notification
@@ -148,7 +150,9 @@ func (s *Server) notification(c *session.Session, method string, params json.Raw
 
 // listen answers subscriptions/listen of revision 2026-07-28, when it ends.
 func (s *Server) listen(ctx context.Context, r *session.Request) (json.RawMessage, error) {
-	var params struct{ Notifications *listenFilter }
+	var params struct {
+		Notifications *mcp.NotificationSubscriptions
+	}
 	if err := json.Unmarshal(r.Params, &params); err != nil {
 		return nil, session.InvalidParams("'notifications' has a member of the wrong type")
 	}
@@ -168,8 +172,8 @@ func (s *Server) listen(ctx context.Context, r *session.Request) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	l.Listen(told, agreed.lists())
-	if len(agreed.lists())+len(agreed.ResourceSubscriptions) == 0 {
+	l.Listen(told, changedLists(agreed))
+	if len(changedLists(agreed))+len(agreed.ResourceSubscriptions) == 0 {
 		return l.Result(), nil
 	}
 	l.Wait(ctx)
@@ -189,18 +193,10 @@ func (s *Server) unlisten(ctx context.Context, r *session.Request, l *session.Li
 	}
 }
 
-// A listenFilter is what a stream of changes tells of.
-type listenFilter struct {
-	ToolsListChanged      bool     `json:"toolsListChanged,omitempty"`
-	PromptsListChanged    bool     `json:"promptsListChanged,omitempty"`
-	ResourcesListChanged  bool     `json:"resourcesListChanged,omitempty"`
-	ResourceSubscriptions []string `json:"resourceSubscriptions,omitempty"`
-}
-
 // agreed is what of wanted the servers may tell of.
-func (s *Server) agreed(wanted *listenFilter) listenFilter {
+func (s *Server) agreed(wanted *mcp.NotificationSubscriptions) mcp.NotificationSubscriptions {
 	can := s.capabilities()
-	agreed := listenFilter{
+	agreed := mcp.NotificationSubscriptions{
 		ToolsListChanged:     wanted.ToolsListChanged,
 		PromptsListChanged:   wanted.PromptsListChanged && can.Prompts != nil,
 		ResourcesListChanged: wanted.ResourcesListChanged && can.Resources.ListChanged,
@@ -211,7 +207,8 @@ func (s *Server) agreed(wanted *listenFilter) listenFilter {
 	return agreed
 }
 
-func (f listenFilter) lists() (lists []session.List) {
+// changedLists are the lists that a stream of changes tells of.
+func changedLists(f mcp.NotificationSubscriptions) (lists []session.List) {
 	if f.ToolsListChanged {
 		lists = append(lists, session.Tools)
 	}

@@ -170,7 +170,7 @@ func (s *Server) pageOf(raw json.RawMessage, up *Upstream, at int, what, key str
 	if at == len(s.opts.Upstreams) {
 		return out, nil
 	}
-	return append(jsonscan.AppendMember(out[:len(out)-1], "nextCursor", jsonscan.Quote(writeCursor(at, next))), '}'), nil
+	return jsonscan.With(out, "nextCursor", jsonscan.Quote(writeCursor(at, next))), nil
 }
 
 // withExposedURI is an item of a list with the URI that clients know as its member key.

@@ -75,5 +75,5 @@ func withState(object, state json.RawMessage) (json.RawMessage, error) {
 	if err != nil || state == nil {
 		return out, err
 	}
-	return append(jsonscan.AppendMember(out[:len(out)-1], "requestState", state), '}'), nil
+	return jsonscan.With(out, "requestState", state), nil
 }

@@ -69,7 +69,9 @@ func (c *Connection) badInput(format string, args ...any) error {
 
 // WantsInput reports whether a result is none yet: the server wants to know something
 // first.
-func WantsInput(raw json.RawMessage) bool { return stringOf(raw, "resultType") == "input_required" }
+func WantsInput(raw json.RawMessage) bool {
+	return jsonscan.StringMember(raw, "resultType") == "input_required"
+}
 
 // An input is one thing that a server wants to know.
 type input struct {
@@ -82,7 +84,7 @@ type input struct {
 func readInputs(raw json.RawMessage) (inputs []input, state json.RawMessage) {
 	_ = jsonscan.Members(jsonscan.Member(raw, "inputRequests"), func(name string, one json.RawMessage) error {
 		if len(inputs) <= maxInputs { // one more is too many in any case
-			inputs = append(inputs, input{name, stringOf(one, "method"), jsonscan.Member(one, "params")})
+			inputs = append(inputs, input{name, jsonscan.StringMember(one, "method"), jsonscan.Member(one, "params")})
 		}
 		return nil
 	})

@@ -21,7 +21,7 @@ func (c *Connection) Tell(ctx context.Context, method string, params json.RawMes
 	case method == "notifications/resources/list_changed":
 		c.toClients.Add("resources", 0, func(context.Context) { c.server.relay.opts.ResourcesChanged(c.agent) })
 	case method == "notifications/resources/updated":
-		c.tellUpdated(stringOf(params, "uri"))
+		c.tellUpdated(jsonscan.StringMember(params, "uri"))
 	default:
 		c.tell(ctx, method, params)
 	}
@@ -41,7 +41,7 @@ func (c *Connection) tell(ctx context.Context, method string, params json.RawMes
 	switch {
 	case to.client == nil:
 		c.log.Debug("a notification that could be for several clients", "method", method)
-	case method == "notifications/message" && !to.client.Wants(stringOf(params, "level"), to.request):
+	case method == "notifications/message" && !to.client.Wants(jsonscan.StringMember(params, "level"), to.request):
 	case c.server.hide == nil:
 		to.client.Tell(to.about(context.Background()), method, bytes.Clone(params))
 	default:
@@ -80,14 +80,4 @@ func (v *Server) TellServer(s *session.Session, key, method string, params json.
 			c.log.Debug("notification not sent", "method", method, "error", err)
 		}
 	})
-}
-
-// stringOf is a member of an object that is a string, or "". Of a repeated one the last
-// counts, for all who decide by it.
-func stringOf(object json.RawMessage, member string) string {
-	var s string
-	if value := jsonscan.Member(object, member); len(value) > 0 && value[0] == '"' {
-		_ = json.Unmarshal(value, &s)
-	}
-	return s
 }

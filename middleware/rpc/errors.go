@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"rlmproxy/pipeline/show"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -76,12 +76,7 @@ func ErrorObject(err error) json.RawMessage {
 // maxErrorBytes is how much of an error's text stands in logs and answers.
 const maxErrorBytes = 1000
 
-func clip(text string) string {
-	if len(text) <= maxErrorBytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxErrorBytes], "") + "…"
-}
+func clip(text string) string { return show.ClipBytes(text, maxErrorBytes) }
 
 // A brief error says no more than maxErrorBytes: those of encoding/json repeat
 // numbers, which may be as long as a message.

@@ -225,7 +225,7 @@ func (p *Peer) Receive(ctx context.Context, m Message) error {
 		_, err := p.serve(ctx, m)
 		return err
 	case m.Method == "notifications/cancelled":
-		p.cancel(jsonscan.Member(m.Params, "requestId"), func(method string) bool { return method != "initialize" })
+		p.cancelled(jsonscan.Member(m.Params, "requestId"))
 	case m.Method == "notifications/progress" && p.report(m.Params):
 	case p.opts.Notified != nil:
 		defer p.survive(nil)
@@ -399,13 +399,12 @@ func (p *Peer) survive(err *error) {
 	}
 }
 
-// Cancel ends a request of the other side, which gets no answer then.
-func (p *Peer) Cancel(id json.RawMessage) { p.cancel(id, func(string) bool { return true }) }
-
-func (p *Peer) cancel(id json.RawMessage, may func(method string) bool) {
+// cancelled ends a request of the other side, which gets no answer then. A client must not cancel initialize: its
+// answer still comes.
+func (p *Peer) cancelled(id json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s := p.serving[string(id)]; s != nil && may(s.method) {
+	if s := p.serving[string(id)]; s != nil && s.method != "initialize" {
 		s.cancel()
 		delete(p.serving, string(id))
 	}

@@ -105,5 +105,5 @@ func withMember(object json.RawMessage, key string, f func(json.RawMessage) (jso
 	if err != nil {
 		return nil, err
 	}
-	return append(jsonscan.AppendMember(out[:len(out)-1], key, value), '}'), nil
+	return jsonscan.With(out, key, value), nil
 }

@@ -26,13 +26,13 @@ func (s *Session) initialize(ctx context.Context, r *Request) (json.RawMessage, 
 		return nil, err
 	}
 	version := revision.LastWithHandshake
-	if v := stringOf(r.Params, "protocolVersion"); v < revision.Stateless && slices.Contains(mcp.SupportedProtocolVersions(), v) {
+	if v := jsonscan.StringMember(r.Params, "protocolVersion"); v < revision.Stateless && slices.Contains(mcp.SupportedProtocolVersions(), v) {
 		version = v
 	}
-	out := jsonscan.Object("protocolVersion", quoted(version))
-	out = append(jsonscan.AppendMember(out[:len(out)-1], "capabilities", capabilities), '}')
-	out = append(jsonscan.AppendMember(out[:len(out)-1], "serverInfo", s.opts.ServerInfo), '}')
-	out = append(jsonscan.AppendMember(out[:len(out)-1], "instructions", quoted(instructions)), '}')
+	out := jsonscan.Object("protocolVersion", jsonscan.Quote(version))
+	out = jsonscan.With(out, "capabilities", capabilities)
+	out = jsonscan.With(out, "serverInfo", s.opts.ServerInfo)
+	out = jsonscan.With(out, "instructions", jsonscan.Quote(instructions))
 	s.mu.Lock()
 	s.shaken = true
 	s.mu.Unlock()
@@ -90,6 +90,6 @@ func (s *Session) discover(ctx context.Context, r *Request) (json.RawMessage, er
 		return nil, err
 	}
 	out := jsonscan.Object("supportedVersions", versions)
-	out = append(jsonscan.AppendMember(out[:len(out)-1], "capabilities", capabilities), '}')
-	return append(jsonscan.AppendMember(out[:len(out)-1], "instructions", quoted(instructions)), '}'), nil
+	out = jsonscan.With(out, "capabilities", capabilities)
+	return jsonscan.With(out, "instructions", jsonscan.Quote(instructions)), nil
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"rlmproxy/pipeline/show"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ func CheckLevel(level string) error {
 	if slices.Contains(Levels, level) {
 		return nil
 	}
-	return InvalidParams("level %q is none of %s", clip(level), strings.Join(Levels, ", "))
+	return InvalidParams("level %q is none of %s", show.ClipBytes(level, 80), strings.Join(Levels, ", "))
 }
 
 // A logLevel is which log messages a client wants.

@@ -65,7 +65,7 @@ func (l *Listener) tell(method string, params json.RawMessage) {
 	if params == nil {
 		params = json.RawMessage("{}")
 	}
-	params = append(jsonscan.AppendMember(params[:len(params)-1], "_meta", l.meta), '}')
+	params = jsonscan.With(params, "_meta", l.meta)
 	l.request.Session.Tell(l.request.about, method, params)
 }
 
@@ -85,7 +85,7 @@ func (l *Listener) Updated(uri string) {
 }
 
 func (l *Listener) tellUpdated(uri string) {
-	l.tell("notifications/resources/updated", jsonscan.Object("uri", quoted(uri)))
+	l.tell("notifications/resources/updated", jsonscan.Object("uri", jsonscan.Quote(uri)))
 }
 
 // Wait returns when ctx has ended, or the client asks nothing more.
@@ -131,5 +131,5 @@ func (s *Session) ListChanged(list List) {
 // Updated tells a client of an older revision of a resource, by the URI that it
 // subscribed to.
 func (s *Session) Updated(uri string) {
-	s.Tell(context.Background(), "notifications/resources/updated", jsonscan.Object("uri", quoted(uri)))
+	s.Tell(context.Background(), "notifications/resources/updated", jsonscan.Object("uri", jsonscan.Quote(uri)))
 }

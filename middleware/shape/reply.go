@@ -88,7 +88,7 @@ func withList(raw json.RawMessage, member string, list json.RawMessage, facts Fa
 	if err != nil {
 		return nil, err
 	}
-	return append(jsonscan.AppendMember(out[:len(out)-1], "_meta", withFacts(meta, facts)), '}'), nil
+	return jsonscan.With(out, "_meta", withFacts(meta, facts)), nil
 }
 
 // Error writes a failure as the result of a tools/call, no part of it unbounded.

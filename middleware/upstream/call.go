@@ -216,5 +216,5 @@ func withMeta(params json.RawMessage, hop map[string]json.RawMessage) (json.RawM
 	if err != nil || len(meta) == len("{") {
 		return out, err
 	}
-	return append(jsonscan.AppendMember(out[:len(out)-1], "_meta", append(meta, '}')), '}'), nil
+	return jsonscan.With(out, "_meta", append(meta, '}')), nil
 }

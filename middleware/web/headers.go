@@ -83,7 +83,7 @@ func (h *Handler) checkHeaders(header http.Header, m rpc.Message) *jsonrpc.Error
 	if key == "" {
 		return nil
 	}
-	name, value := stringMember(m.Params, key), header.Get(headerName)
+	name, value := jsonscan.StringMember(m.Params, key), header.Get(headerName)
 	decoded, ok := decodeHeader(value)
 	switch {
 	case value == "":

@@ -24,15 +24,6 @@ const (
 	metaAgent   = "rlmproxy/agent"
 )
 
-// stringMember is a member of an object; "" if it is no string.
-func stringMember(object json.RawMessage, name string) string {
-	value := jsonscan.Member(object, name)
-	if len(value) == 0 || value[0] != '"' {
-		return ""
-	}
-	return jsonscan.Unquote(value)
-}
-
 // post takes the messages of a client and responds with what they cause.
 func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 	if !isJSON(r.Header.Get("Content-Type")) {
@@ -67,7 +58,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 		if m.Method == "" || m.ID == nil {
 			continue
 		}
-		if wrong := checkVersion(version, stringMember(jsonscan.Member(m.Params, "_meta"), metaVersion)); wrong != nil {
+		if wrong := checkVersion(version, jsonscan.StringMember(jsonscan.Member(m.Params, "_meta"), metaVersion)); wrong != nil {
 			fail(w, http.StatusBadRequest, m.ID, wrong.Code, wrong.Message)
 			return
 		}
@@ -120,7 +111,7 @@ func identity(r *http.Request, meta json.RawMessage) middleware.Identity {
 	who := middleware.Identity{Name: r.Header.Get(headerAgent)}
 	who.Subject, _ = auth.Subject(r.Context())
 	if who.Name == "" {
-		who.Name = stringMember(meta, metaAgent)
+		who.Name = jsonscan.StringMember(meta, metaAgent)
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

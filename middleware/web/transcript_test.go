@@ -180,7 +180,7 @@ func serveTranscript(ctx context.Context, peer *rpc.Peer, method string, params 
 	default:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no such method", Data: json.RawMessage(`{"big":9007199254740993}`)}
 	}
-	switch stringMember(params, "name") {
+	switch jsonscan.StringMember(params, "name") {
 	case "lines":
 		return json.RawMessage("{\n\t\"content\": [],\n\t\"a\": 1.0\n}"), nil
 	case "slow":
