@@ -47,17 +47,17 @@ func (l *Listener) Listen(agreed json.RawMessage, lists []List) {
 	for _, list := range lists {
 		l.lists[list] = true
 	}
-	l.mu.Lock()
+	l.mu.Lock() // what changes from now on waits for the first message
+	defer l.mu.Unlock()
+	s := l.request.Session
+	s.mu.Lock()
+	s.listeners[l] = true
+	s.mu.Unlock()
 	l.tell("notifications/subscriptions/acknowledged", jsonscan.Object("notifications", agreed))
 	for uri := range l.early {
 		l.tellUpdated(uri)
 	}
 	l.begun, l.early = true, nil
-	l.mu.Unlock()
-	s := l.request.Session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.listeners[l] = true
 }
 
 // tell sends what is about the stream.
@@ -82,6 +82,12 @@ func (l *Listener) Updated(uri string) {
 	default:
 		l.early[uri] = true
 	}
+}
+
+func (l *Listener) listChanged(list List) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tell(list.changed(), nil)
 }
 
 func (l *Listener) tellUpdated(uri string) {
@@ -124,7 +130,7 @@ func (s *Session) ListChanged(list List) {
 		s.TryNotify(context.Background(), list.changed(), json.RawMessage("{}"))
 	}
 	for _, l := range listeners {
-		l.tell(list.changed(), nil)
+		l.listChanged(list)
 	}
 }
 
