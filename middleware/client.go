@@ -22,11 +22,13 @@ func (s *Server) Attach(t rpc.Transport, who Identity, opts rpc.Options) *Sessio
 }
 
 func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *rpc.Peer) *Session {
+	number := s.clients.Number()
+	opts.Account = s.account.Of(who.Party(number))
 	opts.Fault = func(err error) { s.logger.Error("internal error", "error", err) }
 	c := session.New(session.Options{
 		Hooks:      session.Hooks{Offer: s.offer, Request: s.request, Notification: s.notification, Ended: s.forget},
 		Identity:   who,
-		Number:     s.clients.Number(),
+		Number:     number,
 		Shared:     s.opts.SharedCache,
 		ServerInfo: s.info,
 	}, opts, bind)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/isolation"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/shape"
@@ -26,6 +27,8 @@ const (
 	codeUnavailable = "upstream_unavailable"
 	codeTimeout     = "upstream_timeout"
 	codeInternal    = "internal"
+	codeTooBusy     = "too_busy"
+	codeRateLimited = "rate_limited"
 )
 
 // errConnecting is why a server has not listed its tools.
@@ -37,12 +40,18 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 	var rpc *jsonrpc.Error
 	var repairable *pipeline.Error
 	var down *upstream.UnavailableError
+	var busy *guard.BusyError
+	var rate *guard.RateError
 	e := &pipeline.Error{Err: err}
 	switch {
 	case errors.As(err, &rpc) && !errors.As(err, &down): // what a server said of its handshake is no answer
 		return nil, err
 	case errors.As(err, &repairable):
 		e = repairable
+	case errors.As(err, &busy):
+		e.Code, e.Text, e.Hint = codeTooBusy, busy.Text, "try again when some have been answered"
+	case errors.As(err, &rate):
+		e.Code, e.Text, e.Hint = codeRateLimited, rate.Text, fmt.Sprintf("try again in %v", rate.Wait)
 	case errors.Is(err, relay.ErrTimeout):
 		e.Code, e.Text = codeTimeout, fmt.Sprintf("%s did not answer in time: %v", tool, err)
 		e.Hint = "ask for less, or have the operator raise the server's \"timeout\""
@@ -79,7 +88,11 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 func protocolError(err error) error {
 	var rpc *jsonrpc.Error
 	var down *upstream.UnavailableError
+	var busy *guard.BusyError
+	var rate *guard.RateError
 	switch {
+	case errors.As(err, &busy), errors.As(err, &rate):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case errors.As(err, &down):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + show.ClipBytes(down.Error(), 500)}
 	case err == nil, errors.As(err, &rpc), errors.Is(err, context.Canceled):

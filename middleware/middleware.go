@@ -87,6 +87,8 @@ type Options struct {
 	// WorkBytes bounds the results that are worked on at one time; calls wait
 	// for their turn. Zero means 64 MiB.
 	WorkBytes int64
+	// Limits are what one agent may have.
+	Limits Limits
 	// Idle is called a second after the last work on a result of megabytes. Nil
 	// is not called.
 	Idle func()
@@ -94,6 +96,20 @@ type Options struct {
 	Version string
 	// Logger receives what operators need to know. Nil discards it.
 	Logger *slog.Logger
+}
+
+// Limits are what one agent may have at one time, whether or not agents share what is
+// kept. Of what is over them a call says so.
+type Limits struct {
+	// Calls that wait for their answers. Zero means 256.
+	Calls int
+	// CallsPerMinute that begin. Zero is any number.
+	CallsPerMinute int
+	// Bytes of requests that wait, of answers that nobody has read yet and of URIs
+	// subscribed to. One thing may be larger. Zero means 64 MiB.
+	Bytes int64
+	// AllBytes is of all agents together. Zero means 256 MiB.
+	AllBytes int64
 }
 
 // A Server answers agents. It is safe for concurrent use.
@@ -105,6 +121,8 @@ type Server struct {
 	schemes map[string]string // of URIs, by server
 	names   *names
 	budget  *guard.Budget
+	account *guard.Accounts
+	calls   *guard.Calls
 	shaper  *shape.Shaper
 	tools   *tools.Tools
 	relay   *relay.Relay
@@ -131,6 +149,8 @@ func New(opts Options) (*Server, error) {
 		schemes: schemes(opts.Upstreams),
 		names:   newNames(opts.Upstreams),
 		budget:  guard.NewBudget(opts.WorkBytes, opts.Idle),
+		account: guard.NewAccounts(opts.Limits.Bytes, opts.Limits.AllBytes),
+		calls:   guard.NewCalls(opts.Limits.Calls, opts.Limits.CallsPerMinute),
 		shaper: shape.New(shape.Options{
 			Store: opts.Store, JQ: opts.JQ,
 			MaxTokens: opts.MaxTokens, MaxChars: opts.MaxChars, PreviewTokens: opts.PreviewTokens,
@@ -143,6 +163,7 @@ func New(opts Options) (*Server, error) {
 	s.tools = tools.New(tools.Options{Shaper: s.shaper, QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout})
 	s.relay = relay.New(relay.Options{
 		Clients:          &s.clients,
+		Accounts:         s.account,
 		CallTimeout:      opts.CallTimeout,
 		AgentIdle:        opts.AgentIdle,
 		ResourcesChanged: s.resourcesChanged,
@@ -175,6 +196,9 @@ func (o *Options) complete() error {
 	setDefault(&o.FreshCalls, FreshReadOnly)
 	setDefault(&o.Version, "dev")
 	setDefault(&o.WorkBytes, 64<<20)
+	setDefault(&o.Limits.Calls, 256)
+	setDefault(&o.Limits.Bytes, 64<<20)
+	setDefault(&o.Limits.AllBytes, 256<<20)
 	switch o.FreshCalls {
 	case FreshReadOnly, FreshAll, FreshNone:
 	default:
@@ -197,6 +221,9 @@ func setDefault[T comparable](v *T, d T) {
 		*v = d
 	}
 }
+
+// Accounts count what is held for clients, by [session.Session.Party].
+func (s *Server) Accounts() *guard.Accounts { return s.account }
 
 // upstream returns the server of this name, or nil.
 func (s *Server) upstream(name string) *Upstream {

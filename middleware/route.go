@@ -18,7 +18,14 @@ const longParams = 1 << 20
 
 // request answers a request of a client that is not about the session itself.
 func (s *Server) request(ctx context.Context, r *session.Request) (json.RawMessage, error) {
-	hold := s.budget.Hold()
+	if !lasts(r.Method) {
+		done, err := s.calls.Begin(r.Session.Party)
+		if err != nil {
+			return s.busy(r, err)
+		}
+		defer done()
+	}
+	hold := s.budget.Hold(r.Session.Party)
 	defer hold.Release()
 	ctx = guard.WithHold(ctx, hold)
 	if len(r.Params) > longParams {
@@ -28,6 +35,17 @@ func (s *Server) request(ctx context.Context, r *session.Request) (json.RawMessa
 		s.first.note(r)
 	}
 	return s.route(ctx, r)
+}
+
+// lasts reports whether requests of a method wait for as long as their client listens.
+func lasts(method string) bool { return method == "subscriptions/listen" }
+
+// busy refuses a request, which an agent reads where it called a tool.
+func (s *Server) busy(r *session.Request, err error) (json.RawMessage, error) {
+	if r.Method == "tools/call" {
+		return s.failure(r.Name, err)
+	}
+	return nil, protocolError(err)
 }
 
 // route finds what a request is for.

@@ -55,6 +55,7 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string) er
 		InputSchema:  s.server.InputSchema,
 		Ready:        s.ready,
 		MaxBodyBytes: int64(cfg.Proxy.MaxLineBytes),
+		Accounts:     s.server.Accounts(),
 		MaxSessions:  cfg.Proxy.MaxTotalAgents,
 		SessionIdle:  cfg.Proxy.SessionIdle,
 		ResumeTime:   cfg.Proxy.SessionResume,

@@ -27,6 +27,7 @@ import (
 // A Request runs at a server, whoever waits for it.
 type Request struct {
 	key    key
+	party  string // whose request it is
 	cancel context.CancelCauseFunc
 
 	done chan struct{} // closed when the fields behind it are set
@@ -77,7 +78,7 @@ func (l *List) Run(ctx context.Context, r *session.Request, server string, param
 // begin runs a request in the background.
 func (l *List) begin(ctx context.Context, r *session.Request, server string, params json.RawMessage, do func(ctx context.Context, d *Request) (json.RawMessage, error)) *Request {
 	d := &Request{
-		key: keyOf(r, server, params), current: r,
+		key: keyOf(r, server, params), party: r.Session.Party, current: r,
 		done: make(chan struct{}), asked: make(chan struct{}, 1), questions: map[string]*question{},
 	}
 	ctx, d.cancel = context.WithCancelCause(guard.WithHold(context.WithoutCancel(ctx), nil))
@@ -99,7 +100,11 @@ func (l *List) await(ctx context.Context, d *Request) (json.RawMessage, error) {
 	for {
 		select {
 		case <-d.done:
-			if err := guard.HoldOf(ctx).Take(ctx, int64(len(d.raw))); err != nil {
+			n, hold := int64(len(d.raw)), guard.HoldOf(ctx)
+			if err := hold.Take(ctx, n); err != nil {
+				return nil, err
+			}
+			if err := hold.Work(ctx, n); err != nil {
 				return nil, err
 			}
 			return d.raw, d.err
@@ -113,9 +118,17 @@ func (l *List) await(ctx context.Context, d *Request) (json.RawMessage, error) {
 		case <-d.done:
 		case <-ctx.Done():
 		case <-time.After(askTogether):
-			if inputs := d.inputs(); inputs != nil {
-				return fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":%s,"requestState":%q}`, inputs, l.add(d)), nil
+			inputs := d.inputs()
+			if inputs == nil {
+				continue
 			}
+			state, err := l.add(d)
+			if err != nil {
+				d.cancel(err)
+				<-d.done
+				return nil, err
+			}
+			return fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":%s,"requestState":%q}`, inputs, state), nil
 		}
 	}
 }

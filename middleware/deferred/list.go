@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"rlmproxy/middleware/guard"
 )
 
 const (
@@ -17,6 +19,8 @@ const (
 	// were away, likewise; one that is larger by itself is kept alone. No budget counts
 	// them.
 	maxResultBytes = 64 << 20
+	// requestBytes is what a request takes beside its params.
+	requestBytes = 4 << 10
 )
 
 var (
@@ -28,7 +32,8 @@ var (
 type List struct {
 	// mark begins our states. Those of servers, which may be proxies like this one,
 	// pass through.
-	mark string
+	mark     string
+	accounts *guard.Accounts // of what waiting requests hold
 
 	mu      sync.Mutex          // guards the fields below
 	waiting map[string]*waiting // by the state that their clients have
@@ -41,12 +46,13 @@ type waiting struct {
 	*Request
 	number int         // in the order in which they began to wait
 	bytes  int64       // of the result, if it has come meanwhile
+	held   int64       // bytes of the request, which its party's account counts
 	expiry *time.Timer // of the time in which its client must come back
 }
 
-// NewList returns an empty list.
-func NewList() *List {
-	return &List{mark: "rlmproxy:" + rand.Text()[:8] + ":", waiting: map[string]*waiting{}}
+// NewList returns an empty list. Accounts count what waiting requests hold.
+func NewList(accounts *guard.Accounts) *List {
+	return &List{mark: "rlmproxy:" + rand.Text()[:8] + ":", accounts: accounts, waiting: map[string]*waiting{}}
 }
 
 // Gave reports whether a state is one of ours, if no client made it up.
@@ -76,13 +82,18 @@ func (l *List) Len() int {
 	return len(l.waiting)
 }
 
-// add has d wait for its client, and returns its state.
-func (l *List) add(d *Request) string {
+// add has d wait for its client, and returns its state. The error is that there is no
+// room for it.
+func (l *List) add(d *Request) (string, error) {
 	state := l.mark + rand.Text()
+	held := int64(len(d.Current().Params)) + requestBytes
+	if err := l.accounts.Of(d.party).Take(held); err != nil {
+		return "", err
+	}
 	l.mu.Lock()
 	drop := l.crowded(d.key.agent)
 	l.seq++
-	w := &waiting{Request: d, number: l.seq}
+	w := &waiting{Request: d, number: l.seq, held: held}
 	w.expiry = time.AfterFunc(maxWait, func() { l.drop(state, errLate) })
 	l.waiting[state] = w
 	l.mu.Unlock()
@@ -94,7 +105,7 @@ func (l *List) add(d *Request) string {
 		l.ended(d)
 	default:
 	}
-	return state
+	return state, nil
 }
 
 // claim takes out the request of a state, nil if there is none of this key.
@@ -165,6 +176,7 @@ func (l *List) take(state string) *Request {
 	}
 	w.expiry.Stop()
 	delete(l.waiting, state)
+	l.accounts.Of(w.party).Give(w.held)
 	l.bytes -= w.bytes
 	return w.Request
 }

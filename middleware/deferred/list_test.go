@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/session"
 )
 
@@ -21,13 +22,17 @@ func begin(l *List, agent string, size int, leave <-chan bool) (d *Request, stat
 			return nil, context.Cause(ctx)
 		}
 	})
-	return d, l.add(d)
+	state, err := l.add(d)
+	if err != nil {
+		panic(err)
+	}
+	return d, state
 }
 
 // TestManyAgents: whoever comes under many names keeps nobody out: the oldest ends.
 func TestManyAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewList()
+		l := NewList(guard.NewAccounts(1<<30, 1<<30))
 		first, _ := begin(l, "0", 0, nil)
 		for i := range maxAll {
 			begin(l, fmt.Sprint(i+1), 0, nil)
@@ -46,7 +51,7 @@ func TestManyAgents(t *testing.T) {
 // much is kept as fits.
 func TestResultsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewList()
+		l := NewList(guard.NewAccounts(1<<30, 1<<30))
 		leave := make(chan bool)
 		begin(l, "ann", 0, leave)
 		for range 5 {

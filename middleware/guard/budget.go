@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"io"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -12,6 +13,10 @@ const (
 	// only, so that a large one delays none of them.
 	smallBytes = 1 << 20
 
+	// quickBytes is up to where to work on a result takes no turn: it takes less than
+	// a millisecond.
+	quickBytes = 4 << 10
+
 	// smallShare is what small results have of a [Budget], beside the rest.
 	smallShare = 16 << 20
 
@@ -20,115 +25,66 @@ const (
 	idleTime = time.Second
 )
 
-// A Budget bounds the bytes of results that calls work on at one time: calls
-// wait for their turn, in the order in which they came. To decode, search and
-// preview a result takes several times its size.
+// A Budget bounds the bytes of results that calls work on at one time, and how many
+// compute: calls wait for their turn, which goes round the agents. To decode, search
+// and preview a result takes several times its size.
 type Budget struct {
-	small, large lane
+	small, large share
 
 	mu    sync.Mutex // guards the fields below
 	idle  func()
 	timer *time.Timer
 }
 
+// A share is what small or large results have of a [Budget]: while as many compute on
+// large ones as there are processors, the system still shares these with small ones.
+type share struct{ bytes, turns *lane }
+
 // NewBudget bounds large results to max bytes; one that is larger by itself has
 // its turn alone. Idle, if not nil, is called when nothing large has been worked
 // on for a second.
 func NewBudget(max int64, idle func()) *Budget {
-	return &Budget{small: lane{max: smallShare}, large: lane{max: max}, idle: idle}
-}
-
-// A lane is a first-come-first-served share of bytes.
-type lane struct {
-	max int64
-
-	mu    sync.Mutex // guards the fields below
-	taken int64
-	queue []*turn
-}
-
-// A turn waits for n bytes.
-type turn struct {
-	n    int64
-	come chan struct{} // closed when n is taken
-}
-
-// take waits until n bytes are free and those who came before have theirs. The error is
-// the cause of ctx's end.
-func (l *lane) take(ctx context.Context, n int64) error {
-	l.mu.Lock()
-	if len(l.queue) == 0 && l.taken+n <= l.max {
-		l.taken += n
-		l.mu.Unlock()
-		return nil
+	turns := int64(runtime.GOMAXPROCS(0))
+	return &Budget{
+		small: share{newLane(smallShare), newLane(turns)},
+		large: share{newLane(max), newLane(turns)},
+		idle:  idle,
 	}
-	t := &turn{n, make(chan struct{})}
-	l.queue = append(l.queue, t)
-	l.mu.Unlock()
-	select {
-	case <-t.come:
-		return nil
-	case <-ctx.Done():
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case <-t.come:
-		l.taken -= n
-	default:
-		for i, o := range l.queue {
-			if o == t {
-				l.queue = append(l.queue[:i], l.queue[i+1:]...)
-				break
-			}
-		}
-	}
-	l.advance()
-	return context.Cause(ctx)
 }
 
-func (l *lane) give(n int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.taken -= n
-	l.advance()
-}
-
-// advance lets those in whose turn it is. l.mu must be held.
-func (l *lane) advance() {
-	for len(l.queue) > 0 && l.taken+l.queue[0].n <= l.max {
-		l.taken += l.queue[0].n
-		close(l.queue[0].come)
-		l.queue = l.queue[1:]
+// of is the share of a result of n bytes.
+func (b *Budget) of(n int64) *share {
+	if n <= smallBytes {
+		return &b.small
 	}
+	return &b.large
 }
 
 // A Hold is what one call has taken of a [Budget]. A nil Hold takes nothing and
 // never waits.
 type Hold struct {
 	budget *Budget
+	agent  string
 
 	mu    sync.Mutex // guards the fields below
-	lane  *lane      // nil: nothing is taken
+	bytes *lane      // nil: no bytes are taken
 	n     int64
+	turn  *lane // nil: no turn is taken
 	ended bool
 }
 
-// Hold returns one that has taken nothing yet.
-func (b *Budget) Hold() *Hold { return &Hold{budget: b} }
+// Hold returns one of a call of this agent, which has taken nothing yet.
+func (b *Budget) Hold(agent string) *Hold { return &Hold{budget: b, agent: agent} }
 
-// Take waits until the call may work on a result of n bytes. A call that has
-// taken as much already goes on; one with less gives that back first, so that no
-// two wait for each other. The error is the cause of ctx's end. Take is called
-// by one goroutine at a time.
+// Take waits until the call may have a result of n bytes in memory to work on. A call
+// that has taken as much already goes on; one with less gives that back first, so that
+// no two wait for each other. The error is the cause of ctx's end. Take and Work are
+// called by one goroutine at a time.
 func (h *Hold) Take(ctx context.Context, n int64) error {
 	if h == nil {
 		return nil
 	}
-	lane := &h.budget.large
-	if n <= smallBytes {
-		lane = &h.budget.small
-	}
+	lane := h.budget.of(n).bytes
 	n = min(n, lane.max)
 	h.mu.Lock()
 	if n <= h.n {
@@ -137,17 +93,64 @@ func (h *Hold) Take(ctx context.Context, n int64) error {
 	}
 	h.give()
 	h.mu.Unlock()
-	if err := lane.take(ctx, n); err != nil {
+	if err := lane.take(ctx, h.agent, n); err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lane, h.n = lane, n
-	if h.ended { // while it waited
+	h.bytes, h.n = lane, n
+	return h.unlessEnded()
+}
+
+// Work waits until the call may compute on a result of n bytes. It has its turn until
+// Rest, Pause or Release. The error is the cause of ctx's end.
+func (h *Hold) Work(ctx context.Context, n int64) error {
+	if h == nil || n <= quickBytes {
+		return nil
+	}
+	lane := h.budget.of(n).turns
+	h.mu.Lock()
+	if h.turn == lane {
+		h.mu.Unlock()
+		return nil
+	}
+	h.rest()
+	h.mu.Unlock()
+	if err := lane.take(ctx, h.agent, 1); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.turn = lane
+	return h.unlessEnded()
+}
+
+// unlessEnded gives all back that was taken by a call that ended while it waited. h.mu
+// must be held.
+func (h *Hold) unlessEnded() error {
+	if h.ended {
 		h.give()
 		return context.Canceled
 	}
 	return nil
+}
+
+// Rest gives back the turn to compute, and keeps the bytes.
+func (h *Hold) Rest() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rest()
+}
+
+// rest is Rest. h.mu must be held.
+func (h *Hold) rest() {
+	if h.turn != nil {
+		h.turn.give(h.agent, 1)
+		h.turn = nil
+	}
 }
 
 // Pause gives back what was taken while the call waits for something else. Its
@@ -159,19 +162,6 @@ func (h *Hold) Pause() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.give()
-}
-
-// Keep gives back all but n bytes of what was taken. It does not wait.
-func (h *Hold) Keep(n int64) {
-	if h == nil {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.lane != nil && n < h.n {
-		h.lane.give(h.n - n)
-		h.n = n
-	}
 }
 
 // Release gives back what was taken, for good.
@@ -187,14 +177,26 @@ func (h *Hold) Release() {
 
 // give gives back what is taken. h.mu must be held.
 func (h *Hold) give() {
-	if h.lane == nil {
+	h.rest()
+	if h.bytes == nil {
 		return
 	}
-	h.lane.give(h.n)
-	if h.lane == &h.budget.large {
+	h.bytes.give(h.agent, h.n)
+	if h.bytes == h.budget.large.bytes {
 		h.budget.rest()
 	}
-	h.lane, h.n = nil, 0
+	h.bytes, h.n = nil, 0
+}
+
+// Wanted reports whether another agent waits for the bytes that the call has.
+func (h *Hold) Wanted() bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	lane := h.bytes
+	h.mu.Unlock()
+	return lane != nil && lane.wanted(h.agent)
 }
 
 // Used says that a call without a result of megabytes needed as much memory.
@@ -208,9 +210,10 @@ func (b *Budget) rest() {
 	case b.idle == nil:
 	case b.timer == nil:
 		b.timer = time.AfterFunc(idleTime, func() {
-			b.large.mu.Lock()
-			busy := b.large.taken > 0
-			b.large.mu.Unlock()
+			large := b.large.bytes
+			large.mu.Lock()
+			busy := large.taken > 0
+			large.mu.Unlock()
 			if !busy { // or its end starts the time again
 				b.idle()
 			}
@@ -253,7 +256,7 @@ type heldReader struct {
 
 func (r *heldReader) Read(p []byte) (int, error) {
 	if r.read > smallBytes {
-		if err := r.hold.Take(r.ctx, min(r.max, r.hold.budget.large.max)); err != nil {
+		if err := r.hold.Take(r.ctx, min(r.max, r.hold.budget.large.bytes.max)); err != nil {
 			return 0, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/queue"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
@@ -25,6 +26,8 @@ type Connection struct {
 
 	toClients, toServer *queue.Queue // what each is told
 
+	turns *guard.Turns // of calls
+
 	mu      sync.Mutex // guards the fields below
 	running map[*running]struct{}
 	begun   int // how many requests there ever were
@@ -36,6 +39,7 @@ func newConnection(v *Server, agent string, log *slog.Logger) *Connection {
 	return &Connection{
 		server: v, agent: agent, log: log,
 		toClients: queue.New(log), toServer: queue.New(log),
+		turns:   guard.NewTurns(0),
 		running: map[*running]struct{}{},
 	}
 }
@@ -90,13 +94,17 @@ type deferredRequest interface {
 
 type runningKey struct{}
 
-// begin notes that the server works on a request. What it asks and tells by the ctx that
-// is returned is about that request.
-func (c *Connection) begin(ctx context.Context, s *session.Session, timer *callTimer, d deferredRequest) (context.Context, func()) {
+// begin waits for a turn and notes that the server works on a request. What it asks and
+// tells by the ctx that is returned is about that request.
+func (c *Connection) begin(ctx context.Context, s *session.Session, timer *callTimer, d deferredRequest) (context.Context, func(), error) {
+	c.use(s)
+	turn, err := c.turns.Take(ctx, s.Party)
+	if err != nil {
+		return nil, nil, err
+	}
 	r := &running{client: s, timer: timer, deferred: d}
 	ctx = context.WithValue(ctx, runningKey{}, r)
 	r.ctx = ctx
-	c.use(s)
 	c.mu.Lock()
 	c.begun++
 	r.number = c.begun
@@ -107,7 +115,8 @@ func (c *Connection) begin(ctx context.Context, s *session.Session, timer *callT
 		c.mu.Lock()
 		delete(c.running, r)
 		c.mu.Unlock()
-	}
+		turn()
+	}, nil
 }
 
 // Running is how many requests of clients the server works on.
@@ -124,6 +133,10 @@ type users struct {
 	several bool
 }
 
+// callsOfOne is how many calls of one party a server works on that several use. Most
+// servers do one thing after another: more would only have others wait for them.
+const callsOfOne = 8
+
 // use notes that a client uses the server.
 func (c *Connection) use(s *session.Session) {
 	life := c.Info()
@@ -132,7 +145,9 @@ func (c *Connection) use(s *session.Session) {
 	switch {
 	case c.users.party == "" || c.users.life != life:
 		c.users = users{life: life, party: s.Party}
-	case c.users.party != s.Party:
+		c.turns.PerAgent(0)
+	case c.users.party != s.Party && !c.users.several:
 		c.users.several = true
+		c.turns.PerAgent(callsOfOne)
 	}
 }

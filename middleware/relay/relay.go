@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"rlmproxy/middleware/deferred"
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/isolation"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
@@ -43,9 +44,11 @@ type Hider interface {
 	Error(ctx context.Context, err error) error
 }
 
-// Options configures a [Relay]. Clients and Logger are required.
+// Options configures a [Relay]. Clients, Accounts and Logger are required.
 type Options struct {
 	Clients *session.Registry
+	// Accounts count what is held for clients: subscriptions, deferred requests.
+	Accounts *guard.Accounts
 	// CallTimeout bounds a request where its own policy does not.
 	CallTimeout time.Duration
 	// AgentIdle is after how long without a client of its agent a connection of one
@@ -72,9 +75,9 @@ func New(opts Options) *Relay {
 	return &Relay{
 		opts:     opts,
 		log:      opts.Logger,
-		deferred: deferred.NewList(),
+		deferred: deferred.NewList(opts.Accounts),
 		pool:     isolation.New[agentConnection](opts.AgentIdle, opts.Logger),
-		watches:  watches{open: map[watched]map[*subscription]bool{}, clients: map[*session.Session]map[named]*subscription{}},
+		watches:  watches{accounts: opts.Accounts, open: map[watched]map[*subscription]bool{}, clients: map[*session.Session]map[named]*subscription{}},
 	}
 }
 

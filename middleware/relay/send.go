@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rlmproxy/middleware/deferred"
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
 )
@@ -61,7 +62,10 @@ func (v *Server) run(ctx context.Context, m Sending, d *deferred.Request) (json.
 	if d != nil {
 		going = d
 	}
-	ctx, done := c.begin(ctx, client, timer, going)
+	ctx, done, err := c.begin(ctx, client, timer, going)
+	if err != nil {
+		return nil, err
+	}
 	defer done()
 	r := upstream.Request{Method: m.Request.Method, Params: m.Params, Stateless: m.Request.Stateless}
 	if m.Request.Token != nil { // a server that is not asked does not report
@@ -77,6 +81,9 @@ func (v *Server) run(ctx context.Context, m Sending, d *deferred.Request) (json.
 	}
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
+	}
+	if err == nil {
+		err = guard.HoldOf(ctx).Work(ctx, int64(len(raw)))
 	}
 	if err != nil {
 		return nil, err

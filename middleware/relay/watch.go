@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
 )
@@ -27,10 +28,16 @@ type subscription struct {
 	named
 	server *Server
 	at     watched
+	party  string // whose it is
 }
+
+// size is what a subscription takes in memory: the URI in two places, and maps.
+func (s *subscription) size() int64 { return int64(len(s.uri)+len(s.at.uri)) + 1<<10 }
 
 // watches are the subscriptions to resources, of all servers.
 type watches struct {
+	accounts *guard.Accounts // of the URIs
+
 	mu      sync.Mutex // guards the fields below
 	open    map[watched]map[*subscription]bool
 	clients map[*session.Session]map[named]*subscription
@@ -76,8 +83,11 @@ func (r *Relay) Subscribe(ctx context.Context, s *session.Session, w Watcher, ur
 			continue
 		}
 		c.use(s)
-		sub := &subscription{name, p.Server, watched{p.Server.name, p.URI, p.Server.owner(s)}}
-		r.watches.begin(sub)
+		sub := &subscription{name, p.Server, watched{p.Server.name, p.URI, p.Server.owner(s)}, s.Party}
+		if err = r.watches.begin(sub); err != nil {
+			release()
+			return err
+		}
 		err = c.subscribe(ctx, p.URI, stateless)
 		release()
 		if err == nil {
@@ -172,14 +182,18 @@ func (w *watches) names(s *session.Session) []named {
 }
 
 // begin notes a subscription that the server is about to be asked for: nobody else's end
-// ends it there. Then comes keep or drop.
-func (w *watches) begin(sub *subscription) {
+// ends it there. Then comes keep or drop. The error is that there is no room for it.
+func (w *watches) begin(sub *subscription) error {
+	if err := w.accounts.Of(sub.party).Take(sub.size()); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.open[sub.at] == nil {
 		w.open[sub.at] = map[*subscription]bool{}
 	}
 	w.open[sub.at][sub] = true
+	return nil
 }
 
 // keep makes it one of a client's, unless another request of that client was first.
@@ -205,6 +219,7 @@ func (w *watches) drop(sub *subscription) {
 
 // close takes a subscription out of open. w.mu must be held.
 func (w *watches) close(sub *subscription) {
+	w.accounts.Of(sub.party).Give(sub.size())
 	if delete(w.open[sub.at], sub); len(w.open[sub.at]) == 0 {
 		delete(w.open, sub.at)
 	}

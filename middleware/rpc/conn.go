@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/guard"
 )
 
 // ConnOptions configures a [Conn]. Handle is required.
@@ -154,7 +155,7 @@ func (c *Conn) message(line []byte) error {
 	default:
 		err = c.Receive(context.Background(), m)
 	}
-	var busy *BusyError
+	var busy *guard.BusyError
 	if !c.opts.Server && errors.As(err, &busy) {
 		c.w.Try(context.Background(), Refused(m.ID, err))
 	}

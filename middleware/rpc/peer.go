@@ -54,9 +54,11 @@ type Options struct {
 	// MaxRequests bounds the requests of the other side that wait for their answers.
 	// Zero means 1024: there is a goroutine for each.
 	MaxRequests int
-	// MaxBytes bounds those of more than 64 KiB together; a larger one waits alone.
-	// Zero means [DefaultMaxBytes].
+	// MaxBytes bounds one message. Zero means [DefaultMaxBytes].
 	MaxBytes int64
+	// Account counts the bytes of the requests of the other side that wait. Nil: they
+	// may have MaxBytes together; one that is larger waits alone.
+	Account *guard.Account
 	// Fault receives panics of Handle, Notified and what takes progress, which cost the
 	// one message. It may be called concurrently. Nil discards them.
 	Fault func(err error)
@@ -103,12 +105,15 @@ func NewPeer(t Transport, opts Options) *Peer {
 	if opts.MaxBytes <= 0 {
 		opts.MaxBytes = DefaultMaxBytes
 	}
+	if opts.Account == nil {
+		opts.Account = guard.NewAccounts(opts.MaxBytes, 2*opts.MaxBytes).Of("")
+	}
 	p := &Peer{
 		transport: t,
 		opts:      opts,
 		calls:     map[string]*call{},
 		serving:   map[string]*serving{},
-		backlog:   backlog{maxRequests: opts.MaxRequests, maxBytes: opts.MaxBytes},
+		backlog:   backlog{most: opts.MaxRequests, account: opts.Account},
 	}
 	p.life, p.die = context.WithCancel(context.Background())
 	return p

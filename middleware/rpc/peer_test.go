@@ -277,7 +277,7 @@ func TestAnswersWaitForTheirTurn(t *testing.T) {
 	conn := NewConn(r, sent, ConnOptions{})
 	defer conn.Close()
 	b := guard.NewBudget(2*(1<<20), nil)
-	first, second := b.Hold(), b.Hold()
+	first, second := b.Hold("a"), b.Hold("a")
 	defer first.Release()
 	defer second.Release()
 	go func() {

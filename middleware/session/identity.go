@@ -21,6 +21,12 @@ type Identity struct {
 	Peer string
 }
 
+// Party names whoever is behind the nth connection, see [Session].
+func (i Identity) Party(n int) string {
+	name, _ := i.agent(n)
+	return name
+}
+
 // agent names the agent behind the nth connection. If ends is set, nobody can be that
 // agent once the connection has ended. The log has these names, so they do not show
 // what lets anybody be an agent.

@@ -123,6 +123,7 @@ func (h *Handler) send(out *response, s *stream, m *rpc.Message, n int) error {
 	if s.session == nil {
 		status = statusOf(m.Error)
 	}
+	defer s.read(n)
 	whole := !out.begun && !s.batch && m.Method == "" && (!out.prefersEvents || status != http.StatusOK)
 	if whole || s.session == nil {
 		defer s.forget(n) // nobody comes back for it

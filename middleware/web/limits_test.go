@@ -10,7 +10,7 @@ import (
 // newTestSession is a session whose streams a test reads itself.
 func newTestSession() *session {
 	s := &session{}
-	s.streams = newStreams(s)
+	s.streams = newStreams(s, nil)
 	return s
 }
 
@@ -49,7 +49,7 @@ func TestLongNotifications(t *testing.T) {
 // begun reaches the client. On a busy machine it was told that there is no stream.
 func TestAskedAtOnce(t *testing.T) {
 	session := newTestSession()
-	s := newStream(1)
+	s := newStream(1, nil)
 	s.session = session
 	ask := rpc.Message{ID: json.RawMessage("1"), Method: "ping"}
 	ctx := withStream(t.Context(), s)

@@ -57,6 +57,13 @@ func (p *places) use(id, subject string) *session {
 	return s
 }
 
+// has reports whether there is a session of this id.
+func (p *places) has(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sessions[id] != nil
+}
+
 func (p *places) release(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

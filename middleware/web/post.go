@@ -35,9 +35,9 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 		http.Error(w, "Accept must have application/json and text/event-stream", http.StatusNotAcceptable)
 		return
 	}
-	hold := h.bodies.Hold()
-	defer hold.Release()
-	body, ok := h.read(w, r, hold)
+	claim := h.claim(r)
+	defer func() { _ = claim.resize(0) }()
+	body, ok := h.read(w, r, claim)
 	if !ok {
 		return
 	}
@@ -63,6 +63,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 			return
 		}
 	}
+	_ = claim.resize(0) // the requests count their bytes, for as long as they run
 	out := newResponse(w, accepted.prefersEvents)
 	if version >= revision.Stateless {
 		h.postStateless(out, r, msgs[0])
@@ -82,9 +83,11 @@ func (h *Handler) postStateless(out *response, r *http.Request, m rpc.Message) {
 		fail(out.w, http.StatusBadRequest, m.ID, wrong.Code, wrong.Message)
 		return
 	}
-	s := newStream(1)
+	who := identity(r, jsonscan.Member(m.Params, "_meta"))
+	s := newStream(1, h.opts.Accounts.Of(who.Party(0)))
+	defer s.settle()
 	s.listens = m.Method == "subscriptions/listen"
-	session := h.opts.Attach(statelessTransport{s}, identity(r, jsonscan.Member(m.Params, "_meta")), h.sessionOptions())
+	session := h.opts.Attach(statelessTransport{s}, who, h.sessionOptions())
 	defer session.End()
 	// The client's end is that of the request, which has no other way to be cancelled.
 	if err := session.Receive(withStream(r.Context(), s), m); err != nil {
@@ -156,7 +159,7 @@ func (h *Handler) postSession(out *response, r *http.Request, msgs []rpc.Message
 	defer h.places.release(s)
 	// Requests outlast the POST where the client may come back for the answers.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
-	stream := newStream(requests)
+	stream := newStream(requests, s.streams.account)
 	stream.session, stream.cancel, stream.batch = s, cancel, batch
 	ctx = withStream(ctx, stream)
 	for _, m := range msgs {

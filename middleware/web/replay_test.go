@@ -12,7 +12,7 @@ func TestForgottenMeanwhile(t *testing.T) {
 		session := newTestSession()
 		replay := newReplay(3 * (eventBytes + 10))
 		add := func() *stream {
-			s := newStream(1)
+			s := newStream(1, nil)
 			s.session = session
 			session.streams.identify(s)
 			return s

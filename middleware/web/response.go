@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/rpc"
 )
 
@@ -105,7 +106,7 @@ func (out *response) write(parts ...[]byte) error {
 // refuse answers a request that [Session.Receive] did not take.
 func (out *response) refuse(id json.RawMessage, why error) {
 	status := http.StatusBadRequest
-	var busy *rpc.BusyError
+	var busy *guard.BusyError
 	switch {
 	case errors.As(why, &busy):
 		status = http.StatusServiceUnavailable

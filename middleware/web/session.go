@@ -30,8 +30,9 @@ func (h *Handler) open(r *http.Request) *session {
 	s := &session{id: rand.Text()}
 	s.subject, _ = auth.Subject(r.Context())
 	s.life, s.end = context.WithCancelCause(h.life)
-	s.streams = newStreams(s)
-	s.client = h.opts.Attach(s.streams, middleware.Identity{Subject: s.subject, Session: s.id}, h.sessionOptions())
+	who := middleware.Identity{Subject: s.subject, Session: s.id}
+	s.streams = newStreams(s, h.opts.Accounts.Of(who.Party(0)))
+	s.client = h.opts.Attach(s.streams, who, h.sessionOptions())
 	evicted, ok := h.places.add(s)
 	if evicted != nil {
 		h.finish(evicted, "others need its place")
@@ -77,6 +78,7 @@ func (h *Handler) finish(s *session, why string) {
 	defer h.places.ends.Done()
 	s.end(errEnded)
 	s.client.End()
+	s.streams.settle()
 	h.replay.forget(s)
 	h.log.Debug("session ended", "why", why)
 }

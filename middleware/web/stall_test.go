@@ -148,24 +148,23 @@ func TestStreamWithBody(t *testing.T) {
 func TestBodyWaitsInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 2 << 20
-		h := &Handler{opts: Options{MaxBodyBytes: size}, bodies: guard.NewBudget(size, nil)}
-		other := h.bodies.Hold()
+		h := &Handler{opts: Options{MaxBodyBytes: size, Accounts: guard.NewAccounts(size, 4*size)}, bodies: guard.NewBudget(size, nil), places: newPlaces(1, 0, nil)}
+		other := h.bodies.Hold("other")
 		if err := other.Take(t.Context(), size); err != nil {
 			t.Fatal(err)
 		}
 		w := httptest.NewRecorder()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		hold := h.bodies.Hold()
-		defer hold.Release()
+		c := &claim{"a", h.opts.Accounts.Of("a"), 0}
 		began := time.Now()
-		_, ok := h.read(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", bytes.NewReader(make([]byte, size))), hold)
+		_, ok := h.read(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", bytes.NewReader(make([]byte, size))), c)
 		if took := time.Since(began); ok || took != bodyWait || w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 			t.Errorf("after %v: %d %s", took, w.Code, w.Body)
 		}
 		other.Release()
-		again := h.bodies.Hold()
-		defer again.Release()
+		_ = c.resize(0)
+		again := &claim{"b", h.opts.Accounts.Of("b"), 0}
 		if got, ok := h.read(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", bytes.NewReader(make([]byte, size))), again); !ok || len(got) != size {
 			t.Error("the share is lost")
 		}

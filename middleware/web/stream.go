@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/rpc"
 )
 
@@ -25,6 +26,8 @@ type stream struct {
 	id string // "" until the client learns it; set by its reader, see [streams]
 
 	mu       sync.Mutex         // guards the fields below
+	account  *guard.Account     // of the events that have not been read; nil once settled
+	counted  int                // of the events, the first that are not counted any more
 	pending  int                // answers that are still to come
 	events   []*rpc.Message     // those kept that were sent, then those to be sent
 	first    int                // how many there were before events
@@ -47,11 +50,21 @@ const (
 	maxQueuedBytes = 1 << 20 // one may be longer than that
 )
 
-// newStream returns a stream for the answers to so many requests, whose reader is about
-// to come.
-func newStream(requests int) *stream { return &stream{pending: requests, expected: true} }
+// smallAnswer is up to where an answer is never lost, in bytes: what agents read is
+// shorter.
+const smallAnswer = 64 << 10
 
-// push queues a message. A notification is lost where too many wait already.
+// newStream returns a stream for the answers to so many requests, whose reader is about
+// to come. What it has not read is counted on account.
+func newStream(requests int, account *guard.Account) *stream {
+	return &stream{pending: requests, expected: true, account: account}
+}
+
+// errUnread stands in the place of an answer that there is no room for.
+var errUnread = &guard.BusyError{Text: "too many bytes of answers wait for this client to read them"}
+
+// push queues a message. A notification is lost where too many wait already, and so is a
+// long answer where its agent leaves far too many unread.
 func (s *stream) push(m rpc.Message) {
 	if m.Method == "" {
 		m.ID = bytes.Clone(m.ID) // or it keeps the body of the request in memory
@@ -63,6 +76,10 @@ func (s *stream) push(m rpc.Message) {
 	if isNotification(&m) && s.full(size(&m)) {
 		return
 	}
+	if m.Method == "" && size(&m) > smallAnswer && s.account.Over() {
+		m = rpc.Message{ID: m.ID, Error: rpc.ErrorObject(errUnread)}
+	}
+	s.account.Add(int64(size(&m)))
 	s.events = append(s.events, &m)
 	if m.Method == "" {
 		s.pending--
@@ -176,11 +193,36 @@ func (s *stream) take(r *reader) (event *rpc.Message, n int, more bool) {
 	return nil, 0, s.pending > 0
 }
 
+// read says that the first n events have reached the client, or are not kept for it.
+func (s *stream) read(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uncount(n)
+}
+
+// uncount takes the first n events off the account. s.mu must be held.
+func (s *stream) uncount(n int) {
+	for n = min(n, s.first+len(s.events)); s.counted < n; s.counted++ {
+		if at := s.counted - s.first; at >= 0 && at < len(s.events) {
+			s.account.Give(int64(size(s.events[at])))
+		}
+	}
+}
+
+// settle says that nobody reads the stream any more: nothing of it is counted.
+func (s *stream) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uncount(s.first + len(s.events))
+	s.account = nil
+}
+
 // forget drops the first n events, and reports whether nothing is left of a stream that
 // has ended.
 func (s *stream) forget(n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.uncount(n)
 	if drop := min(n-s.first, len(s.events)); drop > 0 {
 		clear(s.events[:drop])
 		s.events = s.events[drop:]
@@ -201,6 +243,7 @@ func (s *stream) detach(r *reader, resumeTime time.Duration) {
 	s.reader = nil
 	finished := s.pending <= 0 && s.next == s.first+len(s.events)
 	if finished {
+		s.uncount(s.next)
 		s.cancel = nil // which would keep the context of a request as long as its answer
 	}
 	if finished || s.listens || s.session == nil {
@@ -220,6 +263,7 @@ func (s *stream) abandon() {
 	s.expected, s.absence = false, nil
 	s.mu.Unlock()
 	if left {
+		s.settle()
 		s.session.streams.remove(s)
 		if cancel != nil {
 			cancel()

@@ -3,12 +3,15 @@ package web
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/revision"
 	"rlmproxy/middleware/rpc"
 )
@@ -47,7 +50,8 @@ func (t statelessTransport) Try(ctx context.Context, m rpc.Message) { _ = t.Send
 // request. So does what is sent while the request is worked on; all else goes to the
 // stream on which the client listens.
 type streams struct {
-	listening *stream // by GET
+	listening *stream        // by GET
+	account   *guard.Account // of what the client has not read yet
 
 	mu   sync.Mutex // guards the fields below
 	seq  int
@@ -56,10 +60,10 @@ type streams struct {
 
 var _ rpc.Transport = (*streams)(nil)
 
-func newStreams(of *session) *streams {
-	listening := newStream(1) // that one request is never answered
+func newStreams(of *session, account *guard.Account) *streams {
+	listening := newStream(1, account) // that one request is never answered
 	listening.session, listening.listens, listening.expected = of, true, false
-	t := &streams{listening: listening, byID: map[string]*stream{}}
+	t := &streams{listening: listening, account: account, byID: map[string]*stream{}}
 	t.identify(listening)
 	return t
 }
@@ -101,6 +105,16 @@ func (t *streams) remove(s *stream) {
 	defer t.mu.Unlock()
 	if s != t.listening {
 		delete(t.byID, s.id)
+	}
+}
+
+// settle says that nobody reads any of them any more.
+func (t *streams) settle() {
+	t.mu.Lock()
+	all := slices.Collect(maps.Values(t.byID))
+	t.mu.Unlock()
+	for _, s := range all {
+		s.settle()
 	}
 }
 

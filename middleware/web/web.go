@@ -61,6 +61,9 @@ type Options struct {
 	// is longer than a mebibyte shares this many bytes, over all clients, until it has
 	// been answered.
 	MaxBodyBytes int64
+	// Accounts count what is held for a client beside the bodies that are longer than
+	// that. Nil bounds them to 64 MiB of one client and 256 MiB of all.
+	Accounts *guard.Accounts
 	// MaxSessions bounds the sessions at one time. Zero means 1000.
 	MaxSessions int
 	// SessionIdle is after how long without a request or an open stream a session
@@ -97,6 +100,9 @@ func New(opts Options) *Handler {
 	opts.MaxSessions = cmp.Or(opts.MaxSessions, 1000)
 	opts.SessionIdle = cmp.Or(opts.SessionIdle, 30*time.Minute)
 	opts.ResumeTime = cmp.Or(opts.ResumeTime, 10*time.Second)
+	if opts.Accounts == nil {
+		opts.Accounts = guard.NewAccounts(64<<20, 256<<20)
+	}
 	h := &Handler{
 		opts:   opts,
 		log:    opts.Logger,

@@ -75,6 +75,45 @@ func TestTwoAgentsSideBySide(t *testing.T) {
 	}
 }
 
+// TestManyAgentsAtOnce: agents with endless programs, however many, delay another's by
+// slowTime once, and then not at all. It waited for their time limits.
+func TestManyAgentsAtOnce(t *testing.T) {
+	p := newPool(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for _, agent := range []string{"a", "b", "a", "b"} {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				limit, end := context.WithTimeout(ctx, 5*time.Second)
+				_, err := p.Run(limit, Query{agent, "doc", JSON, []byte("1"), endless})
+				end()
+				if err == nil || code(err) != LimitTime && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for p.processOf("a") == nil || p.processOf("b") == nil {
+		runtime.Gosched()
+	}
+	clock := busytest.NewClock(t)
+	for i := range 20 {
+		begun := clock.Now()
+		if got := runPool(t, p, Query{"c", "doc", JSON, []byte("[1,2]"), "length"}); got != "2\n" {
+			t.Error(got)
+		}
+		most := slowTime / 2
+		if i == 0 {
+			most += slowTime
+		}
+		if took := clock.Since(begun); took > most {
+			t.Errorf("query %d took %v", i, took)
+		}
+	}
+	cancel()
+	wg.Wait()
+}
+
 // TestCancelled: a cancelled query ends at once, at the cost of its worker.
 func TestCancelled(t *testing.T) {
 	p := newPool(t, Options{})

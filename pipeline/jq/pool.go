@@ -52,7 +52,9 @@ type Pool struct {
 
 	mu      sync.Mutex // guards the fields below
 	slots   []*slot
-	waiting []*waiter // first come, first
+	waiting []*waiter            // first come, first
+	slow    map[string]time.Time // agents whose programs took long lately, and until when that counts
+	look    *time.Timer          // of dispatch, for a program that is to make room; or nil
 	closed  bool
 	ending  sync.WaitGroup // processes that have not ended
 }
@@ -60,10 +62,12 @@ type Pool struct {
 // A slot has a worker, or room for one. While a query has the slot, it may use
 // the process without Pool.mu.
 type slot struct {
-	process *process // nil: none was started yet
-	busy    bool     // a query has it, or its killed process has not ended
-	agent   string   // whose program runs, or ran last
-	forget  []string // agents that went while the slot was busy
+	process *process  // nil: none was started yet
+	busy    bool      // a query has it, or its killed process has not ended
+	agent   string    // whose program runs, or ran last
+	since   time.Time // when it began
+	ousted  bool      // it makes room for another agent's, and begins anew
+	forget  []string  // agents that went while the slot was busy
 }
 
 // A waiter is a query that waits for a slot.
@@ -87,7 +91,7 @@ func NewPool(opts Options) *Pool {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &Pool{opts: opts}
+	p := &Pool{opts: opts, slow: map[string]time.Time{}}
 	for range opts.Workers {
 		p.slots = append(p.slots, &slot{})
 	}
@@ -105,18 +109,21 @@ func (p *Pool) Run(ctx context.Context, q Query) (Output, error) {
 	if err := checkSize(q.Program); err != nil {
 		return Output{}, err
 	}
-	for retried := false; ; retried = true {
+	for retried := false; ; {
 		s, err := p.acquire(ctx, treeKey{q.Agent, q.Key})
 		if err != nil {
 			return Output{}, err
 		}
 		out, err := p.runOn(ctx, s, q)
-		p.release(s)
+		ousted := p.release(s)
 		var died *deathError
 		switch {
 		case !errors.As(err, &died):
 			return out, err
+		case ousted:
+			continue
 		case died.why == nil && !retried:
+			retried = true
 			continue // an idle worker may have ended just then
 		}
 		p.opts.Logger.Warn("a jq worker ended under a program; the next one starts another", "agent", q.Agent, "program", show.ClipBytes(q.Program, 200), "cause", died.err)
@@ -186,7 +193,7 @@ func (p *Pool) acquire(ctx context.Context, document treeKey) (*slot, error) {
 	select {
 	case s, ok := <-w.given:
 		if ok { // given at the last moment
-			p.release(s)
+			_ = p.release(s)
 		}
 	default:
 	}
@@ -197,38 +204,23 @@ func (p *Pool) acquire(ctx context.Context, document treeKey) (*slot, error) {
 	return nil, err
 }
 
-// dispatch gives free slots to queries that wait, first to agents that have none.
-// No agent has all slots: there is always one for another. p.mu must be held.
+// dispatch gives free slots to queries that wait, see turns.go. p.mu must be held.
 func (p *Pool) dispatch() {
 	for {
-		next, fewest := -1, len(p.slots)-1
-		for i, w := range p.waiting {
-			if n := p.running(w.document.Agent); n < fewest {
-				next, fewest = i, n
-			}
-		}
+		next := p.next()
 		if next < 0 {
 			return
 		}
 		w := p.waiting[next]
 		s := p.pick(w.document)
 		if s == nil {
+			p.oust(w.document.Agent)
 			return
 		}
 		p.waiting = slices.Delete(p.waiting, next, next+1)
-		s.busy, s.agent = true, w.document.Agent
+		s.busy, s.agent, s.since, s.ousted = true, w.document.Agent, time.Now(), false
 		w.given <- s
 	}
-}
-
-// running is how many slots agent has. p.mu must be held.
-func (p *Pool) running(agent string) (n int) {
-	for _, s := range p.slots {
-		if s.busy && s.agent == agent {
-			n++
-		}
-	}
-	return n
 }
 
 // pick returns the best free slot, or nil. A tree that is there saves most; else
@@ -253,16 +245,18 @@ func (p *Pool) pick(document treeKey) (best *slot) {
 	return best
 }
 
-// release gives a slot back. One whose worker was killed is free when that has
-// ended and its memory with it; whose program it was need not wait.
-func (p *Pool) release(s *slot) {
+// release gives a slot back, and reports whether it had to be. One whose worker was
+// killed is free when that has ended and its memory with it; whose program it was need
+// not wait.
+func (p *Pool) release(s *slot) (ousted bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := s.process
+	w, ousted := s.process, s.ousted
 	if w == nil || !w.killed.Load() {
 		p.free(s)
-		return
+		return ousted
 	}
+	p.note(s)
 	go func() {
 		<-w.exited
 		p.mu.Lock()
@@ -270,6 +264,7 @@ func (p *Pool) release(s *slot) {
 		s.process = nil
 		p.free(s)
 	}()
+	return ousted
 }
 
 // free gives a slot to a query that waits for one. p.mu must be held.
@@ -303,6 +298,9 @@ func (p *Pool) Forget(agent string) {
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
+	if p.look != nil {
+		p.look.Stop()
+	}
 	for _, w := range p.waiting {
 		close(w.given)
 	}

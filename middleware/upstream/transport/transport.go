@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/rpc"
 )
 
@@ -70,7 +71,7 @@ func discardRest(resp *http.Response) { _, _ = io.CopyN(io.Discard, resp.Body, m
 // receive hands a message to p. A request that is one too many is refused.
 func receive(ctx context.Context, p *rpc.Peer, t rpc.Transport, m rpc.Message) {
 	err := p.Receive(ctx, m)
-	var busy *rpc.BusyError
+	var busy *guard.BusyError
 	if errors.As(err, &busy) {
 		t.Try(ctx, rpc.Refused(m.ID, err))
 	}
