@@ -35,8 +35,11 @@ const drainTime = 2 * time.Second
 type Command struct {
 	Path string
 	Args []string
-	Env  []string // "KEY=value", added to the proxy's own environment
-	Dir  string   // empty: the proxy's
+	Dir  string // empty: the proxy's
+
+	// Env are variables as "KEY=value". Inherit names those of the proxy's own
+	// environment that the server gets beside the usual ones, or has globs for them.
+	Env, Inherit []string
 }
 
 // A Process is a running server with everything that it started.
@@ -64,7 +67,11 @@ func (c Command) Start(logger *slog.Logger) (*Process, error) {
 	}
 	cmd := exec.Command(path, c.Args...)
 	cmd.Dir = c.Dir
-	cmd.Env = append(inherited(os.Environ()), c.Env...)
+	env, heldBack := inherited(os.Environ(), c.Inherit)
+	cmd.Env = append(env, c.Env...)
+	if len(heldBack) > 0 {
+		logger.Debug("variables that are not handed on", "names", heldBack)
+	}
 	ownGroup(cmd)
 
 	var files []*os.File
@@ -94,7 +101,7 @@ func (c Command) Start(logger *slog.Logger) (*Process, error) {
 	rpc.Widen(outR)
 
 	p := &Process{Stdin: inW, Stdout: outR, cmd: cmd, stderr: errR, exited: make(chan struct{})}
-	p.logs.Go(func() { logLines(errR, logger) })
+	p.logs.Go(func() { logLines(errR, logger, &missing{heldBack: heldBack}) })
 	go func() {
 		p.err = cmd.Wait()
 		close(p.exited)
@@ -173,28 +180,17 @@ func (p *Process) Exit() string {
 }
 
 // logLines logs what a server writes to stderr, long lines cut.
-func logLines(r io.ReadCloser, logger *slog.Logger) {
+func logLines(r io.ReadCloser, logger *slog.Logger, m *missing) {
 	defer r.Close()
 	br := bufio.NewReaderSize(r, 4096)
 	for {
 		line, err := br.ReadSlice('\n')
 		if s := strings.TrimRight(string(line), "\r\n"); s != "" {
 			logger.Info("stderr", "line", strings.ToValidUTF8(s, "\uFFFD"))
+			m.read(s, logger)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
 	}
-}
-
-// inherited is the environment that servers get from us: all but our own
-// settings, which may hold secrets of ours.
-func inherited(environ []string) []string {
-	var env []string
-	for _, kv := range environ {
-		if !strings.HasPrefix(kv, "RLMPROXY_") {
-			env = append(env, kv)
-		}
-	}
-	return env
 }
