@@ -212,7 +212,7 @@ func dialer(sc config.Server, file string, inProcess *mcp.Server) upstream.Diale
 	case sc.URL != "":
 		return upstream.Remote(sc.URL, sc.Type, sc.Headers)
 	}
-	cmd := upstream.Command{Path: sc.Command, Args: sc.Args, Dir: sc.Cwd, Inherit: sc.InheritEnv}
+	cmd := upstream.Command{Name: sc.Name, Path: sc.Command, Args: sc.Args, Dir: sc.Cwd, Inherit: sc.InheritEnv}
 	for k, v := range sc.Env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}

@@ -67,29 +67,50 @@ func names(list []string, name string) bool {
 	})
 }
 
-// A missing looks in what a server writes to stderr for names of variables that we have
-// and did not hand on: the server may need them.
+// A missing tells the log of variables that we have and did not hand on, and that the
+// server seems to need.
 type missing struct {
 	heldBack []string // that have not been told of
 	told     int
+	logger   *slog.Logger
 }
 
 // maxTold bounds what is logged of one process: a server may print many names.
 const maxTold = 5
 
+// begin tells of variables whose names begin with that of the server, as GITHUB_TOKEN does
+// with github: most servers that lack one say so only to those who call them.
+func (m *missing) begin(server string) {
+	prefix := strings.ToUpper(notInNames.ReplaceAllString(server, "_")) + "_"
+	for _, name := range slices.Clone(m.heldBack) {
+		if len(prefix) > 2 && strings.HasPrefix(name, prefix) {
+			m.tell(name, "a variable that is set here begins with the server's name and was not handed on")
+		}
+	}
+}
+
+// read looks at a line that the server wrote to stderr.
+func (m *missing) read(line string) {
+	for _, name := range constant.FindAllString(line, -1) {
+		if name != "PWD" && name != "OLDPWD" {
+			m.tell(name, "stderr names a variable that is set here and was not handed on")
+		}
+	}
+}
+
 // constant is a word that looks like the name of a variable that a server asks for.
 var constant = regexp.MustCompile(`\b[A-Z][A-Z0-9_]{2,}\b`)
 
-// read looks at one line. It logs names, never values.
-func (m *missing) read(line string, logger *slog.Logger) {
-	for _, word := range constant.FindAllString(line, -1) {
-		i := slices.Index(m.heldBack, word)
-		if i < 0 || m.told == maxTold || word == "PWD" || word == "OLDPWD" {
-			continue
-		}
-		m.heldBack = slices.Delete(m.heldBack, i, i+1)
-		m.told++
-		logger.Warn("stderr names a variable that is set here and was not handed on; if the server needs it, its entry can ask for it",
-			"variable", word, "entry", `"inheritEnv": ["`+word+`"]`)
+// notInNames is what names of variables do not have.
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// tell logs the name of a variable, never its value.
+func (m *missing) tell(name, why string) {
+	i := slices.Index(m.heldBack, name)
+	if i < 0 || m.told == maxTold {
+		return
 	}
+	m.heldBack = slices.Delete(m.heldBack, i, i+1)
+	m.told++
+	m.logger.Warn(why+"; if the server needs it, its entry can ask for it", "variable", name, "entry", `"inheritEnv": ["`+name+`"]`)
 }

@@ -48,16 +48,18 @@ func TestEnvironmentOfProcess(t *testing.T) {
 	t.Setenv("ITS_TOKEN", "hunter3")
 	t.Setenv("RLMPROXY_HTTP_TOKENS", "hunter4")
 	for _, c := range []struct {
+		name    string
 		inherit []string
 		want    []string // of the three
-		logged  bool
+		logged  string
 	}{
-		{nil, nil, true},
-		{[]string{"ITS_*"}, []string{"ITS_TOKEN=hunter3"}, false},
-		{[]string{"*"}, []string{"ITS_TOKEN=hunter3", "SECRET_OF_ANOTHER=hunter2"}, false},
+		{"x", nil, nil, "stderr names a variable"},
+		{"its", nil, nil, "begins with the server's name"},
+		{"x", []string{"ITS_*"}, []string{"ITS_TOKEN=hunter3"}, ""},
+		{"its", []string{"*"}, []string{"ITS_TOKEN=hunter3", "SECRET_OF_ANOTHER=hunter2"}, ""},
 	} {
 		var log bytes.Buffer
-		p, err := Command{Path: "sh", Args: []string{"-c", "env; echo 'ITS_TOKEN is required, ITS_TOKEN!' >&2"}, Env: []string{"OWN=1"}, Inherit: c.inherit}.
+		p, err := Command{Name: c.name, Path: "sh", Args: []string{"-c", "env; echo 'ITS_TOKEN is required, ITS_TOKEN!' >&2"}, Env: []string{"OWN=1"}, Inherit: c.inherit}.
 			Start(slog.New(slog.NewTextHandler(&log, nil)))
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +79,7 @@ func TestEnvironmentOfProcess(t *testing.T) {
 			t.Errorf("%q: what it needs is missing: %q", c.inherit, lines)
 		}
 		told := strings.Count(log.String(), "variable=ITS_TOKEN")
-		if (told == 1) != c.logged || told > 1 || strings.Contains(log.String(), "hunter") {
+		if (told == 1) != (c.logged != "") || told > 1 || !strings.Contains(log.String(), c.logged) || strings.Contains(log.String(), "hunter") {
 			t.Errorf("%q: logged\n%s", c.inherit, &log)
 		}
 	}

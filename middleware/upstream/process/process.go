@@ -33,6 +33,7 @@ const drainTime = 2 * time.Second
 
 // Command says how to start a server that speaks over its stdin and stdout.
 type Command struct {
+	Name string // of the server, in its entry
 	Path string
 	Args []string
 	Dir  string // empty: the proxy's
@@ -101,7 +102,9 @@ func (c Command) Start(logger *slog.Logger) (*Process, error) {
 	rpc.Widen(outR)
 
 	p := &Process{Stdin: inW, Stdout: outR, cmd: cmd, stderr: errR, exited: make(chan struct{})}
-	p.logs.Go(func() { logLines(errR, logger, &missing{heldBack: heldBack}) })
+	m := &missing{heldBack: heldBack, logger: logger}
+	m.begin(c.Name)
+	p.logs.Go(func() { logLines(errR, logger, m) })
 	go func() {
 		p.err = cmd.Wait()
 		close(p.exited)
@@ -187,7 +190,7 @@ func logLines(r io.ReadCloser, logger *slog.Logger, m *missing) {
 		line, err := br.ReadSlice('\n')
 		if s := strings.TrimRight(string(line), "\r\n"); s != "" {
 			logger.Info("stderr", "line", strings.ToValidUTF8(s, "\uFFFD"))
-			m.read(s, logger)
+			m.read(s)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
