@@ -44,7 +44,6 @@ func (r *reader) checkInherited(s *Server, n node, vars variables) {
 // be followed by its value.
 func (r *reader) checkVariable(n node) {
 	if n.key == "" || strings.ContainsFunc(n.key, func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		n.path = strings.TrimSuffix(n.path, "."+shownKey(n.key))
-		r.mistake(n.atKey(), "no name of a variable", "a name has no space and no =")
+		r.mistake(n.ofParent(), "no name of a variable", "a name has no space and no =")
 	}
 }

@@ -35,20 +35,18 @@ var notRead = map[string]string{
 // foreignKeys are keys of other hosts, or notes, that mean nothing here.
 var foreignKeys = []string{
 	"comment", "_comment", "//", "description", "icon", "icons", "id", "instructions", "name", "note", "tags", "title", "version",
-	"alwaysLoad", "oauth", // Claude Code
-	"auth",                                        // Cursor
-	"dev", "gallery", "sandbox", "sandboxEnabled", // VS Code
-	"autoApprove", "alwaysAllow", "watchPaths", // Cline, Roo, Kilo, Windsurf
-	"source", "settings", // Zed
-	"trust", "extension", "extensionName", "tcp", // Gemini, Qwen
-	"authProviderType", "targetAudience", "targetServiceAccount",
-	"startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "required", "scopes", "oauth_resource", // Codex
+	// Claude Code, Anthropic's API, Cursor, VS Code
+	"alwaysLoad", "oauth", "authorization_token", "auth", "dev", "gallery", "sandbox", "sandboxEnabled",
+	// Cline, Roo, Kilo, Windsurf, Kiro, Zed
+	"autoApprove", "alwaysAllow", "watchPaths", "oauthScopes", "source", "settings",
+	// Gemini, Qwen
+	"trust", "extension", "extensionName", "tcp", "authProviderType", "targetAudience", "targetServiceAccount",
+	// Codex
+	"startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "required", "scopes", "oauth_resource",
 	"supports_parallel_tool_calls", "default_tools_approval_mode", "approval_mode",
-	"oauthScopes",                                    // Kiro
-	"isDefaultServer", "sourcePath", "filterMapping", // Copilot
-	"start_on_launch",                                                                             // Warp
-	"provider", "providerUrl", "logoUrl", "longRunning", "registryUrl", "dxtVersion", "timeoutMs", // Cherry Studio and others
-	"authorization_token", // Anthropic's API
+	// Copilot, Warp, Cherry Studio and others
+	"isDefaultServer", "sourcePath", "filterMapping", "start_on_launch",
+	"provider", "providerUrl", "logoUrl", "longRunning", "registryUrl", "dxtVersion", "timeoutMs",
 }
 
 // foreignKey looks at a key of a server's entry that is none of ours. One that other hosts

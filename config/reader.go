@@ -43,6 +43,12 @@ func (n node) atKey() node {
 	return n
 }
 
+// ofParent is atKey without the key in its path, for a key that is not to be shown.
+func (n node) ofParent() node {
+	n.path = strings.TrimSuffix(n.path, "."+shownKey(n.key))
+	return n.atKey()
+}
+
 // found says what stands at n, for "found …".
 func (n node) found() string {
 	kind := map[hujson.Kind]string{

@@ -103,7 +103,7 @@ func (r *reader) field(key string, n node, s *Server) {
 			s.Type = "http"
 		}
 	case "headers":
-		s.Headers = r.textMap(n, func(node) {})
+		s.Headers = r.textMap(n, r.checkHeaderName)
 	case "type":
 		if text := r.text(n); text != "" {
 			if kind, ok := serverTypes[text]; ok {
