@@ -1,8 +1,6 @@
 package middleware
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -16,9 +14,6 @@ import (
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 )
-
-// maxName is the longest name that model APIs accept: ^[a-zA-Z0-9_-]{1,64}$.
-const maxName = 64
 
 // A target is a tool behind an exposed name.
 type target struct {
@@ -212,24 +207,6 @@ func (n *names) rival(t target, is func(*Upstream) bool) bool {
 	return false
 }
 
-func keyOf(up *Upstream, tool string) string { return up.Name + "\x00" + tool }
-
-// bareName is what a tool is called if nothing speaks against it.
-func bareName(prefix, tool string) string {
-	if prefix == "" {
-		return clean(tool)
-	}
-	return clean(prefix) + "_" + clean(tool)
-}
-
-// hashed is short and the same in every run.
-func hashed(key string) string { return hash(key, 8) }
-
-func hash(key string, digits int) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:])[:digits]
-}
-
 // ambiguous reports whether name could be a tool of another server: "git_hub_x"
 // of a server git, beside a server git_hub. That one gets the hash whether or
 // not the other server is up, so that names are the same in every run.
@@ -241,17 +218,6 @@ func (n *names) ambiguous(up *Upstream, name string) bool {
 		}
 	}
 	return false
-}
-
-// clean replaces what model APIs refuse in names.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, s)
 }
 
 // match reports whether one of the globs matches name. Globs were checked when
