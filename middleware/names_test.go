@@ -238,3 +238,22 @@ func TestUnmatchedGlobs(t *testing.T) {
 		t.Errorf("told of %q, want %q\n%s", got, want, &log)
 	}
 }
+
+// TestPromptsKeepAName: a prompt is reached by its name with the hash whether or not the
+// server before it, which has one of the same name, is there.
+func TestPromptsKeepAName(t *testing.T) {
+	list := []upstream.Tool{{Name: "p", Raw: []byte(`{"name":"p"}`)}}
+	for _, firsts := range [][]upstream.Tool{nil, list} {
+		first, second := server(nil), server(nil)
+		first.prompts, second.prompts = firsts, list
+		s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "first", Conn: first}, {Name: "second", Conn: second}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{"p_" + hashed("second\x00p"): "second", "p": map[bool]string{true: "first", false: "second"}[firsts != nil]} {
+			if p, err := s.findPrompt(t.Context(), name); err != nil || p.up.Name != want {
+				t.Errorf("%s reaches %+v, want that of %s: %v", name, p, want, err)
+			}
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 // maxName is the longest name that model APIs accept: ^[a-zA-Z0-9_-]{1,64}$.
 const maxName = 64
 
+// keyOf names a tool, or prompt, of a server among those of all.
 func keyOf(up *Upstream, tool string) string { return up.Name + "\x00" + tool }
 
 // bareName is what a tool is called if nothing speaks against it.
