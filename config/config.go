@@ -37,8 +37,11 @@ type Server struct {
 
 	Command string
 	Args    []string
-	Env     map[string]string // added to the proxy's own environment
+	Env     map[string]string // what it gets besides
 	Cwd     string            // absolute, or "" for the proxy's own
+	// InheritEnv are names of the proxy's own variables that it gets beside the usual
+	// ones, which package process lists, or globs for them.
+	InheritEnv []string
 
 	URL     string
 	Headers map[string]string

@@ -57,7 +57,7 @@ func ExampleLoad_mistakes() {
 	_, err := config.Load(config.Options{Dir: dir})
 	fmt.Println(err)
 	// Output:
-	// mcp.json:2:18: mcpServers.files: neither command nor url is set; did you mean "command" where it says "comand"?
+	// mcp.json:2:28: mcpServers.files.comand: unknown key; did you mean "command"?
 	// mcp.json:3:21: proxySettings.maxResponseToken: unknown key; did you mean "maxResponseTokens"?
 	// mcp.json:3:59: proxySettings.logLevel: expected one of debug, info, warn, error, found "loud"
 }

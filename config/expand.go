@@ -57,11 +57,14 @@ func (v variables) expand(s string) (expanded string, missing []string) {
 func (r *reader) expandServer(s *Server, fields map[string]node, vars variables) {
 	expand := func(text, key, within string) string {
 		expanded, missing := vars.expand(text)
+		n := fields[key]
+		n.path += within
 		// A server that is off may well lack its secrets.
 		if len(missing) > 0 && !s.Disabled {
-			n := fields[key]
-			n.path += within
 			r.warn(n, "not set, left as written: "+missing[0], "")
+		}
+		if strings.ContainsRune(expanded, 0) {
+			r.mistake(n, "holds a zero byte, which no program can be given", "")
 		}
 		return expanded
 	}
@@ -87,6 +90,7 @@ func (r *reader) expandServer(s *Server, fields map[string]node, vars variables)
 		s.Headers[name] = expand(s.Headers[name], "headers", "."+shownKey(name))
 	}
 	r.checkHeaders(s.Headers, fields["headers"])
+	r.checkInherited(s, fields["inheritEnv"], vars)
 }
 
 // absolute is path, from dir where it is relative.

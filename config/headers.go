@@ -47,6 +47,14 @@ func Headers(lines, environ []string) (map[string]string, error) {
 	return headers, nil
 }
 
+// checkHeaderName notes a name that no header can have. It is not shown, for it may be
+// followed by its value.
+func (r *reader) checkHeaderName(n node) {
+	if !isHeaderName(n.key) {
+		r.mistake(n.ofParent(), "it is no name of a header", "a name has letters, digits and -; the value stands behind the colon, in quotes of its own")
+	}
+}
+
 // checkHeaders notes headers that no request can carry, without their values, and
 // trims values: a secret from a file often ends with its line.
 func (r *reader) checkHeaders(headers map[string]string, n node) {
@@ -56,8 +64,7 @@ func (r *reader) checkHeaders(headers map[string]string, n node) {
 		headers[name] = strings.TrimSpace(headers[name])
 		n.path = pathTo(path, name)
 		switch {
-		case !isHeaderName(name):
-			r.mistake(n, "it is no name of a header", "")
+		case !isHeaderName(name): // noted
 		case !isHeaderValue(headers[name]):
 			r.mistake(n, controlInHeader, "")
 		case seen[http.CanonicalHeaderKey(name)]:

@@ -46,9 +46,10 @@ func TestHeadersOfFile(t *testing.T) {
 		{`"K": " a\tb "`, "a\tb", ""},
 		{`"K": "${NONE}"`, "${NONE}", ""},
 		{`"K": "Bearer ${LINES}"`, "", "mcp.json:1:53: mcpServers.a.headers.K: a line end or another control character is in the value"},
-		{`"bad name": "hunter2"`, "", `mcp.json:1:53: mcpServers.a.headers."bad name": it is no name of a header`},
+		{`"bad name": "hunter2"`, "", `mcp.json:1:54: mcpServers.a.headers: it is no name of a header; a name has letters, digits and -; the value stands behind the colon, in quotes of its own`},
+		{`"Authorization: Bearer hunter2": ""`, "", `mcp.json:1:54: mcpServers.a.headers: it is no name of a header; a name has letters, digits and -; the value stands behind the colon, in quotes of its own`},
 		{`"X-Key": "hunter2", "x-key": "hunter3"`, "", "mcp.json:1:53: mcpServers.a.headers.x-key: the header stands twice"},
-		{`"": "hunter2"`, "", `mcp.json:1:53: mcpServers.a.headers."": it is no name of a header`},
+		{`"": "hunter2"`, "", `mcp.json:1:54: mcpServers.a.headers: it is no name of a header; a name has letters, digits and -; the value stands behind the colon, in quotes of its own`},
 	} {
 		data := `{"mcpServers": {"a": {"url": "http://x", "headers": {` + tt.header + `}}}}`
 		c, err := load("mcp.json", "/mcp.json", []byte(data), Options{Environ: environ})

@@ -73,9 +73,9 @@ func TestHTTPMistakes(t *testing.T) {
 		{`"httpAllowedHosts": ["a", 7]`, "", "mcp.json:1:46: proxySettings.httpAllowedHosts[1]: expected a string in quotes, found 7"},
 		{`"httpAllowedHosts": ["a", "*"]`, "", `mcp.json:1:46: proxySettings.httpAllowedHosts[1]: expected a name such as "mcp.example.com" or "mcp.example.com:8080", found "*"`},
 		{`"httpAllowedOrigins": "a"`, "", `mcp.json:1:42: proxySettings.httpAllowedOrigins: expected an origin such as "https://inspector.example.com", found "a"`},
-		{`"httpJWTAudience": "x"`, "", "httpJWTAudience: set without httpJWTIssuer, so no token is verified; set both or none"},
+		{`"httpJWTAudience": "x"`, "", "mcp.json:1:20: proxySettings.httpJWTAudience: set without httpJWTIssuer, so no token is verified; set both or none"},
 		{``, "RLMPROXY_HTTP_JWT_KEYS_URL=https://a", "httpJWTKeysURL: set without httpJWTIssuer, so no token is verified; set both or none"},
-		{`"httpJWTAgentClaim": "email"`, "", "httpJWTAgentClaim: set without httpJWTIssuer, so no token is verified; set both or none"},
+		{`"httpJWTAgentClaim": "email"`, "", "mcp.json:1:20: proxySettings.httpJWTAgentClaim: set without httpJWTIssuer, so no token is verified; set both or none"},
 	}
 	for _, tt := range tests {
 		data := `{"proxySettings": {` + tt.file + `}, "mcpServers": {"a": {"command": "x"}}}`

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/env/v2"
@@ -30,6 +31,7 @@ func (r *reader) settings(n node, vars variables) map[string]any {
 		names = append(names, s.Name)
 	}
 	layer := map[string]any{}
+	r.settingAt = map[string]node{}
 	for _, m := range members {
 		s, ok := known[m.key]
 		switch {
@@ -41,6 +43,7 @@ func (r *reader) settings(n node, vars variables) map[string]any {
 		default:
 			if value := r.setting(m, s); value != nil {
 				layer[s.Name] = s.placed(value, vars)
+				r.settingAt[s.Name] = m.atKey()
 			}
 		}
 	}
@@ -85,10 +88,10 @@ func (s Setting) placed(value any, vars variables) any {
 func layered(file map[string]any, opts Options) (p Proxy, warnings []string, mistakes ErrorList) {
 	defaults := map[string]any{}
 	byEnv, byFlag := map[string]Setting{}, map[string]Setting{}
-	variables := []string{envConfig}
+	variables := []string{strings.TrimPrefix(envConfig, envPrefix)}
 	for _, s := range Settings() {
 		byEnv[s.Env()] = s
-		variables = append(variables, s.Env())
+		variables = append(variables, strings.TrimPrefix(s.Env(), envPrefix))
 		if !s.EnvOnly() {
 			byFlag[s.Flag()] = s
 		}
@@ -118,9 +121,17 @@ func layered(file map[string]any, opts Options) (p Proxy, warnings []string, mis
 			switch {
 			case ok && text != "": // an empty variable is how shells unset one
 				return read(s, name, text)
-			case !ok && name != envConfig:
-				m := Mistake{Key: shownKey(name), Text: "unknown variable, ignored", Hint: didYouMean(name, variables)}
-				warnings = append(warnings, m.Error())
+			case !ok && text != "" && name != envConfig:
+				// Other programs, and tests, have variables of that beginning. One that is
+				// nearly ours is a slip, and may be what was to ask for tokens.
+				m := Mistake{Key: shownKey(name), Text: "unknown variable"}
+				if near := nearest(strings.TrimPrefix(name, envPrefix), variables); near != "" {
+					m.Hint = meant(envPrefix + near)
+					mistakes = append(mistakes, m)
+				} else {
+					m.Text += ", ignored"
+					warnings = append(warnings, m.Error())
+				}
 			}
 			return "", nil
 		},
@@ -147,7 +158,7 @@ func layered(file map[string]any, opts Options) (p Proxy, warnings []string, mis
 	if !p.EnableAgentIsolation && p.CacheMaxEntries > 0 {
 		p.MaxEntriesPerAgent = p.CacheMaxEntries // the older spelling
 	}
-	return p, warnings, append(mistakes, p.checkHTTP()...)
+	return p, warnings, mistakes
 }
 
 // mergeLayer lays src over dest. The two spellings of the response limit
@@ -167,21 +178,24 @@ func mergeLayer(src, dest map[string]any) error {
 }
 
 // checkHTTP notes settings that would have no effect: whoever sets one of
-// them believes that tokens are asked for.
-func (p *Proxy) checkHTTP() ErrorList {
+// them believes that tokens are asked for. Those of the file have their place.
+func (r *reader) checkHTTP(p *Proxy) (outside ErrorList) {
 	if p.HTTPJWTIssuer != "" {
 		return nil
 	}
-	var mistakes ErrorList
 	for _, s := range []struct {
 		name string
 		set  bool
 	}{
 		{"httpJWTAudience", p.HTTPJWTAudience != ""}, {"httpJWTKeysURL", p.HTTPJWTKeysURL != ""}, {"httpJWTAgentClaim", p.HTTPJWTAgentClaim != "sub"},
 	} {
-		if s.set {
-			mistakes = append(mistakes, Mistake{Key: s.name, Text: "set without httpJWTIssuer, so no token is verified", Hint: "set both or none"})
+		const text, hint = "set without httpJWTIssuer, so no token is verified", "set both or none"
+		switch n, inFile := r.settingAt[s.name]; {
+		case s.set && inFile:
+			r.mistake(n, text, hint)
+		case s.set:
+			outside = append(outside, Mistake{Key: s.name, Text: text, Hint: hint})
 		}
 	}
-	return mistakes
+	return outside
 }

@@ -97,16 +97,24 @@ func find(opts Options) (shown, path string, err error) {
 	return "", "", fmt.Errorf("%w; --config and %s are not set, and these do not exist:%s", ErrNoConfig, envConfig, strings.Join(looked, ""))
 }
 
-// read returns the content of a file of at most 4 MiB.
+// read returns the content of a file of at most 4 MiB. It opens nothing else: to open a
+// named pipe waits for somebody to write.
 func read(shown, path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shown, cause(err))
+	}
+	switch {
+	case info.IsDir():
+		return nil, ErrorList{{Path: shown, Text: "a folder, not a file", Hint: "name a file in it, such as " + filepath.Join(shown, "mcp.json")}}
+	case !info.Mode().IsRegular():
+		return nil, ErrorList{{Path: shown, Text: "a pipe, socket or device, not a file", Hint: "write its content to a file, and name that"}}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", shown, cause(err))
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, ErrorList{{Path: shown, Text: "a folder, not a file", Hint: "name a file in it, such as " + filepath.Join(shown, "mcp.json")}}
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", shown, cause(err))
@@ -146,6 +154,7 @@ func Single(s Server, opts Options) (*Config, error) {
 // assemble lays the environment and flags over the settings of the file.
 func assemble(path string, servers []Server, file map[string]any, r *reader, opts Options) (*Config, error) {
 	proxy, warnings, mistakes := layered(file, opts)
+	mistakes = append(mistakes, r.checkHTTP(&proxy)...)
 	if all := append(r.mistakes.sorted(), mistakes...); len(all) > 0 {
 		return nil, all
 	}
@@ -174,10 +183,8 @@ func (r *reader) sections(n node, vars variables) (servers []Server, settings ma
 			if near == "" {
 				continue
 			}
-			r.warn(m.atKey(), "unknown key, ignored", didYouMean(m.key, ours))
-			if near == "mcpServers" {
-				hint = fmt.Sprintf("did you mean %q where it says %s?", near, preview(m.key))
-			}
+			r.mistake(m.atKey(), "unknown key", didYouMean(m.key, ours))
+			found = found || near == "mcpServers"
 		}
 	}
 	if ok && !found {

@@ -124,7 +124,6 @@ func TestOtherHosts(t *testing.T) {
 	wantWarnings := []string{
 		"testdata/hosts.json:8:106: mcpServers.gemini.timeout: counted in seconds, this is 166h40m0s",
 		`testdata/hosts.json:12:37: mcpServers.wondering.colour: unknown key, ignored`,
-		`testdata/hosts.json:12:55: mcpServers.wondering.evn: unknown key, ignored; did you mean "env"?`,
 	}
 	if diff := cmp.Diff(wantWarnings, c.Warnings); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -218,17 +217,17 @@ func TestLayers(t *testing.T) {
 	}{
 		{"defaults", ``, "", "", defaultProxy()},
 		{"file", `"maxResponseTokens": 1e3`, "", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 1000 })},
-		{"env over file", `"maxResponseTokens": 1`, "RLMPROXY_MAX_RESPONSE_TOKENS=2", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 2 })},
-		{"flag over env", `"maxResponseTokens": 1`, "RLMPROXY_MAX_RESPONSE_TOKENS=2", "--max-response-tokens=3", proxy(func(p *Proxy) { p.MaxResponseTokens = 3 })},
+		{"env over file", `"maxResponseTokens": 100`, "RLMPROXY_MAX_RESPONSE_TOKENS=200", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 200 })},
+		{"flag over env", `"maxResponseTokens": 100`, "RLMPROXY_MAX_RESPONSE_TOKENS=200", "--max-response-tokens=300", proxy(func(p *Proxy) { p.MaxResponseTokens = 300 })},
 		{"empty variable", ``, "RLMPROXY_MAX_RESPONSE_TOKENS=", "", defaultProxy()},
-		{"older spelling", `"maxResponseSize": 9`, "", "", proxy(func(p *Proxy) { p.MaxResponseTokens, p.MaxResponseSize = 0, 9 })},
-		{"both spellings", `"maxResponseSize": 9, "maxResponseTokens": 8`, "", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 8 })},
-		{"later spelling", `"maxResponseTokens": 8`, "", "--max-response-size=9", proxy(func(p *Proxy) { p.MaxResponseTokens, p.MaxResponseSize = 0, 9 })},
-		{"later tokens", `"maxResponseSize": 9`, "RLMPROXY_MAX_RESPONSE_TOKENS=8", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 8 })},
+		{"older spelling", `"maxResponseSize": 900`, "", "", proxy(func(p *Proxy) { p.MaxResponseTokens, p.MaxResponseSize = 0, 900 })},
+		{"both spellings", `"maxResponseSize": 900, "maxResponseTokens": 800`, "", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 800 })},
+		{"later spelling", `"maxResponseTokens": 800`, "", "--max-response-size=900", proxy(func(p *Proxy) { p.MaxResponseTokens, p.MaxResponseSize = 0, 900 })},
+		{"later tokens", `"maxResponseSize": 900`, "RLMPROXY_MAX_RESPONSE_TOKENS=800", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 800 })},
 		{"size zero", `"maxResponseSize": 0`, "", "", defaultProxy()},
 		{"bytes", `"maxMemoryPerAgent": 2097152, "maxMemory": "1.5 GiB"`, "", "", proxy(func(p *Proxy) { p.MaxMemoryPerAgent, p.MaxMemory = 2<<20, 3<<29 })},
-		{"durations", `"cacheTTLSeconds": 0.5, "callTimeout": "2m"`, "RLMPROXY_JQ_TIMEOUT=7", "", proxy(func(p *Proxy) {
-			p.CacheTTL, p.CallTimeout, p.JQTimeout = time.Second/2, 2*time.Minute, 7*time.Second
+		{"durations", `"cacheTTLSeconds": 1.5, "callTimeout": "2m"`, "RLMPROXY_JQ_TIMEOUT=7", "", proxy(func(p *Proxy) {
+			p.CacheTTL, p.CallTimeout, p.JQTimeout = 3*time.Second/2, 2*time.Minute, 7*time.Second
 		})},
 		{"bare boolean flag", `"enableAutoTruncation": false`, "", "--enable-auto-truncation", defaultProxy()},
 		{"boolean variable", ``, "RLMPROXY_ENABLE_AUTO_TRUNCATION=off", "", proxy(func(p *Proxy) { p.EnableAutoTruncation = false })},

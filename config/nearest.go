@@ -45,10 +45,12 @@ func letters(key string) string {
 // didYouMean is the hint for an unknown key, or "".
 func didYouMean(got string, known []string) string {
 	if near := nearest(got, known); near != "" {
-		return "did you mean " + strconv.Quote(near) + "?"
+		return meant(near)
 	}
 	return ""
 }
+
+func meant(near string) string { return "did you mean " + strconv.Quote(near) + "?" }
 
 // maxPreview is how many characters of an offending value are shown: enough
 // to recognise it, on one line.

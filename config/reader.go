@@ -14,6 +14,8 @@ type reader struct {
 	doc      document
 	mistakes ErrorList
 	warnings []string
+	// settingAt is where proxySettings has each setting that it has.
+	settingAt map[string]node
 }
 
 // A node is one value of the document.
@@ -39,6 +41,12 @@ func (n node) kind() hujson.Kind { return n.value.Value.Kind() }
 func (n node) atKey() node {
 	n.value.StartOffset = n.keyOffset
 	return n
+}
+
+// ofParent is atKey without the key in its path, for a key that is not to be shown.
+func (n node) ofParent() node {
+	n.path = strings.TrimSuffix(n.path, "."+shownKey(n.key))
+	return n.atKey()
 }
 
 // found says what stands at n, for "found …".
@@ -161,14 +169,15 @@ func (r *reader) texts(n node) []string {
 	return list
 }
 
-// textMap is the object n with values that are all strings.
-func (r *reader) textMap(n node) map[string]string {
+// textMap is the object n with values that are all strings. check sees each member.
+func (r *reader) textMap(n node, check func(node)) map[string]string {
 	members, _ := r.object(n)
 	if len(members) == 0 {
 		return nil
 	}
 	m := map[string]string{}
 	for _, each := range members {
+		check(each)
 		m[each.key] = r.text(each)
 	}
 	return m
@@ -180,11 +189,20 @@ const globHint = `* is any run, ? one character, [a-z] a range; \[ is a bracket 
 func (r *reader) globs(n node) []string {
 	list := r.texts(n)
 	for i, each := range n.elements() {
-		if _, err := path.Match(list[i], ""); err != nil {
-			r.mistake(each, "not a glob: "+preview(list[i]), globHint)
+		if each.kind() == '"' {
+			r.checkGlob(each, list[i])
 		}
 	}
 	return list
+}
+
+// checkGlob notes a pattern that no name can match.
+func (r *reader) checkGlob(n node, glob string) {
+	if _, err := path.Match(glob, ""); err != nil {
+		r.mistake(n, "not a glob: "+preview(glob), globHint)
+	} else if glob == "" {
+		r.mistake(n, "an empty glob, which no name matches", globHint)
+	}
 }
 
 // truth is true or false, and nil when a mistake was noted.
@@ -196,9 +214,9 @@ func (r *reader) truth(n node) *bool {
 	return nil
 }
 
-// whole is the whole number n, at least least, or 0 with a mistake noted.
-func (r *reader) whole(n node, least int64) int {
-	value, _ := r.parsed(n, whole(least, 1<<31-1), false).(int64)
+// whole is the whole number n, from least to most, or 0 with a mistake noted.
+func (r *reader) whole(n node, least, most int64) int {
+	value, _ := r.parsed(n, whole(least, most), false).(int64)
 	return int(value)
 }
 

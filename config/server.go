@@ -19,25 +19,6 @@ const example = `write for example:
     "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "."]}
   }`
 
-// serverKeys are the keys of ours in a server's entry.
-var serverKeys = []string{
-	"command", "args", "env", "cwd", "url", "headers", "type", "timeout", "disabled", "prefix", "shape",
-	"maxResponseTokens", "allow", "deny", "freshCalls", "hide", "tools", "isolation", "maxProcesses",
-}
-
-// otherSpellings are keys of other hosts that mean one of ours.
-var otherSpellings = map[string]string{
-	"transport": "type", "transportType": "type", "serverUrl": "url", "httpUrl": "url",
-	"includeTools": "allow", "excludeTools": "deny", "disabledTools": "deny", "enabled": "disabled",
-}
-
-// foreignKeys are keys of other hosts, or notes, that mean nothing here.
-var foreignKeys = []string{
-	"alwaysAllow", "alwaysLoad", "autoApprove", "auth", "authorization_token", "comment", "_comment", "//",
-	"description", "dev", "gallery", "icon", "icons", "id", "instructions", "name", "note", "oauth", "sandboxEnabled",
-	"source", "title", "trust", "version",
-}
-
 // serverTypes maps what hosts write as a server's type to ours.
 var serverTypes = map[string]string{
 	"stdio": "stdio", "local": "stdio", "sse": "sse", "remote": "", "http": "http", "streamable-http": "http",
@@ -73,19 +54,14 @@ func (r *reader) server(entry node, vars variables) Server {
 		return s
 	}
 	fields := map[string]node{} // by our spelling
-	slip := ""                  // hint for a misspelt command or url
+	misspelt := false           // command or url, which is a mistake already
 	for _, n := range members {
 		key := cmp.Or(otherSpellings[n.key], n.key)
 		_, twice := fields[key]
 		switch {
-		case slices.Contains(foreignKeys, key):
-		case key == "envFile":
-			r.warn(n.atKey(), "the file is not read", "put its variables in env")
 		case !slices.Contains(serverKeys, key):
-			if near := nearest(key, serverKeys); near == "command" || near == "url" {
-				slip = fmt.Sprintf("did you mean %q where it says %s?", near, preview(key))
-			}
-			r.warn(n.atKey(), "unknown key, ignored", didYouMean(key, serverKeys))
+			near := r.foreignKey(n)
+			misspelt = misspelt || near == "command" || near == "url"
 		case twice:
 			r.mistake(n.atKey(), fmt.Sprintf("%q stands twice, in two spellings", key), "")
 		default:
@@ -96,7 +72,7 @@ func (r *reader) server(entry node, vars variables) Server {
 	if n, ok := fields["maxProcesses"]; ok && s.Isolation != "agent" {
 		r.warn(n, `no effect without "isolation": "agent"`, "")
 	}
-	r.checkKind(entry, &s, fields, slip)
+	r.checkKind(entry, &s, fields, misspelt)
 	r.expandServer(&s, fields, vars)
 	return s
 }
@@ -115,7 +91,9 @@ func (r *reader) field(key string, n node, s *Server) {
 	case "args":
 		s.Args = r.texts(n)
 	case "env":
-		s.Env = r.textMap(n)
+		s.Env = r.textMap(n, r.checkVariable)
+	case "inheritEnv":
+		s.InheritEnv = r.inheritEnv(n)
 	case "cwd":
 		s.Cwd = r.text(n)
 		r.checkBackslash(n, s.Cwd)
@@ -125,7 +103,7 @@ func (r *reader) field(key string, n node, s *Server) {
 			s.Type = "http"
 		}
 	case "headers":
-		s.Headers = r.textMap(n)
+		s.Headers = r.textMap(n, r.checkHeaderName)
 	case "type":
 		if text := r.text(n); text != "" {
 			if kind, ok := serverTypes[text]; ok {
@@ -141,25 +119,28 @@ func (r *reader) field(key string, n node, s *Server) {
 			r.noneOf(n, isolations)
 		}
 	case "maxProcesses":
-		s.MaxProcesses = r.whole(n, 1)
+		s.MaxProcesses = r.whole(n, 1, 10_000)
 	case "timeout":
 		s.Timeout = r.timeout(n)
 	case "disabled":
 		if truth := r.truth(n); truth != nil {
-			s.Disabled = *truth != (n.key == "enabled")
+			s.Disabled = *truth == (n.key == "disabled")
 		}
 	case "prefix":
 		s.Prefix = new(r.text(n))
+		if length := utf8.RuneCountInString(*s.Prefix); length > maxNameLength {
+			r.mistake(n, fmt.Sprintf("a prefix has %d characters, of at most %d", length, maxNameLength), "")
+		}
 	case "shape":
 		s.Shape = r.truth(n)
 	case "maxResponseTokens":
-		s.MaxResponseTokens = r.whole(n, 0)
+		s.MaxResponseTokens = r.responseTokens(n)
 	case "allow":
 		s.Allow = append(s.Allow, r.globs(n)...)
 	case "deny":
 		s.Deny = r.globs(n)
 	case "hide":
-		s.Hide = r.texts(n)
+		s.Hide = r.hidden(n)
 	case "freshCalls":
 		s.FreshCalls = r.globs(n)
 	case "tools":
@@ -182,7 +163,7 @@ func (r *reader) checkBackslash(n node, path string) {
 
 // checkKind notes where the entry does not say in exactly one way how to reach s, and
 // warns of what has no effect on that kind of server. Other hosts write empty keys.
-func (r *reader) checkKind(entry node, s *Server, fields map[string]node, slip string) {
+func (r *reader) checkKind(entry node, s *Server, fields map[string]node, misspelt bool) {
 	noEffect := func(key string, set bool, why, hint string) {
 		if set {
 			r.warn(fields[key], "no effect: "+why, hint)
@@ -194,7 +175,9 @@ func (r *reader) checkKind(entry node, s *Server, fields map[string]node, slip s
 	case hasCommand && hasURL:
 		r.mistake(entry.atKey(), "both command and url are set", "keep one")
 	case !hasCommand && !hasURL:
-		r.mistake(entry.atKey(), "neither command nor url is set", slip)
+		if !misspelt {
+			r.mistake(entry.atKey(), "neither command nor url is set", "")
+		}
 	case hasCommand:
 		if s.Type == "http" || s.Type == "sse" {
 			r.mistake(fields["type"], fmt.Sprintf("type %q needs a url, but command is set", s.Type), "")
@@ -209,6 +192,7 @@ func (r *reader) checkKind(entry node, s *Server, fields map[string]node, slip s
 		noEffect("args", len(s.Args) > 0, remote, "")
 		noEffect("env", len(s.Env) > 0, remote, "pass secrets to it in headers")
 		noEffect("cwd", s.Cwd != "", remote, "")
+		noEffect("inheritEnv", len(s.InheritEnv) > 0, remote, "pass secrets to it in headers")
 	}
 }
 
@@ -226,7 +210,9 @@ func (r *reader) checkURL(n node, text string) {
 		r.mistake(n, want+"one without http:// or https://", "")
 	case u.Scheme != "http" && u.Scheme != "https":
 		r.mistake(n, want+"the scheme "+preview(u.Scheme), "")
-	case u.Host == "":
+	case u.Hostname() == "":
 		r.mistake(n, want+"one without a host", "")
+	case !IsPort(u.Port()):
+		r.mistake(n, want+"the port "+preview(u.Port()), "a port is at most 65535")
 	}
 }

@@ -73,35 +73,44 @@ func (s Setting) words() []string {
 	return append(words, string(runes[start:]))
 }
 
+// What is below or above these is a slip of the unit or of the finger.
+const (
+	leastTokens  = 50          // the first line of a cut result and its next call take about 60
+	mostTokens   = 100_000_000 // far above the longest message
+	leastTimeout = 100 * time.Millisecond
+	leastQuery   = 10 * time.Millisecond
+)
+
 // Settings describes every key of proxySettings, in the order in which to
 // show them. No other place states a default.
 func Settings() []Setting {
 	const (
-		boolean = "true|false"
-		maxInt  = 1<<31 - 1
+		boolean  = "true|false"
+		mostHeld = 1_000_000 // results, agents: more is a slip, for each takes memory
+		month    = 30 * 24 * time.Hour
 	)
 	return []Setting{
-		{"maxResponseTokens", "2000", "tokens", "largest result handed on whole; a larger one is cached and previewed", whole(1, maxInt)},
-		{"maxResponseSize", "", "characters", "older spelling of maxResponseTokens, used when that is not set", whole(0, maxInt)},
+		{"maxResponseTokens", "2000", "tokens", "largest result handed on whole; a larger one is cached and previewed", whole(leastTokens, mostTokens)},
+		{"maxResponseSize", "", "characters", "older spelling of maxResponseTokens, used when that is not set", zeroOr(whole(4*leastTokens, 4*mostTokens))},
 		{"enableAutoTruncation", "true", boolean, "cut and cache results over the limit", truth},
-		{"maxPreviewTokens", "", "tokens", "most that the preview of a cut result takes; without it, half the limit", whole(1, maxInt)},
+		{"maxPreviewTokens", "", "tokens", "most that the preview of a cut result takes; without it, half the limit", whole(leastTokens/2, mostTokens)},
 		{"enableLossless", "true", boolean, "send a result over the limit whole if it fits as minified JSON or as a table", truth},
-		{"cacheTTLSeconds", "300", "seconds", "how long a cached result is kept after it was last read", duration},
-		{"cacheMaxEntries", "", "results", "older spelling of maxEntriesPerAgent, used when agents are not isolated", whole(0, maxInt)},
+		{"cacheTTLSeconds", "300", "seconds", "how long a cached result is kept after it was last read", durationIn(time.Second, month)},
+		{"cacheMaxEntries", "", "results", "older spelling of maxEntriesPerAgent, used when agents are not isolated", whole(0, mostHeld)},
 		{"enableAgentIsolation", "true", boolean, "keep each agent's results to itself", truth},
-		{"maxEntriesPerAgent", "20", "results", "cached results that one agent may have", whole(1, maxInt)},
-		{"maxMemoryPerAgent", "100MiB", "bytes", "memory for one agent's cached results", size(1, 1<<50)},
-		{"maxMemory", "320MiB", "bytes", "memory for the cached results of all agents", size(1, 1<<50)},
-		{"maxTotalAgents", "1000", "agents", "agents with cached results at one time", whole(1, maxInt)},
+		{"maxEntriesPerAgent", "20", "results", "cached results that one agent may have", whole(1, mostHeld)},
+		{"maxMemoryPerAgent", "100MiB", "bytes", "memory for one agent's cached results", size(1<<20, 1<<40)},
+		{"maxMemory", "320MiB", "bytes", "memory for the cached results of all agents", size(1<<20, 1<<40)},
+		{"maxTotalAgents", "1000", "agents", "agents with cached results at one time", whole(1, mostHeld)},
 		{"freshCalls", "readonly", "readonly|all|none", "upstream tools that proxy_* tools may call anew", oneOf("readonly", "all", "none")},
 		// 64 MiB is forty times the largest result met in practice (1.5 MB).
 		{"maxLineBytes", "64MiB", "bytes", "longest message accepted, from a server or the client", size(64<<10, 1<<30)},
 		// As long as clients of the TypeScript SDK wait.
-		{"callTimeout", "60s", "seconds", "how long an upstream may take over one call", duration},
-		{"jqTimeout", "5s", "seconds", "how long one jq program may run", duration},
+		{"callTimeout", "60s", "seconds", "how long an upstream may take over one call", durationIn(leastTimeout, 24*time.Hour)},
+		{"jqTimeout", "5s", "seconds", "how long one jq program may run", durationIn(leastQuery, time.Hour)},
 		// A document of 64 MiB makes a tree of some 400 MiB.
 		{"jqMemory", "768MiB", "bytes", "memory of one jq worker, of which there are two at most; a program that needs more fails", size(64<<20, 1<<40)},
-		{"searchTimeout", "5s", "seconds", "how long one search may run", duration},
+		{"searchTimeout", "5s", "seconds", "how long one search may run", durationIn(leastQuery, time.Hour)},
 		{"logLevel", "info", "debug|info|warn|error", "least level that is logged", oneOf("debug", "info", "warn", "error")},
 		{"httpTokensFile", "", unitFile, "bearer tokens for HTTP, a line each: the agent, a colon, its token", word},
 		{envOnly, "", "secrets", "as in httpTokensFile, with commas for lines; in the environment only", word},
@@ -113,7 +122,7 @@ func Settings() []Setting {
 		{"httpAllowedHosts", "", unitList, "names that clients may call this server by, besides loopback names and that of httpPublicURL", list(isHost, `a name such as "mcp.example.com" or "mcp.example.com:8080"`)},
 		{"httpAllowedOrigins", "", unitList, "origins of browser pages that may use it, besides its own", list(isOrigin, `an origin such as "https://inspector.example.com"`)},
 		// Agents that wait for a person come back within half an hour, mostly.
-		{"sessionIdleSeconds", "1800", "seconds", "how long a session over HTTP lasts without a request or an open stream", durationIn(time.Second, 30*24*time.Hour)},
+		{"sessionIdleSeconds", "1800", "seconds", "how long a session over HTTP lasts without a request or an open stream", durationIn(time.Second, month)},
 		// A client that was cut off comes back after a second or so, and a few times.
 		{"sessionResumeSeconds", "10", "seconds", "how long calls over HTTP go on for a client that was cut off and may resume their stream", durationIn(time.Second, 10*time.Minute)},
 	}

@@ -52,7 +52,7 @@ func TestUnreadable(t *testing.T) {
 		{"null", "null", "mcp.json:1:1: expected an object, found null"},
 		{"no servers", `{"mcpServers": {}}`, "mcp.json:1:16: mcpServers: there is no server; " + example},
 		{"key missing", `{"x": {}}`, "mcp.json:1:1: mcpServers is missing; " + example},
-		{"key misspelt", `{"mcp_servers": {}}`, `mcp.json:1:1: mcpServers is missing; did you mean "mcpServers" where it says "mcp_servers"?`},
+		{"key misspelt", `{"mcp_servers": {}}`, `mcp.json:1:2: mcp_servers: unknown key; did you mean "mcpServers"?`},
 		{"another host's key", `{"servers": {}}`, `mcp.json:1:1: mcpServers is missing; rename "servers" to "mcpServers"`},
 	}
 	for _, tt := range tests {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"time"
 )
@@ -19,9 +18,7 @@ func (r *reader) tools(n node) map[string]Tool {
 	}
 	tools := map[string]Tool{}
 	for _, m := range members {
-		if _, err := path.Match(m.key, ""); err != nil {
-			r.mistake(m.atKey(), "not a glob: "+preview(m.key), globHint)
-		}
+		r.checkGlob(m.atKey(), m.key)
 		tools[m.key] = r.tool(m)
 	}
 	return tools
@@ -40,15 +37,15 @@ func (r *reader) tool(entry node) Tool {
 		case "timeout":
 			t.Timeout = r.timeout(n)
 		case "maxResponseTokens":
-			t.MaxResponseTokens = r.whole(n, 0)
+			t.MaxResponseTokens = r.responseTokens(n)
 		case "fields":
-			t.Fields = r.texts(n)
+			t.Fields = r.paths(n)
 		case "exclude":
-			t.Exclude = r.texts(n)
+			t.Exclude = r.paths(n)
 		case "hide":
-			t.Hide = r.texts(n)
+			t.Hide = r.hidden(n)
 		case "jq":
-			t.JQ = r.text(n)
+			t.JQ = r.program(n)
 		default:
 			if !slices.Contains(foreignKeys, n.key) {
 				r.mistake(n.atKey(), "unknown key", didYouMean(n.key, toolKeys))
@@ -61,12 +58,18 @@ func (r *reader) tool(entry node) Tool {
 	return t
 }
 
+// responseTokens reads a limit. Zero means not set.
+func (r *reader) responseTokens(n node) int {
+	value, _ := r.parsed(n, zeroOr(whole(leastTokens, mostTokens)), false).(int64)
+	return int(value)
+}
+
 // timeout reads seconds. Zero means not set.
 func (r *reader) timeout(n node) time.Duration {
 	if string(n.literal()) == "0" {
 		return 0
 	}
-	value, _ := r.parsed(n, duration, true).(time.Duration)
+	value, _ := r.parsed(n, durationIn(leastTimeout, maxDuration), true).(time.Duration)
 	// Some hosts count a timeout in milliseconds. No call takes an hour.
 	if n.kind() == '0' && value > time.Hour {
 		r.warn(n, fmt.Sprintf("counted in seconds, this is %v", value), "")

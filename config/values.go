@@ -54,12 +54,17 @@ func size(least, most int64) parser {
 		}
 		switch {
 		case ok && n > most:
-			return nil, fmt.Sprintf("at most %d bytes", most)
+			return nil, "at most " + amount(most)
 		case !ok || n < least:
-			return nil, fmt.Sprintf(`bytes, at least %d, such as 104857600 or "100MiB"`, least)
+			return nil, fmt.Sprintf(`bytes, at least %s, such as 104857600 or "100MiB"`, amount(least))
 		}
 		return n, ""
 	}
+}
+
+// amount is how a bound is shown: 1 MiB.
+func amount(bytes int64) string {
+	return strings.Replace(humanize.IBytes(uint64(bytes)), ".0 ", " ", 1)
 }
 
 // maxDuration bounds every time limit: more is a mistaken unit.
@@ -84,13 +89,28 @@ func duration(text string) (any, string) {
 
 // durationIn is duration from least to most.
 func durationIn(least, most time.Duration) parser {
-	want := fmt.Sprintf(`seconds from %.0f to %.0f, such as 90 or "1m30s"`, least.Seconds(), most.Seconds())
+	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
+	want := fmt.Sprintf(`seconds from %s to %s, such as 90 or "1m30s"`, seconds(least), seconds(most))
 	return func(text string) (any, string) {
 		d, wrong := duration(text)
 		if wrong != "" || d.(time.Duration) < least || d.(time.Duration) > most {
 			return nil, want
 		}
 		return d, ""
+	}
+}
+
+// zeroOr is parse, which reads a number, where 0 means not set.
+func zeroOr(parse parser) parser {
+	return func(text string) (any, string) {
+		if text == "0" {
+			return int64(0), ""
+		}
+		value, want := parse(text)
+		if want != "" {
+			want = "0, or " + want
+		}
+		return value, want
 	}
 }
 
@@ -127,7 +147,7 @@ func word(text string) (any, string) {
 func address(text string) (any, string) {
 	text = strings.TrimSpace(text)
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.ContainsFunc(text, unicode.IsControl) {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || !IsPort(u.Port()) || u.User != nil || strings.ContainsFunc(text, unicode.IsControl) {
 		return nil, "a URL such as https://example.com"
 	}
 	return text, ""
@@ -149,9 +169,18 @@ func list(valid func(string) bool, each string) parser {
 }
 
 // isHost and isOrigin catch the slips; middleware/auth checks the rest.
-func isHost(s string) bool { return s != "" && !strings.ContainsAny(s, "/*@ \x00") }
+func isHost(s string) bool {
+	_, port, hasPort := strings.Cut(s[strings.LastIndexByte(s, ']')+1:], ":")
+	return s != "" && !strings.ContainsAny(s, "/*@ \x00") && (!hasPort || port != "" && IsPort(port))
+}
 
 func isOrigin(s string) bool {
 	scheme, rest, ok := strings.Cut(s, "://")
 	return ok && scheme != "" && isHost(strings.TrimSuffix(rest, "/"))
+}
+
+// IsPort reports whether a URL or an address may have s as its port, or as none.
+func IsPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return s == "" || err == nil && n > 0
 }

@@ -49,7 +49,7 @@ func TestServerValues(t *testing.T) {
 		{"no prefix", `"command": "x", "prefix": ""`, Server{Type: "stdio", Command: "x", Prefix: new("")}, ""},
 		{"null prefix", `"command": "x", "prefix": null, "url": null`, Server{Type: "stdio", Command: "x"}, ""},
 		{"lists", `"command": "x", "allow": ["a*"], "deny": ["ab"], "freshCalls": ["a?"]`, Server{Type: "stdio", Command: "x", Allow: []string{"a*"}, Deny: []string{"ab"}, FreshCalls: []string{"a?"}}, ""},
-		{"tools", `"command": "x", "shape": true, "maxResponseTokens": 9, "tools": {"t*": {"shape": false, "fields": ["a.b"], "exclude": ["c"], "hide": ["k"]}}, "hide": ["s"]`, Server{Type: "stdio", Command: "x", Shape: new(true), MaxResponseTokens: 9, Tools: map[string]Tool{"t*": {Shape: new(false), Fields: []string{"a.b"}, Exclude: []string{"c"}, Hide: []string{"k"}}}, Hide: []string{"s"}}, ""},
+		{"tools", `"command": "x", "shape": true, "maxResponseTokens": 90, "tools": {"t*": {"shape": false, "fields": ["a.b"], "exclude": ["c"], "hide": ["k"]}}, "hide": ["s"]`, Server{Type: "stdio", Command: "x", Shape: new(true), MaxResponseTokens: 90, Tools: map[string]Tool{"t*": {Shape: new(false), Fields: []string{"a.b"}, Exclude: []string{"c"}, Hide: []string{"k"}}}, Hide: []string{"s"}}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,14 +127,16 @@ func TestOutsideTheFile(t *testing.T) {
 		warning string
 		err     string
 	}{
-		{"RLMPROXY_MAX_RESPONSE_TOKEN=1", `RLMPROXY_MAX_RESPONSE_TOKEN: unknown variable, ignored; did you mean "RLMPROXY_MAX_RESPONSE_TOKENS"?`, ""},
+		{"RLMPROXY_MAX_RESPONSE_TOKEN=1", "", `RLMPROXY_MAX_RESPONSE_TOKEN: unknown variable; did you mean "RLMPROXY_MAX_RESPONSE_TOKENS"?`},
+		{"RLMPROXY_HTTP_TOKEN=a:hunter2", "", `RLMPROXY_HTTP_TOKEN: unknown variable; did you mean "RLMPROXY_HTTP_TOKENS"?`},
+		{"RLMPROXY_E2E=required", "RLMPROXY_E2E: unknown variable, ignored", ""},
 		{"RLMPROXY_X=1", `RLMPROXY_X: unknown variable, ignored`, ""},
 		{"RLMPROXY_CONFIG=/x", "", ""},
 		{"RLMPROXY_LOG_LEVEL=loud", "", `RLMPROXY_LOG_LEVEL: expected one of debug, info, warn, error, found "loud"`},
 		{"RLMPROXY_MAX_TOTAL_AGENTS=-1", "", `RLMPROXY_MAX_TOTAL_AGENTS: expected a whole number of at least 1, found "-1"`},
-		{"RLMPROXY_CALL_TIMEOUT=2y", "", `RLMPROXY_CALL_TIMEOUT: expected seconds above 0 and at most a year, such as 90 or "1m30s", found "2y"`},
-		{"RLMPROXY_MAX_MEMORY=NaN", "", `RLMPROXY_MAX_MEMORY: expected bytes, at least 1, such as 104857600 or "100MiB", found "NaN"`},
-		{"RLMPROXY_MAX_LINE_BYTES=2GiB", "", `RLMPROXY_MAX_LINE_BYTES: expected at most 1073741824 bytes, found "2GiB"`},
+		{"RLMPROXY_CALL_TIMEOUT=2y", "", `RLMPROXY_CALL_TIMEOUT: expected seconds from 0.1 to 86400, such as 90 or "1m30s", found "2y"`},
+		{"RLMPROXY_MAX_MEMORY=NaN", "", `RLMPROXY_MAX_MEMORY: expected bytes, at least 1 MiB, such as 104857600 or "100MiB", found "NaN"`},
+		{"RLMPROXY_MAX_LINE_BYTES=2GiB", "", `RLMPROXY_MAX_LINE_BYTES: expected at most 1 GiB, found "2GiB"`},
 	}
 	for _, tt := range tests {
 		c, err := load("mcp.json", "/mcp.json", []byte(valid), Options{Environ: []string{tt.entry}})

@@ -183,7 +183,7 @@ func wrapped(t *testing.T, command []string) *strict {
 // for which every schema holds.
 func wholly(t *testing.T, command []string) *strict {
 	t.Helper()
-	entry := map[string]any{"command": command[0], "args": command[1:], "shape": false, "prefix": ""}
+	entry := map[string]any{"command": command[0], "args": command[1:], "shape": false, "prefix": "", "inheritEnv": true}
 	b, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"s": entry}})
 	if err != nil {
 		t.Fatal(err)

@@ -60,11 +60,16 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 }
 
 // find returns the tool of an exposed name. A name that is not known yet may be
-// one of a server that is still connecting.
+// one of a server that is still connecting, and so may be another server's, for a while.
 func (s *Server) find(ctx context.Context, name string) (target, error) {
 	var t target
 	meant := func(up *Upstream) bool { return strings.HasPrefix(name, clean(up.Prefix)) }
-	if s.until(ctx, meant, func() (ok bool) { t, ok = s.names.find(name); return ok }) {
+	found := false
+	s.until(ctx, meant, func() bool {
+		t, found = s.names.find(name)
+		return found && !s.names.unsettled(t)
+	})
+	if found {
 		return t, nil
 	}
 	return target{}, s.unknownTool(name)

@@ -91,6 +91,8 @@ func (s *Server) ListsChanged(server string) {
 		return
 	}
 	info := up.Conn.Info()
+	s.names.all() // tells the operator of names that two servers have
+	s.unmatched.tell(up, s.logger)
 	s.changes.mu.Lock()
 	last, again := s.changes.heard[server]
 	s.changes.heard[server] = info

@@ -129,6 +129,8 @@ type Server struct {
 	clients session.Registry
 	first   firstClient
 	changes changes
+
+	unmatched unmatched
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
@@ -147,7 +149,7 @@ func New(opts Options) (*Server, error) {
 		begun:   time.Now(),
 		info:    info,
 		schemes: schemes(opts.Upstreams),
-		names:   newNames(opts.Upstreams),
+		names:   newNames(opts.Upstreams, opts.Logger),
 		budget:  guard.NewBudget(opts.WorkBytes, opts.Idle),
 		account: guard.NewAccounts(opts.Limits.Bytes, opts.Limits.AllBytes),
 		calls:   guard.NewCalls(opts.Limits.Calls, opts.Limits.CallsPerMinute),
@@ -159,6 +161,8 @@ func New(opts Options) (*Server, error) {
 		}),
 		first:   firstClient{came: make(chan struct{})},
 		changes: newChanges(),
+
+		unmatched: unmatched{done: map[string]bool{}},
 	}
 	s.tools = tools.New(tools.Options{Shaper: s.shaper, QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout})
 	s.relay = relay.New(relay.Options{

@@ -1,10 +1,11 @@
 package middleware
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,9 +15,6 @@ import (
 	"rlmproxy/middleware/upstream"
 )
 
-// maxName is the longest name that model APIs accept: ^[a-zA-Z0-9_-]{1,64}$.
-const maxName = 64
-
 // A target is a tool behind an exposed name.
 type target struct {
 	exposed string
@@ -24,53 +22,143 @@ type target struct {
 	tool    upstream.Tool
 }
 
-// names maps exposed names to tools. A name once given to a tool stays with it
-// for the life of the process.
+// names maps exposed names to tools.
+//
+// Every tool has a stable name, which ends in a hash of its server and itself, and always
+// reaches it. It is offered under its bare name, prefix and own name, unless that is too
+// long, ambiguous, or another tool's. Of two servers with tools of one bare name, the first
+// in the configuration has it, whichever connected first: it takes it from the other when
+// it comes. Apart from that, a name once given to a tool stays with it for the life of the
+// process.
 type names struct {
-	ups []Upstream
+	ups    []Upstream
+	logger *slog.Logger
 
 	mu    sync.Mutex        // guards the fields below
+	seen  [][]string        // tools of each server, in the order in which they are named
 	given map[string]string // server + "\x00" + tool → exposed name
-	owner map[string]string // the reverse
+	owner map[string]string // the reverse, with the stable names
+	told  map[string]bool   // server + "\x00" + tool of another that was logged to have lost its name to it
 }
 
-func newNames(ups []Upstream) *names {
-	n := &names{ups: ups, given: map[string]string{}, owner: map[string]string{}}
-	for _, name := range tools.Names {
-		n.owner[name] = "\x00"
-	}
+// ours stands for our own tools in names.owner.
+const ours = "\x00"
+
+// maxSeen bounds the tools of one server whose names are remembered though they are listed
+// no more. Then they are forgotten, for a server may rename its tools without end.
+const maxSeen = 20_000
+
+func newNames(ups []Upstream, logger *slog.Logger) *names {
+	n := &names{ups: ups, logger: logger, seen: make([][]string, len(ups)), told: map[string]bool{}}
+	n.assign()
 	return n
 }
 
 // all returns every tool that is offered now, in the order of servers and of
 // their lists.
 func (n *names) all() []target {
-	var targets []target
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	lists := make([][]upstream.Tool, len(n.ups))
+	news := false
 	for i := range n.ups {
 		up := &n.ups[i]
-		tools := up.Conn.Tools()
-		// Names that need no change come first, so that "a.b" cannot take the
-		// name of "a_b".
-		for _, exact := range []bool{true, false} {
-			for _, t := range tools {
-				if up.offers(t.Name) && (t.Name == clean(t.Name)) == exact {
-					n.name(up, t.Name)
-				}
-			}
-		}
+		lists[i] = slices.DeleteFunc(slices.Clone(up.Conn.Tools()), func(t upstream.Tool) bool { return !up.offers(t.Name) })
+		news = n.see(i, lists[i]) || news
+	}
+	if news {
+		n.assign()
+	}
+	var targets []target
+	for i, tools := range lists {
 		for _, t := range tools {
-			if up.offers(t.Name) {
-				targets = append(targets, target{n.name(up, t.Name), up, t})
-			}
+			targets = append(targets, target{n.given[keyOf(&n.ups[i], t.Name)], &n.ups[i], t})
 		}
 	}
 	return targets
 }
 
+// see notes the tools of a server, and reports whether there is one that has no name yet.
+func (n *names) see(server int, tools []upstream.Tool) (news bool) {
+	up := &n.ups[server]
+	if len(n.seen[server]) > max(maxSeen, 2*len(tools)) {
+		for _, tool := range n.seen[server] {
+			delete(n.given, keyOf(up, tool))
+		}
+		n.seen[server] = nil
+		clear(n.told)
+	}
+	// Names that need no change come first, so that "a.b" cannot take the name of "a_b".
+	for _, exact := range []bool{true, false} {
+		for _, t := range tools {
+			if key := keyOf(up, t.Name); n.given[key] == "" && (t.Name == clean(t.Name)) == exact {
+				n.given[key] = t.Name // until assign
+				n.seen[server] = append(n.seen[server], t.Name)
+				news = true
+			}
+		}
+	}
+	return news
+}
+
+// assign gives every tool that was seen its name. n.mu must be held.
+func (n *names) assign() {
+	n.given, n.owner = map[string]string{}, map[string]string{}
+	for _, name := range tools.Names {
+		n.owner[name] = ours
+	}
+	stable := map[string]string{}
+	for i := range n.ups {
+		for _, tool := range n.seen[i] {
+			key := keyOf(&n.ups[i], tool)
+			bare := bareName(n.ups[i].Prefix, tool)
+			for digits := 8; stable[key] == ""; digits *= 2 {
+				suffix := "_" + hash(key, digits)
+				name := bare[:min(len(bare), maxName-len(suffix))] + suffix
+				if n.owner[name] == "" || digits == 32 {
+					stable[key], n.owner[name] = name, key
+				}
+			}
+		}
+	}
+	lost := map[[2]string][]string{} // tools without their bare name, by the server that has it and their own
+	for i := range n.ups {
+		up := &n.ups[i]
+		for _, tool := range n.seen[i] {
+			key, bare := keyOf(up, tool), bareName(up.Prefix, tool)
+			first := n.owner[bare]
+			if first == "" && len(bare) <= maxName && !n.ambiguous(up, bare) {
+				n.given[key], n.owner[bare] = bare, key
+				continue
+			}
+			n.given[key] = stable[key]
+			server, _, _ := strings.Cut(first, "\x00")
+			told := server + "\x00" + key
+			if first != "" && first != ours && server != up.Name && !n.told[told] {
+				n.told[told] = true
+				lost[[2]string{server, up.Name}] = append(lost[[2]string{server, up.Name}], bare+" is now "+stable[key])
+			}
+		}
+	}
+	for servers, tools := range lost {
+		n.logger.Warn(`two servers have tools of one name: the first in the configuration keeps it; a "prefix" tells them apart`,
+			"first", servers[0], "second", servers[1], "tools_of_second", someOf(tools))
+	}
+}
+
+// someOf are at most five of list.
+func someOf(list []string) string {
+	const most = 5
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+}
+
 // find returns the tool behind an exposed name. It looks the name up and never
 // splits it.
 func (n *names) find(exposed string) (target, bool) {
-	if t, ok := n.lookup(exposed); ok {
+	if t, ok := n.lookup(exposed); ok && !n.rival(t, func(*Upstream) bool { return true }) {
 		return t, true
 	}
 	n.all() // names whatever was listed since
@@ -96,31 +184,27 @@ func (n *names) lookup(exposed string) (target, bool) {
 	return target{}, false
 }
 
-// name returns the tool's exposed name and decides it on first use.
-func (n *names) name(up *Upstream, tool string) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	key := up.Name + "\x00" + tool
-	if name, ok := n.given[key]; ok {
-		return name
-	}
-	name := clean(tool)
-	if up.Prefix != "" {
-		name = clean(up.Prefix) + "_" + name
-	}
-	if owner := n.owner[name]; owner != "" || len(name) > maxName || n.ambiguous(up, name) {
-		suffix := "_" + hashed(key)
-		name = name[:min(len(name), maxName-len(suffix))] + suffix
-	}
-	n.given[key] = name
-	n.owner[name] = key
-	return name
+// unsettled reports whether a server that is yet to say what it has may take the name of t.
+func (n *names) unsettled(t target) bool {
+	return n.rival(t, func(up *Upstream) bool {
+		state, _ := up.Conn.State()
+		return state == upstream.Connecting && up.Conn.Info() == nil
+	})
 }
 
-// hashed is short and the same in every run.
-func hashed(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:4])
+// rival reports whether there is a server, one for which is holds, that may take the name
+// of t: it comes before t's in the configuration, and has the same prefix.
+func (n *names) rival(t target, is func(*Upstream) bool) bool {
+	for i := range n.ups {
+		up := &n.ups[i]
+		if up == t.up {
+			break
+		}
+		if clean(up.Prefix) == clean(t.up.Prefix) && is(up) {
+			return t.exposed == bareName(t.up.Prefix, t.tool.Name)
+		}
+	}
+	return false
 }
 
 // ambiguous reports whether name could be a tool of another server: "git_hub_x"
@@ -134,17 +218,6 @@ func (n *names) ambiguous(up *Upstream, name string) bool {
 		}
 	}
 	return false
-}
-
-// clean replaces what model APIs refuse in names.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, s)
 }
 
 // match reports whether one of the globs matches name. Globs were checked when

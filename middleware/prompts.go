@@ -16,6 +16,7 @@ import (
 // A prompt is one of a server's, under the name that clients see.
 type prompt struct {
 	exposed string
+	stable  string // a name that ends in a hash and always reaches it
 	up      *Upstream
 	name    string
 	raw     json.RawMessage
@@ -33,11 +34,12 @@ func (s *Server) prompts() []prompt {
 			if up.Prefix != "" {
 				name = up.Prefix + "_" + name
 			}
+			stable := name + "_" + hashed(keyOf(up, p.Name))
 			if seen[name] || s.names.ambiguous(up, name) {
-				name += "_" + hashed(up.Name+"\x00"+p.Name)
+				name = stable
 			}
 			seen[name] = true
-			all = append(all, prompt{name, up, p.Name, p.Raw})
+			all = append(all, prompt{name, stable, up, p.Name, p.Raw})
 		}
 	}
 	return all
@@ -50,6 +52,9 @@ func (s *Server) findPrompt(ctx context.Context, name string) (prompt, error) {
 	find := func() bool {
 		all := s.prompts()
 		i := slices.IndexFunc(all, func(p prompt) bool { return p.exposed == name })
+		if i < 0 {
+			i = slices.IndexFunc(all, func(p prompt) bool { return p.stable == name })
+		}
 		if i >= 0 {
 			p = all[i]
 		}

@@ -87,7 +87,7 @@ func (c *cli) toolsCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				_, err = fmt.Fprintf(c.stdout, "%s\n", raw)
+				_, err = fmt.Fprintln(c.stdout, c.forReader(string(raw)))
 				return err
 			}
 			return c.printTools(raw)
@@ -111,6 +111,7 @@ func (c *cli) printTools(raw json.RawMessage) error {
 			ours += n
 		}
 		line, _, _ := strings.Cut(strings.TrimSpace(t.Get("description").String()), "\n")
+		line = visible(strings.ReplaceAll(strings.TrimRight(line, "\r"), "\t", " ")) // a table is for people, wherever it goes
 		if r := []rune(line); len(r) > 60 {
 			line = string(r[:59]) + "…"
 		}
@@ -126,7 +127,10 @@ func (c *cli) callCommand() *cobra.Command {
 		Use:   "call [--json] TOOL [JSON] [TOOL [JSON]]... [-- COMMAND [ARGUMENT...]]",
 		Short: "Call tools through the proxy, from a terminal",
 		Long: `Call makes one call after the other and prints what an agent would read. In a
-later call "cache_id":"last" stands for the cache_id of the reply before it.`,
+later call "cache_id":"last" stands for the cache_id of the reply before it.
+
+On a terminal, control characters of a server are written out, as \u001b; a pipe or
+file gets the bytes that an agent gets.`,
 		Example: `  rlmproxy call directory_tree '{"path":"."}' proxy_explore '{"cache_id":"last"}' \
     -- npx -y @modelcontextprotocol/server-filesystem .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -198,13 +202,13 @@ func (c *cli) callAll(ctx context.Context, conn *rpc.Conn, calls []toolCall, asJ
 		}
 		failed = failed || a.isError
 		if asJSON {
-			fmt.Fprintf(c.stdout, "%s\n", a.raw)
+			fmt.Fprintln(c.stdout, c.forReader(string(a.raw)))
 			continue
 		}
 		if i > 0 {
 			fmt.Fprintln(c.stdout)
 		}
-		fmt.Fprintln(c.stdout, strings.TrimRight(a.text, "\n"))
+		fmt.Fprintln(c.stdout, c.forReader(strings.TrimRight(a.text, "\n")))
 	}
 	if failed {
 		return &failedCall{}

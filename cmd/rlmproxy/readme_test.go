@@ -111,7 +111,7 @@ func TestReadmeSettings(t *testing.T) {
 // mcp.json goes by.
 func TestReadmeKeys(t *testing.T) {
 	for _, c := range []struct{ head, file, variable string }{
-		{"| server key | meaning |", "server.go", "serverKeys"},
+		{"| server key | meaning |", "keys.go", "serverKeys"},
 		{"| tool key | meaning |", "tools.go", "toolKeys"},
 	} {
 		var got []string

@@ -13,7 +13,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"rlmproxy/config"
 	"rlmproxy/pipeline/jq"
@@ -89,7 +88,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		if i == 0 {
 			line = "rlmproxy: error: " + line
 		}
-		fmt.Fprintln(stderr, line)
+		fmt.Fprintln(stderr, visible(line)) // it may quote a server
 	}
 	var bad *usageError
 	if !errors.As(err, &bad) {
@@ -135,12 +134,6 @@ func (c *cli) root() *cobra.Command {
 func (c *cli) settings(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&c.configPath, "config", "c", "", "configuration `file`")
 	config.RegisterFlags(cmd.Flags())
-}
-
-// terminal reports whether r is a terminal that a person types at.
-func terminal(r io.Reader) bool {
-	f, ok := r.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func (c *cli) versionCommand() *cobra.Command {

@@ -123,12 +123,13 @@ type wrapFlags struct {
 	headers                      []string
 }
 
-// single is the configuration of one server that the command line gives.
+// single is the configuration of one server that the command line gives. The proxy stands
+// in the place of its command, so all of the environment is meant for it.
 func (c *cli) single(cmd *cobra.Command, server config.Server, args []string) (*config.Config, error) {
 	if len(args) == 0 {
 		return nil, &usageError{errors.New("no command to wrap"), "rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem ."}
 	}
-	server.Command, server.Args = args[0], args[1:]
+	server.Command, server.Args, server.InheritEnv = args[0], args[1:], []string{"*"}
 	return configured(cmd, server)
 }
 
@@ -148,7 +149,7 @@ func (c *cli) wrapped(cmd *cobra.Command, w wrapFlags, args []string) (*config.C
 	switch {
 	case len(args) > 0:
 		return nil, &usageError{errors.New("--url and a command"), "one proxy wraps one server: leave one of them out"}
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || !config.IsPort(u.Port()):
 		return nil, &usageError{fmt.Errorf("--url %q is not a URL of a server", w.url), "rlmproxy wrap --url https://mcp.example.com/mcp"}
 	}
 	sent, err := config.Headers(w.headers, os.Environ())

@@ -86,13 +86,6 @@ func (c *cli) logger(cfg *config.Config) *slog.Logger {
 // that run in our own process.
 func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server, who audience) (*stack, error) {
 	p := cfg.Proxy
-	for _, sc := range cfg.Servers {
-		if up := served(sc, nil); !sc.Disabled {
-			if err := up.Check(); err != nil {
-				return nil, &usageError{err: err}
-			}
-		}
-	}
 	store, err := cache.New(cache.Options{
 		MaxEntriesPerAgent: p.MaxEntriesPerAgent,
 		MaxBytesPerAgent:   p.MaxMemoryPerAgent,
@@ -219,7 +212,7 @@ func dialer(sc config.Server, file string, inProcess *mcp.Server) upstream.Diale
 	case sc.URL != "":
 		return upstream.Remote(sc.URL, sc.Type, sc.Headers)
 	}
-	cmd := upstream.Command{Path: sc.Command, Args: sc.Args, Dir: sc.Cwd}
+	cmd := upstream.Command{Name: sc.Name, Path: sc.Command, Args: sc.Args, Dir: sc.Cwd, Inherit: sc.InheritEnv}
 	for k, v := range sc.Env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}

@@ -90,6 +90,18 @@ func TestReadTokens(t *testing.T) {
 	if _, _, err := ReadTokens(path); err == nil || !strings.Contains(err.Error(), "there is no token") {
 		t.Errorf("none: error %v", err)
 	}
+	// A device without end, as a named pipe, which waits for a writer, was read.
+	if _, err := os.Stat("/dev/zero"); err == nil {
+		if _, _, err := ReadTokens("/dev/zero"); err == nil || err.Error() != "/dev/zero: not a file, but a folder, pipe, socket or device" {
+			t.Errorf("a device: %v", err)
+		}
+	}
+	if err := os.Truncate(path, maxTokensFile+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := ReadTokens(path); err == nil || err.Error() != path+": larger than 1 MiB, which is no file of tokens" {
+		t.Errorf("a huge file: %v", err)
+	}
 	if _, _, err := ReadTokens(filepath.Dir(path)); err == nil {
 		t.Error("a folder was read")
 	}

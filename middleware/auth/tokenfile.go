@@ -8,9 +8,21 @@ import (
 	"strings"
 )
 
+// maxTokensFile is far above any file of tokens.
+const maxTokensFile = 1 << 20
+
 // ReadTokens reads a file as [ParseTokens] does. The warning, if any, says
 // that others on this machine can read it.
 func ReadTokens(path string) (tokens []Token, warning string, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case !info.Mode().IsRegular(): // to open a named pipe waits for somebody to write
+		return nil, "", fmt.Errorf("%s: not a file, but a folder, pipe, socket or device", path)
+	case info.Size() > maxTokensFile:
+		return nil, "", fmt.Errorf("%s: larger than %d MiB, which is no file of tokens", path, maxTokensFile>>20)
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, "", err
@@ -20,10 +32,6 @@ func ReadTokens(path string) (tokens []Token, warning string, err error) {
 	}
 	if len(tokens) == 0 {
 		return nil, "", fmt.Errorf("%s: there is no token; write one a line, as in alice: TOKEN", path)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, "", err
 	}
 	// Windows has no such bits; Go makes them up.
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 )
 
@@ -42,12 +41,5 @@ func TestStartErrors(t *testing.T) {
 		if err.Error() != c.want || !errors.As(err, &bad) {
 			t.Errorf("%+v:\n%v, want\n%s", c.command, err, c.want)
 		}
-	}
-}
-
-func TestEnvironment(t *testing.T) {
-	got := inherited([]string{"PATH=/bin", "RLMPROXY_TOKEN=secret", "HOME=/"})
-	if strings.Join(got, " ") != "PATH=/bin HOME=/" {
-		t.Errorf("inherited %q", got)
 	}
 }

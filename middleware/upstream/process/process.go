@@ -33,10 +33,14 @@ const drainTime = 2 * time.Second
 
 // Command says how to start a server that speaks over its stdin and stdout.
 type Command struct {
+	Name string // of the server, in its entry
 	Path string
 	Args []string
-	Env  []string // "KEY=value", added to the proxy's own environment
-	Dir  string   // empty: the proxy's
+	Dir  string // empty: the proxy's
+
+	// Env are variables as "KEY=value". Inherit names those of the proxy's own
+	// environment that the server gets beside the usual ones, or has globs for them.
+	Env, Inherit []string
 }
 
 // A Process is a running server with everything that it started.
@@ -64,7 +68,11 @@ func (c Command) Start(logger *slog.Logger) (*Process, error) {
 	}
 	cmd := exec.Command(path, c.Args...)
 	cmd.Dir = c.Dir
-	cmd.Env = append(inherited(os.Environ()), c.Env...)
+	env, heldBack := inherited(os.Environ(), c.Inherit)
+	cmd.Env = append(env, c.Env...)
+	if len(heldBack) > 0 {
+		logger.Debug("variables that are not handed on", "names", heldBack)
+	}
 	ownGroup(cmd)
 
 	var files []*os.File
@@ -94,7 +102,9 @@ func (c Command) Start(logger *slog.Logger) (*Process, error) {
 	rpc.Widen(outR)
 
 	p := &Process{Stdin: inW, Stdout: outR, cmd: cmd, stderr: errR, exited: make(chan struct{})}
-	p.logs.Go(func() { logLines(errR, logger) })
+	m := &missing{heldBack: heldBack, logger: logger}
+	m.begin(c.Name)
+	p.logs.Go(func() { logLines(errR, logger, m) })
 	go func() {
 		p.err = cmd.Wait()
 		close(p.exited)
@@ -173,28 +183,17 @@ func (p *Process) Exit() string {
 }
 
 // logLines logs what a server writes to stderr, long lines cut.
-func logLines(r io.ReadCloser, logger *slog.Logger) {
+func logLines(r io.ReadCloser, logger *slog.Logger, m *missing) {
 	defer r.Close()
 	br := bufio.NewReaderSize(r, 4096)
 	for {
 		line, err := br.ReadSlice('\n')
 		if s := strings.TrimRight(string(line), "\r\n"); s != "" {
 			logger.Info("stderr", "line", strings.ToValidUTF8(s, "\uFFFD"))
+			m.read(s)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
 	}
-}
-
-// inherited is the environment that servers get from us: all but our own
-// settings, which may hold secrets of ours.
-func inherited(environ []string) []string {
-	var env []string
-	for _, kv := range environ {
-		if !strings.HasPrefix(kv, "RLMPROXY_") {
-			env = append(env, kv)
-		}
-	}
-	return env
 }

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// visible is text of a server as a terminal may be given it. What would steer the terminal
+// or turn the order of letters round is written out, as \u001b; a byte that is no UTF-8 as
+// \x9b. Inside the strings of JSON this is the same JSON.
+func visible(text string) string {
+	var b strings.Builder
+	for i, size := 0, 0; i < len(text); i += size {
+		var r rune
+		r, size = utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case steers(r) && !strings.HasPrefix(text[i:], "\r\n"):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteString(text[i : i+size])
+		}
+	}
+	return b.String()
+}
+
+// steers reports whether a terminal does something else with r than show it: C0 but for
+// line ends and tabs, DEL, C1, and what sets the direction of letters.
+func steers(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\t' || 0x7f <= r && r <= 0x9f || r == 0x061c ||
+		0x200e <= r && r <= 0x200f || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
+}
+
+// forReader is text for our stdout: for a person at a terminal visible, and for a program
+// behind a pipe as it is.
+func (c *cli) forReader(text string) string {
+	if terminal(c.stdout) {
+		return visible(text)
+	}
+	return text
+}
+
+// terminal reports whether stream, our stdin or stdout, is a terminal.
+func terminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
