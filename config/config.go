@@ -49,6 +49,9 @@ type Server struct {
 	// Isolation is "agent" if each agent has a process of its own, or a session
 	// where there is a URL. "" and "shared" are the same: all have one.
 	Isolation string
+	// RateLimit and Concurrency are those of all tools together that have none of their
+	// own. Zero means not set.
+	RateLimit, Concurrency int
 	// MaxProcesses bounds these at one time. Zero means the default, 100.
 	MaxProcesses int
 
@@ -80,6 +83,9 @@ type Tool struct {
 	Shape             *bool
 	Timeout           time.Duration
 	MaxResponseTokens int
+	// RateLimit is how many calls a minute one agent may begin, Concurrency how many of
+	// all agents run at one time. Zero means not set.
+	RateLimit, Concurrency int
 
 	// Fields, Exclude and JQ narrow every result of the tool, as
 	// proxy_filter's parameters do. JQ excludes the other two.
@@ -110,6 +116,11 @@ type Proxy struct {
 	MaxMemoryPerAgent    int64 `koanf:"maxMemoryPerAgent"`
 	MaxMemory            int64 `koanf:"maxMemory"` // over all agents
 	MaxTotalAgents       int   `koanf:"maxTotalAgents"`
+
+	MaxCallsPerAgent   int   `koanf:"maxCallsPerAgent"`  // at one time
+	MaxCallsPerMinute  int   `koanf:"maxCallsPerMinute"` // of one agent; zero: any number
+	MaxBytesPerAgent   int64 `koanf:"maxBytesPerAgent"`
+	MaxStreamsPerAgent int   `koanf:"maxStreamsPerAgent"`
 
 	// FreshCalls is "readonly", "all" or "none".
 	FreshCalls   string `koanf:"freshCalls"`

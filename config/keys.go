@@ -8,7 +8,7 @@ import (
 // serverKeys are the keys of ours in a server's entry.
 var serverKeys = []string{
 	"command", "args", "env", "cwd", "url", "headers", "type", "timeout", "disabled", "prefix", "shape",
-	"maxResponseTokens", "allow", "deny", "freshCalls", "hide", "tools", "isolation", "maxProcesses", "inheritEnv",
+	"maxResponseTokens", "allow", "deny", "freshCalls", "hide", "tools", "isolation", "maxProcesses", "inheritEnv", "rateLimit", "concurrency",
 }
 
 // guards are those of them that keep something from agents or servers. A key that begins

@@ -120,6 +120,10 @@ func (r *reader) field(key string, n node, s *Server) {
 		}
 	case "maxProcesses":
 		s.MaxProcesses = r.whole(n, 1, 10_000)
+	case "rateLimit":
+		s.RateLimit = r.whole(n, 1, mostCalls)
+	case "concurrency":
+		s.Concurrency = r.whole(n, 1, mostCalls)
 	case "timeout":
 		s.Timeout = r.timeout(n)
 	case "disabled":

@@ -102,6 +102,11 @@ func Settings() []Setting {
 		{"maxMemoryPerAgent", "100MiB", "bytes", "memory for one agent's cached results", size(1<<20, 1<<40)},
 		{"maxMemory", "320MiB", "bytes", "memory for the cached results of all agents", size(1<<20, 1<<40)},
 		{"maxTotalAgents", "1000", "agents", "agents with cached results at one time", whole(1, mostHeld)},
+		// A host has some dozen calls at once with sub-agents of its own.
+		{"maxCallsPerAgent", "256", "calls", "calls of one agent that may wait for their answers at one time", whole(1, mostHeld)},
+		{"maxCallsPerMinute", "0", "calls", "calls that one agent may begin in a minute; 0 is any number", whole(0, mostHeld)},
+		{"maxBytesPerAgent", "64MiB", "bytes", "memory for one agent's waiting requests, unread answers and subscriptions; twice as much for all agents", size(1<<20, 1<<40)},
+		{"maxStreamsPerAgent", "100", "streams", "streams of changes (subscriptions/listen) that one agent may have open", whole(1, mostHeld)},
 		{"freshCalls", "readonly", "readonly|all|none", "upstream tools that proxy_* tools may call anew", oneOf("readonly", "all", "none")},
 		// 64 MiB is forty times the largest result met in practice (1.5 MB).
 		{"maxLineBytes", "64MiB", "bytes", "longest message accepted, from a server or the client", size(64<<10, 1<<30)},

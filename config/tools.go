@@ -7,7 +7,7 @@ import (
 )
 
 // toolKeys are the keys below tools.
-var toolKeys = []string{"shape", "timeout", "maxResponseTokens", "fields", "exclude", "jq", "hide"}
+var toolKeys = []string{"shape", "timeout", "maxResponseTokens", "rateLimit", "concurrency", "fields", "exclude", "jq", "hide"}
 
 // tools reads the settings of a server by tool name or glob. The section is
 // ours alone, so an unknown key in it is a mistake.
@@ -38,6 +38,10 @@ func (r *reader) tool(entry node) Tool {
 			t.Timeout = r.timeout(n)
 		case "maxResponseTokens":
 			t.MaxResponseTokens = r.responseTokens(n)
+		case "rateLimit":
+			t.RateLimit = r.whole(n, 1, mostCalls)
+		case "concurrency":
+			t.Concurrency = r.whole(n, 1, mostCalls)
 		case "fields":
 			t.Fields = r.paths(n)
 		case "exclude":
@@ -57,6 +61,9 @@ func (r *reader) tool(entry node) Tool {
 	}
 	return t
 }
+
+// mostCalls is above what any server answers in a minute.
+const mostCalls = 1_000_000
 
 // responseTokens reads a limit. Zero means not set.
 func (r *reader) responseTokens(n node) int {

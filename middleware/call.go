@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -137,5 +138,10 @@ func (s *Server) unknownTool(name string) error {
 // result is what the tool answers to params, without what its operator hides.
 func (s *Server) result(ctx context.Context, t target, r *session.Request, params json.RawMessage) (json.RawMessage, error) {
 	p := t.up.policy(t.tool.Name)
+	done, err := s.limits.admit(ctx, t.up.Name, p, r.Session.Party, cmp.Or(p.Timeout, s.opts.CallTimeout))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	return t.up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: p.Timeout, Hide: s.hider(p.Hide)})
 }

@@ -49,7 +49,7 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 	case errors.As(err, &repairable):
 		e = repairable
 	case errors.As(err, &busy):
-		e.Code, e.Text, e.Hint = codeTooBusy, busy.Text, "try again when some have been answered"
+		e.Code, e.Text, e.Hint = codeTooBusy, busy.Text, "try again when some have ended"
 	case errors.As(err, &rate):
 		e.Code, e.Text, e.Hint = codeRateLimited, rate.Text, fmt.Sprintf("try again in %v", rate.Wait)
 	case errors.Is(err, relay.ErrTimeout):

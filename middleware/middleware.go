@@ -105,10 +105,12 @@ type Limits struct {
 	Calls int
 	// CallsPerMinute that begin. Zero is any number.
 	CallsPerMinute int
+	// Streams of changes that are open, subscriptions/listen. Zero means 100.
+	Streams int
 	// Bytes of requests that wait, of answers that nobody has read yet and of URIs
 	// subscribed to. One thing may be larger. Zero means 64 MiB.
 	Bytes int64
-	// AllBytes is of all agents together. Zero means 256 MiB.
+	// AllBytes is of all agents together. Zero means 128 MiB.
 	AllBytes int64
 }
 
@@ -123,6 +125,8 @@ type Server struct {
 	budget  *guard.Budget
 	account *guard.Accounts
 	calls   *guard.Calls
+	streams *guard.Calls
+	limits  toolLimits
 	shaper  *shape.Shaper
 	tools   *tools.Tools
 	relay   *relay.Relay
@@ -152,7 +156,8 @@ func New(opts Options) (*Server, error) {
 		names:   newNames(opts.Upstreams, opts.Logger),
 		budget:  guard.NewBudget(opts.WorkBytes, opts.Idle),
 		account: guard.NewAccounts(opts.Limits.Bytes, opts.Limits.AllBytes),
-		calls:   guard.NewCalls(opts.Limits.Calls, opts.Limits.CallsPerMinute),
+		calls:   guard.NewCalls("calls", opts.Limits.Calls, opts.Limits.CallsPerMinute),
+		streams: guard.NewCalls("streams", opts.Limits.Streams, 0),
 		shaper: shape.New(shape.Options{
 			Store: opts.Store, JQ: opts.JQ,
 			MaxTokens: opts.MaxTokens, MaxChars: opts.MaxChars, PreviewTokens: opts.PreviewTokens,
@@ -201,8 +206,9 @@ func (o *Options) complete() error {
 	setDefault(&o.Version, "dev")
 	setDefault(&o.WorkBytes, 64<<20)
 	setDefault(&o.Limits.Calls, 256)
+	setDefault(&o.Limits.Streams, 100)
 	setDefault(&o.Limits.Bytes, 64<<20)
-	setDefault(&o.Limits.AllBytes, 256<<20)
+	setDefault(&o.Limits.AllBytes, 128<<20)
 	switch o.FreshCalls {
 	case FreshReadOnly, FreshAll, FreshNone:
 	default:

@@ -61,6 +61,10 @@ type Policy struct {
 	Shape     *bool         // nil: shape
 	Timeout   time.Duration // zero: Options.CallTimeout
 	MaxTokens int           // zero: Options.MaxTokens
+	// RateLimit is how many calls one agent may begin in a minute, Concurrency how many
+	// of all agents run at one time; others wait. Zero is any number. What sets one, the
+	// server or a glob, counts the calls of all its tools together.
+	RateLimit, Concurrency int
 	// Fields, Exclude and JQ narrow every result before the agent sees it; the
 	// whole result stays in the cache.
 	Fields, Exclude []string
@@ -68,6 +72,8 @@ type Policy struct {
 	// Hide are fields that no agent gets to see, see [pipeline.Hide]. Those of
 	// the server and of every glob that matches add up.
 	Hide []string
+
+	rated, turning string // the globs that set RateLimit and Concurrency, "" the server
 }
 
 // allHidden is what is hidden of any tool of the server.
@@ -109,6 +115,12 @@ func (u *Upstream) policy(tool string) Policy {
 	}
 	if t.MaxTokens != 0 {
 		p.MaxTokens = t.MaxTokens
+	}
+	if t.RateLimit != 0 {
+		p.RateLimit, p.rated = t.RateLimit, best
+	}
+	if t.Concurrency != 0 {
+		p.Concurrency, p.turning = t.Concurrency, best
 	}
 	p.Fields, p.Exclude, p.JQ = t.Fields, t.Exclude, t.JQ
 	return p

@@ -18,13 +18,15 @@ const longParams = 1 << 20
 
 // request answers a request of a client that is not about the session itself.
 func (s *Server) request(ctx context.Context, r *session.Request) (json.RawMessage, error) {
-	if !lasts(r.Method) {
-		done, err := s.calls.Begin(r.Session.Party)
-		if err != nil {
-			return s.busy(r, err)
-		}
-		defer done()
+	counted := s.calls
+	if r.Method == "subscriptions/listen" { // which waits for as long as its client listens
+		counted = s.streams
 	}
+	done, err := counted.Begin(r.Session.Party)
+	if err != nil {
+		return s.busy(r, err)
+	}
+	defer done()
 	hold := s.budget.Hold(r.Session.Party)
 	defer hold.Release()
 	ctx = guard.WithHold(ctx, hold)
@@ -36,9 +38,6 @@ func (s *Server) request(ctx context.Context, r *session.Request) (json.RawMessa
 	}
 	return s.route(ctx, r)
 }
-
-// lasts reports whether requests of a method wait for as long as their client listens.
-func lasts(method string) bool { return method == "subscriptions/listen" }
 
 // busy refuses a request, which an agent reads where it called a tool.
 func (s *Server) busy(r *session.Request, err error) (json.RawMessage, error) {

@@ -18,7 +18,11 @@ import (
 //	                        Their text is decoded, put into the form that is
 //	                        searched, and answers are encoded
 //	                32 MiB  what clients may ask for again: replayBytes
-//	    108 MiB    108 MiB  o200k's tables, requests, and room for the collector
+//	    108 MiB    108 MiB  o200k's tables, stacks, and room for the collector
+//	     64 MiB    128 MiB  requests that wait and answers that nobody has read:
+//	                        maxBytesPerAgent, for all agents twice. The collector is
+//	                        told nothing of these and works harder for them: few
+//	                        agents come near
 //
 // The factor is measured by TestMemory in e2e. A message of more than workBytes has
 // its turn alone: over HTTP, where so much is kept for others, the collector works

@@ -120,11 +120,18 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		SearchTimeout: p.SearchTimeout,
 		JQ:            s.jq,
 		MaxLineBytes:  int64(p.MaxLineBytes),
-		WorkBytes:     who.workBytes(),
-		AgentIdle:     p.SessionIdle,
-		Idle:          debug.FreeOSMemory,
-		Version:       version(),
-		Logger:        logger,
+		Limits: middleware.Limits{
+			Calls:          p.MaxCallsPerAgent,
+			CallsPerMinute: p.MaxCallsPerMinute,
+			Bytes:          p.MaxBytesPerAgent,
+			AllBytes:       2 * p.MaxBytesPerAgent,
+			Streams:        p.MaxStreamsPerAgent,
+		},
+		WorkBytes: who.workBytes(),
+		AgentIdle: p.SessionIdle,
+		Idle:      debug.FreeOSMemory,
+		Version:   version(),
+		Logger:    logger,
 	}
 	for _, sc := range cfg.Servers {
 		if sc.Disabled {
@@ -232,6 +239,7 @@ func served(sc config.Server, up *upstream.Upstream) middleware.Upstream {
 	for glob, t := range sc.Tools {
 		tools[glob] = middleware.Policy{
 			Shape: t.Shape, Timeout: t.Timeout, MaxTokens: t.MaxResponseTokens,
+			RateLimit: t.RateLimit, Concurrency: t.Concurrency,
 			Fields: t.Fields, Exclude: t.Exclude, JQ: t.JQ, Hide: t.Hide,
 		}
 	}
@@ -239,11 +247,14 @@ func served(sc config.Server, up *upstream.Upstream) middleware.Upstream {
 		Name:   sc.Name,
 		Prefix: prefix,
 		Conn:   up,
-		Policy: middleware.Policy{Shape: sc.Shape, Timeout: sc.Timeout, MaxTokens: sc.MaxResponseTokens, Hide: sc.Hide},
-		Tools:  tools,
-		Allow:  sc.Allow,
-		Deny:   sc.Deny,
-		Fresh:  sc.FreshCalls,
+		Policy: middleware.Policy{
+			Shape: sc.Shape, Timeout: sc.Timeout, MaxTokens: sc.MaxResponseTokens, Hide: sc.Hide,
+			RateLimit: sc.RateLimit, Concurrency: sc.Concurrency,
+		},
+		Tools: tools,
+		Allow: sc.Allow,
+		Deny:  sc.Deny,
+		Fresh: sc.FreshCalls,
 	}
 }
 

@@ -13,7 +13,7 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return "too_busy: " + e.Text + ": try again when some have been answered"
+	return "too_busy: " + e.Text + ": try again when some have ended"
 }
 
 // Accounts count the bytes that are held for each agent beside its cached results:

@@ -21,6 +21,7 @@ func (e *RateError) Error() string {
 // Calls bound the calls of each agent, those that run and those that begin. It is safe
 // for concurrent use.
 type Calls struct {
+	what               string // is counted
 	running, perMinute int
 
 	mu     sync.Mutex // guards the fields below
@@ -34,10 +35,10 @@ type caller struct {
 	rate    *rate.Limiter // nil: any number may begin
 }
 
-// NewCalls lets so many calls of one agent run at one time, and so many begin in a
-// minute, all at once if need be; zero is any number.
-func NewCalls(running, perMinute int) *Calls {
-	return &Calls{running: running, perMinute: perMinute, agents: map[string]*caller{}}
+// NewCalls lets so many calls of one agent, by the name of what, run at one time, and so
+// many begin in a minute, all at once if need be; zero is any number.
+func NewCalls(what string, running, perMinute int) *Calls {
+	return &Calls{what: what, running: running, perMinute: perMinute, agents: map[string]*caller{}}
 }
 
 // Begin counts a call of an agent until it is done, or says why it may not begin, by a
@@ -55,13 +56,13 @@ func (c *Calls) Begin(agent string) (done func(), err error) {
 		c.agents[agent] = a
 	}
 	if c.running > 0 && a.running >= c.running {
-		return nil, &BusyError{fmt.Sprintf("%d calls of this agent wait for their answers, the most that may", a.running)}
+		return nil, &BusyError{fmt.Sprintf("this agent has %d %s open, the most that it may", a.running, c.what)}
 	}
 	if a.rate != nil {
 		if r := a.rate.Reserve(); r.Delay() > 0 {
 			wait := r.Delay()
 			r.Cancel()
-			return nil, &RateError{fmt.Sprintf("this agent has begun %d calls in a minute, the most that it may", c.perMinute), roundUp(wait)}
+			return nil, &RateError{fmt.Sprintf("this agent has begun %d %s in a minute, the most that it may", c.perMinute, c.what), roundUp(wait)}
 		}
 	}
 	a.running++

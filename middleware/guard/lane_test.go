@@ -121,7 +121,7 @@ func TestAccounts(t *testing.T) {
 // TestCalls: so many calls of an agent run, and begin in a minute, whatever others do.
 func TestCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCalls(2, 5)
+		c := NewCalls("calls", 2, 5)
 		begin := func(agent, want string) func() {
 			t.Helper()
 			done, err := c.Begin(agent)
@@ -131,7 +131,7 @@ func TestCalls(t *testing.T) {
 			return done
 		}
 		one, two := begin("a", "nil"), begin("a", "nil")
-		begin("a", "2 calls of this agent wait")
+		begin("a", "this agent has 2 calls open")
 		other := begin("b", "nil")
 		one()
 		two()

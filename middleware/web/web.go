@@ -62,7 +62,7 @@ type Options struct {
 	// been answered.
 	MaxBodyBytes int64
 	// Accounts count what is held for a client beside the bodies that are longer than
-	// that. Nil bounds them to 64 MiB of one client and 256 MiB of all.
+	// that. Nil bounds them to 64 MiB of one client and 128 MiB of all.
 	Accounts *guard.Accounts
 	// MaxSessions bounds the sessions at one time. Zero means 1000.
 	MaxSessions int
@@ -101,7 +101,7 @@ func New(opts Options) *Handler {
 	opts.SessionIdle = cmp.Or(opts.SessionIdle, 30*time.Minute)
 	opts.ResumeTime = cmp.Or(opts.ResumeTime, 10*time.Second)
 	if opts.Accounts == nil {
-		opts.Accounts = guard.NewAccounts(64<<20, 256<<20)
+		opts.Accounts = guard.NewAccounts(64<<20, 128<<20)
 	}
 	h := &Handler{
 		opts:   opts,
