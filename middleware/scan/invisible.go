@@ -74,3 +74,6 @@ func Visible(text string) string {
 	}
 	return b.String()
 }
+
+// Line is [Visible] on one line.
+func Line(text string) string { return strings.ReplaceAll(Visible(text), "\n", `\n`) }

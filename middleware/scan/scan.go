@@ -55,7 +55,7 @@ func visit(path string, raw json.RawMessage, f func(path, text string)) {
 	case '{':
 		for key, value := range jsonscan.Fields(raw) {
 			name := jsonscan.Unquote(key)
-			at := strings.TrimPrefix(path+"."+Visible(show.Clip(name, 60)), ".")
+			at := strings.TrimPrefix(path+"."+Line(show.Clip(name, 60)), ".")
 			f(at, name)
 			visit(at, value, f)
 		}
@@ -95,7 +95,7 @@ func Text(where, text string) (found []Finding) {
 	}, text))
 	for _, p := range patterns {
 		if at := p.re.FindStringIndex(plain); at != nil {
-			found = append(found, Finding{where, p.what + `: "` + Visible(show.Clip(plain[at[0]:at[1]], 100)) + `"`})
+			found = append(found, Finding{where, p.what + `: "` + Line(show.Clip(plain[at[0]:at[1]], 100)) + `"`})
 		}
 	}
 	return found
