@@ -22,7 +22,7 @@ const example = `write for example:
 // serverKeys are the keys of ours in a server's entry.
 var serverKeys = []string{
 	"command", "args", "env", "cwd", "url", "headers", "type", "timeout", "disabled", "prefix", "shape",
-	"maxResponseTokens", "allow", "deny", "freshCalls", "hide", "tools", "isolation", "maxProcesses",
+	"maxResponseTokens", "allow", "deny", "freshCalls", "trustHints", "pinTools", "quarantine", "hide", "tools", "isolation", "maxProcesses",
 }
 
 // otherSpellings are keys of other hosts that mean one of ours.
@@ -37,6 +37,9 @@ var foreignKeys = []string{
 	"description", "dev", "gallery", "icon", "icons", "id", "instructions", "name", "note", "oauth", "sandboxEnabled",
 	"source", "title", "trust", "version",
 }
+
+// noQuarantine is what helps whoever quarantines tools that are not pinned.
+const noQuarantine = "what is accepted is kept as a pin: leave pinTools on, or quarantine off"
 
 // serverTypes maps what hosts write as a server's type to ours.
 var serverTypes = map[string]string{
@@ -95,6 +98,9 @@ func (r *reader) server(entry node, vars variables) Server {
 	}
 	if n, ok := fields["maxProcesses"]; ok && s.Isolation != "agent" {
 		r.warn(n, `no effect without "isolation": "agent"`, "")
+	}
+	if s.Quarantine != nil && *s.Quarantine && s.PinTools != nil && !*s.PinTools {
+		r.mistake(fields["quarantine"], "quarantine without pinTools", noQuarantine)
 	}
 	r.checkKind(entry, &s, fields, slip)
 	r.expandServer(&s, fields, vars)
@@ -162,6 +168,12 @@ func (r *reader) field(key string, n node, s *Server) {
 		s.Hide = r.texts(n)
 	case "freshCalls":
 		s.FreshCalls = r.globs(n)
+	case "trustHints":
+		s.TrustHints = r.truth(n)
+	case "pinTools":
+		s.PinTools = r.truth(n)
+	case "quarantine":
+		s.Quarantine = r.truth(n)
 	case "tools":
 		// Another host writes here the list of tools that it admits.
 		if n.kind() == '[' {

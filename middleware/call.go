@@ -28,7 +28,11 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 	}()
 	agent := r.Session.Agent
 	if s.tools.Has(r.Name) {
-		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, freshCaller{s, r})
+		var fresh tools.FreshCaller
+		if s.freshOffer(r).any {
+			fresh = freshCaller{s, r}
+		}
+		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, fresh)
 	} else {
 		raw, err = s.callUpstream(ctx, r)
 	}
@@ -66,6 +70,9 @@ func (s *Server) find(ctx context.Context, name string) (target, error) {
 	meant := func(up *Upstream) bool { return strings.HasPrefix(name, clean(up.Prefix)) }
 	if s.until(ctx, meant, func() (ok bool) { t, ok = s.names.find(name); return ok }) {
 		return t, nil
+	}
+	if err := s.heldBack(name); err != nil {
+		return target{}, err
 	}
 	return target{}, s.unknownTool(name)
 }

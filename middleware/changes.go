@@ -90,6 +90,7 @@ func (s *Server) ListsChanged(server string) {
 	if up == nil {
 		return
 	}
+	s.logOdd(up)
 	info := up.Conn.Info()
 	s.changes.mu.Lock()
 	last, again := s.changes.heard[server]

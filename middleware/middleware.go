@@ -37,7 +37,8 @@ import (
 type FreshCalls string
 
 const (
-	FreshReadOnly FreshCalls = "readonly" // tools that declare readOnlyHint, or that the operator lists
+	FreshAsk      FreshCalls = "ask"      // those of FreshReadOnly, and what a person agrees to when asked
+	FreshReadOnly FreshCalls = "readonly" // what [Upstream.Fresh] names, and what declares readOnlyHint where that is trusted
 	FreshAll      FreshCalls = "all"
 	FreshNone     FreshCalls = "none"
 )
@@ -62,7 +63,7 @@ type Options struct {
 	PassThrough bool
 	// SharedCache puts all connections on one agent's shelf.
 	SharedCache bool
-	// FreshCalls is which tools proxy_* may call. Empty means FreshReadOnly.
+	// FreshCalls is which tools proxy_* may call. Empty means FreshAsk.
 	FreshCalls FreshCalls
 	// CallTimeout bounds a call to an upstream. Zero means 60 seconds.
 	CallTimeout time.Duration
@@ -111,6 +112,9 @@ type Server struct {
 	clients session.Registry
 	first   firstClient
 	changes changes
+	consent consents
+	held    heldWatch
+	odd     oddities
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
@@ -139,6 +143,7 @@ func New(opts Options) (*Server, error) {
 		}),
 		first:   firstClient{came: make(chan struct{})},
 		changes: newChanges(),
+		consent: newConsents(),
 	}
 	s.tools = tools.New(tools.Options{Shaper: s.shaper, QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout})
 	s.relay = relay.New(relay.Options{
@@ -158,6 +163,7 @@ func New(opts Options) (*Server, error) {
 // Close ends the connections of single agents, and returns when nothing of them
 // is left and nothing runs that no client has asked for. Clients are to end before.
 func (s *Server) Close() {
+	s.held.close()
 	s.changes.close()
 	s.relay.Close()
 }
@@ -172,13 +178,13 @@ func (o *Options) complete() error {
 	setDefault(&o.QueryTimeout, 5*time.Second)
 	setDefault(&o.SearchTimeout, 5*time.Second)
 	setDefault(&o.ListWait, 3*time.Second)
-	setDefault(&o.FreshCalls, FreshReadOnly)
+	setDefault(&o.FreshCalls, FreshAsk)
 	setDefault(&o.Version, "dev")
 	setDefault(&o.WorkBytes, 64<<20)
 	switch o.FreshCalls {
-	case FreshReadOnly, FreshAll, FreshNone:
+	case FreshAsk, FreshReadOnly, FreshAll, FreshNone:
 	default:
-		return fmt.Errorf("middleware: freshCalls %q, want readonly, all or none", o.FreshCalls)
+		return fmt.Errorf("middleware: freshCalls %q, want ask, readonly, all or none", o.FreshCalls)
 	}
 	for i := range o.Upstreams {
 		if err := o.Upstreams[i].Check(); err != nil {

@@ -43,7 +43,7 @@ func newNames(ups []Upstream) *names {
 }
 
 // all returns every tool that is offered now, in the order of servers and of
-// their lists.
+// their lists. Those that are held back are not, but nobody else gets their names.
 func (n *names) all() []target {
 	var targets []target
 	for i := range n.ups {
@@ -58,8 +58,9 @@ func (n *names) all() []target {
 				}
 			}
 		}
+		verdict := up.verdict(tools)
 		for _, t := range tools {
-			if up.offers(t.Name) {
+			if _, held := verdict.Held(t.Name); !held && up.offers(t.Name) {
 				targets = append(targets, target{n.name(up, t.Name), up, t})
 			}
 		}
@@ -79,21 +80,33 @@ func (n *names) find(exposed string) (target, bool) {
 
 // lookup returns the tool that was given an exposed name, if it is offered now.
 func (n *names) lookup(exposed string) (target, bool) {
+	up, tool := n.ownerOf(exposed)
+	if up == nil || !up.offers(tool) {
+		return target{}, false
+	}
+	list := up.Conn.Tools()
+	if _, held := up.verdict(list).Held(tool); held {
+		return target{}, false
+	}
+	for _, t := range list {
+		if t.Name == tool {
+			return target{exposed, up, t}, true
+		}
+	}
+	return target{}, false
+}
+
+// ownerOf returns the server and the tool that were given an exposed name, or nil.
+func (n *names) ownerOf(exposed string) (*Upstream, string) {
 	n.mu.Lock()
 	server, tool, _ := strings.Cut(n.owner[exposed], "\x00")
 	n.mu.Unlock()
 	for i := range n.ups {
-		up := &n.ups[i]
-		if up.Name != server || !up.offers(tool) {
-			continue
-		}
-		for _, t := range up.Conn.Tools() {
-			if t.Name == tool {
-				return target{exposed, up, t}, true
-			}
+		if n.ups[i].Name == server {
+			return &n.ups[i], tool
 		}
 	}
-	return target{}, false
+	return nil, ""
 }
 
 // name returns the tool's exposed name and decides it on first use.

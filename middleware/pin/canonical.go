@@ -66,7 +66,7 @@ func appendCanonical(dst []byte, raw json.RawMessage) []byte {
 }
 
 // Code is a short hash of definitions: whoever accepts by it accepts these and no others.
-func Code(definitions ...json.RawMessage) string {
+func Code(definitions ...[]byte) string {
 	h := sha256.New()
 	for _, d := range definitions {
 		fmt.Fprintf(h, "%d %s\n", len(d), d)

@@ -45,24 +45,19 @@ func (s *Store) Server(id Identity, quarantine bool, log *slog.Logger) *Server {
 
 // A Verdict is about one list of tools. It does not change.
 type Verdict struct {
-	held  map[string]Held
-	names []string // of held, in the list's order
-	err   error    // why the pins cannot be read or written, or nil
+	held  map[string]string // why, by tool
+	names []string          // of held, in the list's order
+	err   error             // why the pins cannot be read or written, or nil
 }
 
-// A Held tool is one that agents do not get.
-type Held struct {
-	Why  string // goes on after the tool's name: "is held back: …"
-	Hint string // what the operator does
-}
-
-// Held returns why a tool is held back, if it is. A nil verdict holds nothing.
-func (v *Verdict) Held(tool string) (Held, bool) {
+// Held returns why a tool is held back, which goes on after its name, if it is. A nil
+// verdict holds nothing.
+func (v *Verdict) Held(tool string) (why string, held bool) {
 	if v == nil {
-		return Held{}, false
+		return "", false
 	}
-	h, ok := v.held[tool]
-	return h, ok
+	why, held = v.held[tool]
+	return why, held
 }
 
 // Names are the tools that are held back, in the order of the list.
@@ -73,8 +68,9 @@ func (v *Verdict) Names() []string {
 	return v.names
 }
 
-// Review is the command that shows what is held back of the server, and how to accept it.
-func (s *Server) Review() string { return s.store.command("review", s.id.Name) }
+// Review is the command by which the operator sees what is held back of the server, and how
+// to accept it.
+func (s *Server) Review() string { return s.store.Command("review", s.id.Name) }
 
 // Check says which of tools, the server's last list, are held back; those that offers
 // refuses nobody gets. A list that was checked is not checked again, unless something is
@@ -144,15 +140,14 @@ func (s *Server) compare(tools []upstream.Tool, offers func(string) bool) (seen 
 
 // judge makes a verdict of what was found. Where the pins cannot be told, all is held.
 func (s *Server) judge(tools []upstream.Tool, offers func(string) bool, seen sight, err error) *Verdict {
-	v := &Verdict{held: map[string]Held{}, err: err}
+	v := &Verdict{held: map[string]string{}, err: err}
 	for _, t := range tools {
 		why := seen.held[t.Name]
-		hint := fmt.Sprintf("the operator looks at it with %q and lets it pass with %q", s.Review(), s.store.command("accept", s.target(t.Name)))
 		if err != nil {
-			why, hint = fmt.Sprintf("the pins of its server cannot be used: %v", err), "the operator mends it; "+s.repair()
+			why = fmt.Sprintf("the pins of its server cannot be used: %v", err)
 		}
 		if why != "" && offers(t.Name) {
-			v.held[t.Name] = Held{"is held back: " + why, hint}
+			v.held[t.Name] = "is held back: " + why
 			v.names = append(v.names, t.Name)
 		}
 	}
@@ -161,16 +156,7 @@ func (s *Server) judge(tools []upstream.Tool, offers func(string) bool, seen sig
 
 // repair is what helps where the file is of no use.
 func (s *Server) repair() string {
-	return fmt.Sprintf("%q removes the pins, and what the server offers then is pinned anew", s.store.command("forget", s.id.Name))
-}
-
-// target names a tool on the command line, or its server where the tool's name is one
-// that nobody can type.
-func (s *Server) target(tool string) string {
-	if plain(tool) {
-		return s.id.Name + "/" + tool
-	}
-	return s.id.Name
+	return fmt.Sprintf("%q removes the pins, and what the server offers then is pinned anew", s.store.Command("forget", s.id.Name))
 }
 
 // report logs what is new since the last verdict, once.
@@ -198,7 +184,7 @@ func (s *Server) report(last *Verdict, seen sight) {
 		}
 	}
 	if len(held) > 0 && v.err == nil {
-		s.log.Warn("tools held back: "+seen.held[held[0]], "tools", clipped(held), "review", s.Review(), "accept", s.store.command("accept", s.id.Name))
+		s.log.Warn("tools held back: "+seen.held[held[0]], "tools", clipped(held), "review", s.Review(), "accept", s.store.Command("accept", s.id.Name))
 	}
 	for _, name := range append(held, seen.added...) {
 		for _, f := range scan.Definition(seen.raw[name]) {

@@ -65,13 +65,13 @@ func load(path string) (*Record, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: not as rlmproxy writes it: %w", path, err)
+		return nil, fmt.Errorf("%s is not as rlmproxy writes it: %w", path, err)
 	case r.Version != version || r.Tools == nil:
-		return nil, fmt.Errorf("%s: not as this rlmproxy writes it: version %d", path, r.Version)
+		return nil, fmt.Errorf("%s is not as this rlmproxy writes it: version %d", path, r.Version)
 	}
 	for name, t := range r.Tools {
 		if t == nil || t.Pinned == nil && t.Seen == nil {
-			return nil, fmt.Errorf("%s: not as rlmproxy writes it: the tool %q has no definition", path, name)
+			return nil, fmt.Errorf("%s is not as rlmproxy writes it: the tool %q has no definition", path, name)
 		}
 		t.Pinned, t.Seen = canonical(t.Pinned), canonical(t.Seen)
 	}
@@ -161,10 +161,13 @@ func (t *Tool) Change() string {
 	return fmt.Sprintf("its definition has changed since it was pinned (%s)", strings.Join(members, ", "))
 }
 
+// Names are those of all tools, sorted.
+func (r *Record) Names() []string { return slices.Sorted(maps.Keys(r.Tools)) }
+
 // Held are the names of the tools that are held back, sorted.
 func (r *Record) Held() []string {
 	var names []string
-	for _, name := range slices.Sorted(maps.Keys(r.Tools)) {
+	for _, name := range r.Names() {
 		if r.Tools[name].Seen != nil {
 			names = append(names, name)
 		}

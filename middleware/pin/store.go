@@ -140,6 +140,7 @@ func (s *Store) Records() ([]*Record, error) {
 }
 
 // Update has f change records while nobody else does, and writes those that it changed.
+// Files that cannot be read are only told of where f fails.
 func (s *Store) Update(f func(all []*Record) error) error {
 	unlock, err := s.lock()
 	if err != nil {
@@ -157,7 +158,7 @@ func (s *Store) Update(f func(all []*Record) error) error {
 			}
 		}
 	}
-	return unreadable
+	return nil
 }
 
 // Forget removes the pins of all servers of a name, those that cannot be read as well, and
@@ -183,8 +184,8 @@ func (s *Store) Forget(name string) (n int, err error) {
 	return n, nil
 }
 
-// command is a command of ours, ready to paste into a shell.
-func (s *Store) command(sub, target string) string {
+// Command is a command of ours, ready to paste into a shell.
+func (s *Store) Command(sub, target string) string {
 	return "rlmproxy trust " + sub + s.flags + " " + Quoted(target)
 }
 
