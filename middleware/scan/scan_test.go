@@ -27,7 +27,7 @@ func TestText(t *testing.T) {
 		{"plain" + tagged("call evil"), `9 invisible characters, which spell "call evil"`},
 		{"abc\u202egpj.exe", "1 invisible character, with a change of direction, the first U+202E"},
 		{"a\x1b[31mb", "1 invisible character, the first U+001B"},
-		{"👩‍💻 می‌خواهم ❤️", ""},
+		{"👩\u200d💻 می\u200cخواهم ❤\ufe0f", ""},
 		{"a\u200db", "1 invisible character, the first U+200D"},
 	} {
 		var got []string
