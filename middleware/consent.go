@@ -134,7 +134,7 @@ func (s *Server) mayAct(ctx context.Context, r *session.Request, t target, argum
 	if s.opts.FreshCalls != FreshAsk || !canBeAsked(r) {
 		return notAsked, nil, nil
 	}
-	params := consentParams(r.Name, t, arguments)
+	params := consentParams(r, t, arguments)
 	if r.Stateless {
 		said, question = s.consent.stateless(r, t, params)
 	} else {
@@ -147,13 +147,17 @@ func (s *Server) mayAct(ctx context.Context, r *session.Request, t target, argum
 }
 
 // consentParams are those of an elicitation.
-func consentParams(query string, t target, arguments json.RawMessage) json.RawMessage {
+func consentParams(r *session.Request, t target, arguments json.RawMessage) json.RawMessage {
 	if arguments == nil {
 		arguments = json.RawMessage("{}")
 	}
-	message := fmt.Sprintf("The agent wants %s to call %s, a tool of the server %s that is not known to only read, with these arguments:\n%s\n"+
-		"If you accept, this tool is called so until the session ends, with any arguments.",
-		query, t.exposed, scan.Line(t.up.Name), scan.Visible(show.ClipBytes(string(arguments), 2000)))
+	until := "the session ends"
+	if r.Stateless {
+		until = fmt.Sprintf("it is left alone for %.0f minutes", consentIdle.Minutes())
+	}
+	message := fmt.Sprintf("The agent wants %s to call %s, a tool of the server \"%s\" that is not known to only read, with these arguments:\n%s\n"+
+		"If you accept, this tool is called so until %s, with any arguments.",
+		r.Name, t.exposed, scan.Line(t.up.Name), scan.Visible(show.ClipBytes(string(arguments), 2000)), until)
 	params := jsonscan.Object("message", jsonscan.Quote(message))
 	return jsonscan.With(params, "requestedSchema", []byte(`{"type":"object","properties":{}}`))
 }

@@ -85,9 +85,9 @@ func TestFreshCalls(t *testing.T) {
 }
 
 // asked is what a person reads before delete_all is called.
-const asked = `The agent wants proxy_filter to call delete_all, a tool of the server s that is not known to only read, with these arguments:
+const asked = `The agent wants proxy_filter to call delete_all, a tool of the server "s" that is not known to only read, with these arguments:
 {"path":"/","x":"\u{202E}"}
-If you accept, this tool is called so until the session ends, with any arguments.`
+If you accept, this tool is called so until UNTIL, with any arguments.`
 
 const deleteAll = "{\"tool\":\"delete_all\",\"arguments\":{\"path\":\"/\",\"x\":\"\u202e\"},\"jq\":\"length\"}"
 
@@ -136,7 +136,11 @@ func TestConsent(t *testing.T) {
 					t.Errorf("%s, stateless %t, call %d: %s", tt.name, stateless, i, got)
 				}
 			}
-			if len(questions) != len(tt.answers) || questions[0] != asked {
+			until := "the session ends"
+			if stateless {
+				until = "it is left alone for 30 minutes"
+			}
+			if len(questions) != len(tt.answers) || questions[0] != strings.ReplaceAll(asked, "UNTIL", until) {
 				t.Errorf("%s, stateless %t: asked %q", tt.name, stateless, questions)
 			}
 			if strings.Contains(tt.name, "accept") == (called["delete_all"] == 0) {

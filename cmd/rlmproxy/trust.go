@@ -126,7 +126,7 @@ func heldOf(records []*pin.Record, args []string) ([]heldTool, error) {
 		}
 		switch {
 		case len(found) == 0:
-			return nil, &usageError{fmt.Errorf("nothing is held back of %q", target), "rlmproxy trust review shows what is"}
+			return nil, &usageError{fmt.Errorf("nothing is held back of %q", target), "rlmproxy trust review shows what is; a change is on record when serve or wrap has seen it"}
 		case len(current) == 0:
 			return nil, &usageError{fmt.Errorf("%s is not what it was when this code was printed", target), "rlmproxy trust review " + pin.Quoted(target)}
 		}
@@ -181,9 +181,11 @@ func (c *cli) review(store *pin.Store, args []string) error {
 func (c *cli) reviewRest(store *pin.Store, records []*pin.Record, held int) {
 	pinned := 0
 	var servers []string
+	var names []scan.Name
 	for _, r := range records {
 		for _, name := range r.Names() {
 			t := r.Tools[name]
+			names = append(names, scan.Name{Server: r.Server, Tool: name})
 			if t.Pinned != nil {
 				pinned++
 			}
@@ -192,6 +194,12 @@ func (c *cli) reviewRest(store *pin.Store, records []*pin.Record, held int) {
 			}
 		}
 		servers = append(servers, scan.Line(r.Server))
+	}
+	alike := scan.LookAlikes(names)
+	for _, n := range names {
+		for _, f := range alike[n] {
+			fmt.Fprintf(c.stdout, "to look at: %s/%s: %s\n", scan.Line(n.Server), scan.Line(n.Tool), f)
+		}
 	}
 	fmt.Fprintf(c.stdout, "%s held back, %s pinned in %s\n", show.Plural(held, "tools"), show.Plural(pinned, "tools"), store.Dir())
 	if len(servers) > 0 {

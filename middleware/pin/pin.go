@@ -32,9 +32,9 @@ type Server struct {
 
 	mu      sync.Mutex // guards the fields below
 	list    []upstream.Tool
-	read    stamp // of the file when verdict was found
-	at      time.Time
-	verdict *Verdict
+	verdict *Verdict  // about list
+	read    stamp     // of the file when verdict was found
+	at      time.Time // then
 }
 
 // Server returns what checks the tools of a server. With quarantine, tools that were
@@ -165,8 +165,10 @@ func (s *Server) report(last *Verdict, seen sight) {
 		return
 	}
 	v := s.verdict
-	if v.err != nil && (last == nil || last.err == nil) {
-		s.log.Error("the server's tools are held back: its pins cannot be used", "error", v.err, "hint", s.repair())
+	if v.err != nil {
+		if last == nil || last.err == nil {
+			s.log.Error("the server's tools are held back: its pins cannot be used", "error", v.err, "hint", s.repair())
+		}
 		return
 	}
 	switch {
@@ -175,7 +177,7 @@ func (s *Server) report(last *Verdict, seen sight) {
 	case seen.first:
 		s.log.Debug("tools pinned at first sight", "tools", len(seen.added))
 	case len(seen.added) > 0:
-		s.log.Warn("new tools of a known server", "tools", clipped(seen.added), "hint", `"quarantine": true holds new ones back`)
+		s.log.Info("new tools of a known server", "tools", clipped(seen.added), "hint", `"quarantine": true holds new ones back`)
 	}
 	var held []string
 	for _, name := range v.names {
@@ -183,7 +185,7 @@ func (s *Server) report(last *Verdict, seen sight) {
 			held = append(held, name)
 		}
 	}
-	if len(held) > 0 && v.err == nil {
+	if len(held) > 0 {
 		s.log.Warn("tools held back: "+seen.held[held[0]], "tools", clipped(held), "review", s.Review(), "accept", s.store.Command("accept", s.id.Name))
 	}
 	for _, name := range append(held, seen.added...) {
