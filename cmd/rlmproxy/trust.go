@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -180,30 +181,36 @@ func (c *cli) review(store *pin.Store, args []string) error {
 // reviewRest prints what is odd in tools that agents get, and how many there are.
 func (c *cli) reviewRest(store *pin.Store, records []*pin.Record, held int) {
 	pinned := 0
-	var servers []string
+	var servers, odd []string
 	var names []scan.Name
 	for _, r := range records {
+		servers = append(servers, scan.Line(r.Server))
 		for _, name := range r.Names() {
-			t := r.Tools[name]
 			names = append(names, scan.Name{Server: r.Server, Tool: name})
-			if t.Pinned != nil {
+			if t := r.Tools[name]; t.Pinned != nil {
 				pinned++
-			}
-			for _, f := range scan.Definition(t.Pinned) {
-				fmt.Fprintf(c.stdout, "to look at, though agents get it: %s/%s: %s\n", scan.Line(r.Server), scan.Line(name), f)
+				for _, f := range scan.Definition(t.Pinned) {
+					odd = append(odd, fmt.Sprintf("to look at, though agents get it: %s/%s: %s", scan.Line(r.Server), scan.Line(name), f))
+				}
 			}
 		}
-		servers = append(servers, scan.Line(r.Server))
 	}
 	alike := scan.LookAlikes(names)
 	for _, n := range names {
 		for _, f := range alike[n] {
-			fmt.Fprintf(c.stdout, "to look at: %s/%s: %s\n", scan.Line(n.Server), scan.Line(n.Tool), f)
+			odd = append(odd, fmt.Sprintf("to look at: %s/%s: %s", scan.Line(n.Server), scan.Line(n.Tool), f))
 		}
+	}
+	said := map[string]bool{} // a server that ran something else before has two records
+	for _, line := range odd {
+		if !said[line] {
+			fmt.Fprintln(c.stdout, line)
+		}
+		said[line] = true
 	}
 	fmt.Fprintf(c.stdout, "%s held back, %s pinned in %s\n", show.Plural(held, "tools"), show.Plural(pinned, "tools"), store.Dir())
 	if len(servers) > 0 {
-		fmt.Fprintln(c.stdout, "servers:", strings.Join(servers, ", "))
+		fmt.Fprintln(c.stdout, "servers:", strings.Join(slices.Compact(servers), ", "))
 	}
 }
 

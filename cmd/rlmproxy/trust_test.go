@@ -71,11 +71,11 @@ func (tr *trial) tools(defs ...string) {
 	}
 }
 
-// run runs a command with the configuration, and returns what it prints.
+// run runs a command with the configuration, and returns what it prints and logs.
 func (tr *trial) run(args ...string) string {
-	var out bytes.Buffer
-	code := run(append(args, "--config", tr.file), strings.NewReader(""), &out, &out)
-	return strings.ReplaceAll(out.String(), tr.dir, "DIR") + fmt.Sprintf("exit %d", code)
+	var out, log bytes.Buffer
+	code := run(append(args, "--config", tr.file), strings.NewReader(""), &out, &log)
+	return strings.ReplaceAll(out.String()+log.String(), tr.dir, "DIR") + fmt.Sprintf("exit %d", code)
 }
 
 // serve serves one client, which lists the tools and calls one, and returns the names and

@@ -186,7 +186,7 @@ func (s *Server) report(last *Verdict, seen sight) {
 		}
 	}
 	if len(held) > 0 {
-		s.log.Warn("tools held back: "+seen.held[held[0]], "tools", clipped(held), "review", s.Review(), "accept", s.store.Command("accept", s.id.Name))
+		s.log.Warn("tools held back", "tools", clipped(held), "why", seen.held[held[0]], "review", s.Review(), "accept", s.store.Command("accept", s.id.Name))
 	}
 	for _, name := range append(held, seen.added...) {
 		for _, f := range scan.Definition(seen.raw[name]) {
