@@ -138,7 +138,7 @@ func serveProxy(pass bool) error {
 	}
 	defer store.Close()
 	s, err := middleware.New(middleware.Options{
-		Upstreams:   []middleware.Upstream{{Name: "records", Conn: up}},
+		Upstreams:   []middleware.Upstream{{Name: "records", Conn: up, TrustHints: true}},
 		Store:       store,
 		PassThrough: pass,
 		Idle:        debug.FreeOSMemory, // as the program does

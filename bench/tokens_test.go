@@ -168,7 +168,7 @@ func dialWith(tb testing.TB, up middleware.Caller, opts middleware.Options) *rpc
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { store.Close() })
-	opts.Upstreams, opts.Store = []middleware.Upstream{{Name: "data", Conn: up}}, store
+	opts.Upstreams, opts.Store = []middleware.Upstream{{Name: "data", Conn: up, TrustHints: true}}, store
 	s, err := middleware.New(opts)
 	if err != nil {
 		tb.Fatal(err)

@@ -68,9 +68,12 @@ type Server struct {
 	// Allow and Deny are globs over its tools' own names, as path.Match reads
 	// them. An empty Allow admits every tool; Deny wins over Allow.
 	Allow, Deny []string
-	// FreshCalls are globs over tools that a fresh call may reach although
-	// they do not declare themselves read-only.
-	FreshCalls []string
+	// FreshCalls are globs over tools that a fresh call may reach whatever they
+	// declare. TrustHints says whether those that declare themselves read-only are
+	// reached too; PinTools and Quarantine, whether changed and new tools are held
+	// back. Nil means the proxy's setting.
+	FreshCalls                       []string
+	TrustHints, PinTools, Quarantine *bool
 	// Hide are fields that no agent sees, whatever tool returns them.
 	Hide []string
 	// Tools has settings by tool name or glob. An exact name wins over globs.
@@ -122,8 +125,12 @@ type Proxy struct {
 	MaxBytesPerAgent   int64 `koanf:"maxBytesPerAgent"`
 	MaxStreamsPerAgent int   `koanf:"maxStreamsPerAgent"`
 
-	// FreshCalls is "readonly", "all" or "none".
+	// FreshCalls is "ask", "readonly", "all" or "none".
 	FreshCalls   string `koanf:"freshCalls"`
+	TrustHints   *bool  `koanf:"trustHints"` // nil: of servers that are started here and pinned
+	PinTools     bool   `koanf:"pinTools"`
+	Quarantine   bool   `koanf:"quarantine"`
+	StateDir     string `koanf:"stateDir"`     // a path; "": where the system keeps such
 	MaxLineBytes int    `koanf:"maxLineBytes"` // the longest upstream message
 
 	CallTimeout   time.Duration `koanf:"callTimeout"`

@@ -8,7 +8,7 @@ import (
 // serverKeys are the keys of ours in a server's entry.
 var serverKeys = []string{
 	"command", "args", "env", "cwd", "url", "headers", "type", "timeout", "disabled", "prefix", "shape",
-	"maxResponseTokens", "allow", "deny", "freshCalls", "hide", "tools", "isolation", "maxProcesses", "inheritEnv", "rateLimit", "concurrency",
+	"maxResponseTokens", "allow", "deny", "freshCalls", "trustHints", "pinTools", "quarantine", "hide", "tools", "isolation", "maxProcesses", "inheritEnv", "rateLimit", "concurrency",
 }
 
 // guards are those of them that keep something from agents or servers. A key that begins
@@ -67,7 +67,7 @@ func (r *reader) foreignKey(n node) (near string) {
 	slices.Sort(ours[len(serverKeys):])
 	near = nearest(n.key, slices.Concat(ours, foreignKeys)) // of equally near ones, ours
 	for begins, guard := range guards {
-		if near == "" && strings.HasPrefix(letters(n.key), begins) {
+		if strings.HasPrefix(letters(n.key), begins) {
 			near = guard
 		}
 	}

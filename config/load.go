@@ -155,6 +155,15 @@ func Single(s Server, opts Options) (*Config, error) {
 func assemble(path string, servers []Server, file map[string]any, r *reader, opts Options) (*Config, error) {
 	proxy, warnings, mistakes := layered(file, opts)
 	mistakes = append(mistakes, r.checkHTTP(&proxy)...)
+	if !proxy.PinTools && proxy.Quarantine {
+		mistakes = append(mistakes, Mistake{Key: "quarantine", Text: "quarantine without pinTools", Hint: noQuarantine})
+	} else if !proxy.PinTools {
+		for _, s := range servers {
+			if s.Quarantine != nil && *s.Quarantine && s.PinTools == nil {
+				mistakes = append(mistakes, Mistake{Key: "mcpServers." + s.Name + ".quarantine", Text: "quarantine without pinTools", Hint: noQuarantine})
+			}
+		}
+	}
 	if all := append(r.mistakes.sorted(), mistakes...); len(all) > 0 {
 		return nil, all
 	}

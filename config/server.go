@@ -19,6 +19,9 @@ const example = `write for example:
     "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "."]}
   }`
 
+// noQuarantine is what helps whoever quarantines tools that are not pinned.
+const noQuarantine = "what is accepted is kept as a pin: leave pinTools on, or quarantine off"
+
 // serverTypes maps what hosts write as a server's type to ours.
 var serverTypes = map[string]string{
 	"stdio": "stdio", "local": "stdio", "sse": "sse", "remote": "", "http": "http", "streamable-http": "http",
@@ -71,6 +74,9 @@ func (r *reader) server(entry node, vars variables) Server {
 	}
 	if n, ok := fields["maxProcesses"]; ok && s.Isolation != "agent" {
 		r.warn(n, `no effect without "isolation": "agent"`, "")
+	}
+	if s.Quarantine != nil && *s.Quarantine && s.PinTools != nil && !*s.PinTools {
+		r.mistake(fields["quarantine"], "quarantine without pinTools", noQuarantine)
 	}
 	r.checkKind(entry, &s, fields, misspelt)
 	r.expandServer(&s, fields, vars)
@@ -147,6 +153,12 @@ func (r *reader) field(key string, n node, s *Server) {
 		s.Hide = r.hidden(n)
 	case "freshCalls":
 		s.FreshCalls = r.globs(n)
+	case "trustHints":
+		s.TrustHints = r.truth(n)
+	case "pinTools":
+		s.PinTools = r.truth(n)
+	case "quarantine":
+		s.Quarantine = r.truth(n)
 	case "tools":
 		// Another host writes here the list of tools that it admits.
 		if n.kind() == '[' {

@@ -107,7 +107,11 @@ func Settings() []Setting {
 		{"maxCallsPerMinute", "0", "calls", "calls that one agent may begin in a minute; 0 is any number", whole(0, mostHeld)},
 		{"maxBytesPerAgent", "64MiB", "bytes", "memory for one agent's waiting requests, unread answers and subscriptions; twice as much for all agents", size(1<<20, 1<<40)},
 		{"maxStreamsPerAgent", "100", "streams", "streams of changes (subscriptions/listen) that one agent may have open", whole(1, mostHeld)},
-		{"freshCalls", "readonly", "readonly|all|none", "upstream tools that proxy_* tools may call anew", oneOf("readonly", "all", "none")},
+		{"freshCalls", "ask", "ask|readonly|all|none", "upstream tools that proxy_* tools may call anew: trusted ones, with ask also what the person agrees to", oneOf("ask", "readonly", "all", "none")},
+		{"trustHints", "", boolean, "trust tools that declare readOnlyHint; without it, those of servers that are started here and pinned", truth},
+		{"pinTools", "true", boolean, "hold back tools whose definition has changed since it was first seen", truth},
+		{"quarantine", "false", boolean, "hold back tools that were never seen, too", truth},
+		{"stateDir", "", unitFile, "folder for what is known of servers' tools; without it, rlmproxy where the system keeps state", word},
 		// 64 MiB is forty times the largest result met in practice (1.5 MB).
 		{"maxLineBytes", "64MiB", "bytes", "longest message accepted, from a server or the client", size(64<<10, 1<<30)},
 		// As long as clients of the TypeScript SDK wait.

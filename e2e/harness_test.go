@@ -45,6 +45,7 @@ func build(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
+	os.Setenv("RLMPROXY_STATE_DIR", filepath.Join(dir, "state"))
 	binary = filepath.Join(dir, "rlmproxy")
 	if out, err := exec.Command("go", "build", "-o", binary, "rlmproxy/cmd/rlmproxy").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
@@ -119,7 +120,7 @@ func open(t *testing.T, env []string, args ...string) *session {
 			s.cmd.Env = append(s.cmd.Env, kv)
 		}
 	}
-	s.cmd.Env = append(s.cmd.Env, env...)
+	s.cmd.Env = append(append(s.cmd.Env, "RLMPROXY_STATE_DIR="+t.TempDir()), env...)
 	s.cmd.Stderr = s
 	inR, inW, err := os.Pipe()
 	if err != nil {

@@ -46,7 +46,7 @@ func openHTTP(t *testing.T, env []string, args ...string) *site {
 		t.Fatal(err)
 	}
 	s := &site{t: t, cmd: exec.Command(binary, append(append([]string{"wrap"}, args...), "--prefix", "s", "--", exe)...)}
-	s.cmd.Env = append(append(os.Environ(), fakeServer+"=s"), env...)
+	s.cmd.Env = append(append(os.Environ(), fakeServer+"=s", "RLMPROXY_STATE_DIR="+t.TempDir()), env...)
 	s.start()
 	return s
 }

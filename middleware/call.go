@@ -29,7 +29,11 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 	}()
 	agent := r.Session.Agent
 	if s.tools.Has(r.Name) {
-		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, freshCaller{s, r})
+		var fresh tools.FreshCaller
+		if s.freshOffer(r).any {
+			fresh = freshCaller{s, r}
+		}
+		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, fresh)
 	} else {
 		raw, err = s.callUpstream(ctx, r)
 	}
@@ -72,6 +76,9 @@ func (s *Server) find(ctx context.Context, name string) (target, error) {
 	})
 	if found {
 		return t, nil
+	}
+	if err := s.heldBack(name); err != nil {
+		return target{}, err
 	}
 	return target{}, s.unknownTool(name)
 }

@@ -90,6 +90,7 @@ func (s *Server) ListsChanged(server string) {
 	if up == nil {
 		return
 	}
+	s.logOdd(up)
 	info := up.Conn.Info()
 	s.names.all() // tells the operator of names that two servers have
 	s.unmatched.tell(up, s.logger)

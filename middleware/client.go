@@ -42,6 +42,7 @@ func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *
 // the agent may come back.
 func (s *Server) forget(ctx context.Context, c *Session) {
 	s.clients.Remove(c)
+	s.consent.forget(c)
 	s.relay.Leave(ctx, c)
 	if !c.Ends {
 		return

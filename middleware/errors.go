@@ -24,6 +24,7 @@ import (
 // shape/cacheerrors.go; README lists all, and a test holds it to them.
 const (
 	codeUnknownTool = "unknown_tool"
+	codeHeldBack    = "held_back"
 	codeUnavailable = "upstream_unavailable"
 	codeTimeout     = "upstream_timeout"
 	codeInternal    = "internal"

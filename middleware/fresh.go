@@ -22,17 +22,22 @@ type freshCaller struct {
 
 var _ tools.FreshCaller = freshCaller{}
 
-// FreshCall calls a tool, if its operator lets queries do that.
+// FreshCall calls a tool, if its operator trusts it so far, or the person at the client
+// agrees.
 func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, cache.Origin, error) {
 	t, err := f.s.find(ctx, tool)
 	if err != nil {
 		return nil, cache.Origin{}, err
 	}
-	if !f.s.mayCallFresh(t) {
-		return nil, cache.Origin{}, &pipeline.Error{
-			Code: pipeline.BadArguments,
-			Text: fmt.Sprintf("%s is not declared read-only, so it is not called from here", t.exposed),
-			Hint: fmt.Sprintf("call %s directly and use the cache_id of its reply", t.exposed),
+	origin := cache.Origin{Tool: t.exposed, Arguments: arguments}
+	if !f.s.trusts(t) {
+		switch said, question, err := f.s.mayAct(ctx, f.request, t, arguments); {
+		case err != nil:
+			return nil, cache.Origin{}, err
+		case question != nil:
+			return question, origin, nil
+		case said != agreed:
+			return nil, cache.Origin{}, notFresh(t, said)
 		}
 	}
 	// Of the request, the client's progress token goes along and nothing else.
@@ -41,16 +46,63 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 		params = jsonscan.AppendMember(params, "arguments", arguments)
 	}
 	raw, err := f.s.result(ctx, t, f.request, append(params, '}'))
-	return raw, cache.Origin{Tool: t.exposed, Arguments: arguments}, err
+	return raw, origin, err
 }
 
-// mayCallFresh reports whether queries may call a tool.
-func (s *Server) mayCallFresh(t target) bool {
-	return s.opts.FreshCalls == FreshAll ||
-		s.opts.FreshCalls == FreshReadOnly && (readOnly(t.tool.Raw) || match(t.up.Fresh, t.tool.Name))
+// notFresh is why a tool is not called, and the way to go.
+func notFresh(t target, said consentAnswer) error {
+	text := t.exposed + " is not known to only read, so it is not called from here"
+	switch said {
+	case declined:
+		text = "the person who was asked does not want " + t.exposed + " to be called from here"
+	case dismissed:
+		text = "the person who was asked whether " + t.exposed + " may be called from here did not say"
+	}
+	return &pipeline.Error{
+		Code: pipeline.BadArguments, Text: text,
+		Hint: fmt.Sprintf("call %s directly and use the cache_id of its reply", t.exposed),
+	}
+}
+
+// trusts reports whether queries may call a tool without a word from anybody. A hint is
+// the server's own word; it counts where the operator trusts that, and as it was pinned:
+// a tool that has changed since is not found at all.
+func (s *Server) trusts(t target) bool {
+	switch s.opts.FreshCalls {
+	case FreshAll:
+		return true
+	case FreshNone:
+		return false
+	}
+	return match(t.up.Fresh, t.tool.Name) || t.up.TrustHints && readOnly(t.tool.Raw)
 }
 
 // readOnly reports whether the tool declares that it changes nothing.
 func readOnly(raw json.RawMessage) bool {
 	return gjson.GetBytes(raw, "annotations.readOnlyHint").Type == gjson.True
+}
+
+// A freshOffer is what proxy_* can call for a client.
+type freshOffer struct {
+	any      bool // some tool
+	readOnly bool // and none that is not known to only read
+}
+
+// freshOffer depends on the configuration and on what the client can be asked, not on
+// which servers are there: schemas are the same from one list to the next.
+func (s *Server) freshOffer(r *session.Request) freshOffer {
+	switch s.opts.FreshCalls {
+	case FreshAll:
+		return freshOffer{any: true}
+	case FreshNone:
+		return freshOffer{readOnly: true}
+	}
+	asks := s.opts.FreshCalls == FreshAsk && canBeAsked(r)
+	o := freshOffer{any: asks, readOnly: !asks}
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		o.any = o.any || len(up.Fresh) > 0 || up.TrustHints
+		o.readOnly = o.readOnly && len(up.Fresh) == 0
+	}
+	return o
 }

@@ -54,7 +54,7 @@ func minds(t *testing.T, made chan<- *mind) Upstream {
 		return json.RawMessage(`{}`), nil
 	}
 	base.tools = server(nil, "next", "wait").tools
-	return Upstream{Name: "s", Conn: base, PerAgent: func(a *relay.Connection) relay.OwnConn {
+	return Upstream{Name: "s", TrustHints: true, Conn: base, PerAgent: func(a *relay.Connection) relay.OwnConn {
 		m := &mind{fake: offering(nil), agent: a, closed: make(chan struct{})}
 		m.call = func(ctx context.Context, c toolCall) (json.RawMessage, error) {
 			if c.Name == "wait" {

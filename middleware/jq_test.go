@@ -149,7 +149,7 @@ func cycle[T any](s []T) func(yield func(int, T) bool) {
 func TestJQPool(t *testing.T) {
 	const csv = "id,name\n1,a\n2,b\n3,c\n"
 	_, conn := dial(t, Options{
-		Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(map[string]string{
+		Upstreams: []Upstream{{Name: "s", TrustHints: true, Prefix: "s", Conn: server(map[string]string{
 			"csv": string(textResult(csv)), "text": string(textResult("one\nerror: two")), "rows": string(textResult(records(3000))),
 			"lines": string(textResult("{\"a\":1}\n{\"a\":2}\n")), "entered": string(textResult(`"{\"a\":[1,2]}"`)),
 		}, "csv", "text", "rows", "lines", "entered"), Tools: map[string]Policy{"rows": {JQ: ".[:2] | map(.id)"}}}},

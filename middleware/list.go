@@ -23,7 +23,9 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 		}
 		items = append(items, raw)
 	}
-	for _, tool := range tools.Definitions(s.opts.FreshCalls != FreshAll) {
+	s.watchHeld()
+	fresh := s.freshOffer(r)
+	for _, tool := range tools.Definitions(fresh.any, fresh.readOnly) {
 		items = append(items, json.RawMessage(tool))
 	}
 	return page(r, "tools", items)

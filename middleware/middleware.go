@@ -37,7 +37,8 @@ import (
 type FreshCalls string
 
 const (
-	FreshReadOnly FreshCalls = "readonly" // tools that declare readOnlyHint, or that the operator lists
+	FreshAsk      FreshCalls = "ask"      // those of FreshReadOnly, and what a person agrees to when asked
+	FreshReadOnly FreshCalls = "readonly" // what [Upstream.Fresh] names, and what declares readOnlyHint where that is trusted
 	FreshAll      FreshCalls = "all"
 	FreshNone     FreshCalls = "none"
 )
@@ -62,7 +63,7 @@ type Options struct {
 	PassThrough bool
 	// SharedCache puts all connections on one agent's shelf.
 	SharedCache bool
-	// FreshCalls is which tools proxy_* may call. Empty means FreshReadOnly.
+	// FreshCalls is which tools proxy_* may call. Empty means FreshAsk.
 	FreshCalls FreshCalls
 	// CallTimeout bounds a call to an upstream. Zero means 60 seconds.
 	CallTimeout time.Duration
@@ -133,6 +134,9 @@ type Server struct {
 	clients session.Registry
 	first   firstClient
 	changes changes
+	consent consents
+	held    heldWatch
+	odd     oddities
 
 	unmatched unmatched
 }
@@ -166,6 +170,7 @@ func New(opts Options) (*Server, error) {
 		}),
 		first:   firstClient{came: make(chan struct{})},
 		changes: newChanges(),
+		consent: newConsents(),
 
 		unmatched: unmatched{done: map[string]bool{}},
 	}
@@ -188,6 +193,7 @@ func New(opts Options) (*Server, error) {
 // Close ends the connections of single agents, and returns when nothing of them
 // is left and nothing runs that no client has asked for. Clients are to end before.
 func (s *Server) Close() {
+	s.held.close()
 	s.changes.close()
 	s.relay.Close()
 }
@@ -202,7 +208,7 @@ func (o *Options) complete() error {
 	setDefault(&o.QueryTimeout, 5*time.Second)
 	setDefault(&o.SearchTimeout, 5*time.Second)
 	setDefault(&o.ListWait, 3*time.Second)
-	setDefault(&o.FreshCalls, FreshReadOnly)
+	setDefault(&o.FreshCalls, FreshAsk)
 	setDefault(&o.Version, "dev")
 	setDefault(&o.WorkBytes, 64<<20)
 	setDefault(&o.Limits.Calls, 256)
@@ -210,9 +216,9 @@ func (o *Options) complete() error {
 	setDefault(&o.Limits.Bytes, 64<<20)
 	setDefault(&o.Limits.AllBytes, 128<<20)
 	switch o.FreshCalls {
-	case FreshReadOnly, FreshAll, FreshNone:
+	case FreshAsk, FreshReadOnly, FreshAll, FreshNone:
 	default:
-		return fmt.Errorf("middleware: freshCalls %q, want readonly, all or none", o.FreshCalls)
+		return fmt.Errorf("middleware: freshCalls %q, want ask, readonly, all or none", o.FreshCalls)
 	}
 	for i := range o.Upstreams {
 		if err := o.Upstreams[i].Check(); err != nil {

@@ -223,7 +223,7 @@ func TestListIsUntouchedButForNames(t *testing.T) {
 	rest := `"inputSchema":{"type":"object","x-order":[1.0,9007199254740993]},`
 	after := `"annotations":{"readOnlyHint":true},"execution":{"future":1.0}}`
 	want := `{"tools":[{"name":"s_read",` + rest + after + `,{"name":"whole_x",` + rest + `"outputSchema":{"type":"object"},` + after +
-		`,` + strings.Join(tools.Definitions(true), ",") + `]}`
+		`,` + strings.Join(tools.Definitions(false, true), ",") + `]}`
 	if string(raw) != want {
 		t.Errorf("got  %s\nwant %s", raw, want)
 	}
@@ -297,7 +297,7 @@ func mustQuote(s string) string { return string(jsonscan.Quote(s)) }
 
 func TestQueries(t *testing.T) {
 	answers := map[string]string{"rows": string(textResult(records(500)))}
-	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(answers, "rows", "small")}}})
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", TrustHints: true, Prefix: "s", Conn: server(answers, "rows", "small")}}})
 	id := string(decode(t, call(t, conn, "s_rows", `{}`)).Meta.Result.CacheID)
 	tests := []struct{ tool, args, want string }{
 		{"proxy_filter", `"jq":"length"`, "500"},
@@ -343,7 +343,7 @@ func TestErrors(t *testing.T) {
 	writer.tools[0].Raw = json.RawMessage(`{"name":"write","inputSchema":{"type":"object"}}`)
 	down := &fake{state: upstream.Failed, err: io.ErrUnexpectedEOF}
 	_, conn := dial(t, Options{Upstreams: []Upstream{
-		{Name: "s", Prefix: "s", Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows", "small")},
+		{Name: "s", Prefix: "s", TrustHints: true, Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows", "small")},
 		{Name: "w", Prefix: "w", Conn: writer},
 		{Name: "down", Prefix: "down", Conn: down},
 	}})
@@ -365,7 +365,7 @@ func TestErrors(t *testing.T) {
 		{"proxy_search", `{"cache_id":"ID","pattern":"("}`, "bad_pattern", "missing closing )"},
 		{"proxy_search", `{"cache_id":"ID","pattern":"x","mode":"vector"}`, "bad_arguments", "mode"},
 		{"proxy_explore", `{"cache_id":"ID","path":"nope"}`, "bad_arguments", "nope"},
-		{"proxy_filter", `{"tool":"w_write","arguments":{}}`, "bad_arguments", "not declared read-only"},
+		{"proxy_filter", `{"tool":"w_write","arguments":{}}`, "bad_arguments", "not known to only read"},
 		{"proxy_filter", `{"tool":"proxy_filter","arguments":{}}`, "unknown_tool", "proxy_filter"},
 		{"s_rwos", `{}`, "unknown_tool", "s_rows"},
 		{"down_x", `{}`, "upstream_unavailable", "unexpected EOF"},
@@ -382,7 +382,7 @@ func TestErrors(t *testing.T) {
 // TestAgentsAreApart holds promise 5: an id of one connection is unknown to
 // another, in the same words as an id that nobody has.
 func TestAgentsAreApart(t *testing.T) {
-	s, a := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows")}}})
+	s, a := dial(t, Options{Upstreams: []Upstream{{Name: "s", Prefix: "s", TrustHints: true, Conn: server(map[string]string{"rows": string(textResult(records(500)))}, "rows")}}})
 	b := connect(t, s)
 	id := string(decode(t, call(t, a, "s_rows", `{}`)).Meta.Result.CacheID)
 	got := call(t, b, "proxy_filter", fmt.Sprintf(`{"cache_id":%q}`, id))

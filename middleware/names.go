@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/middleware/pin"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 )
@@ -55,14 +56,16 @@ func newNames(ups []Upstream, logger *slog.Logger) *names {
 }
 
 // all returns every tool that is offered now, in the order of servers and of
-// their lists.
+// their lists. Those that are held back are not, but nobody else gets their names.
 func (n *names) all() []target {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	lists := make([][]upstream.Tool, len(n.ups))
+	verdicts := make([]*pin.Verdict, len(n.ups))
 	news := false
 	for i := range n.ups {
 		up := &n.ups[i]
+		verdicts[i] = up.verdict(up.Conn.Tools())
 		lists[i] = slices.DeleteFunc(slices.Clone(up.Conn.Tools()), func(t upstream.Tool) bool { return !up.offers(t.Name) })
 		news = n.see(i, lists[i]) || news
 	}
@@ -72,7 +75,9 @@ func (n *names) all() []target {
 	var targets []target
 	for i, tools := range lists {
 		for _, t := range tools {
-			targets = append(targets, target{n.given[keyOf(&n.ups[i], t.Name)], &n.ups[i], t})
+			if _, held := verdicts[i].Held(t.Name); !held {
+				targets = append(targets, target{n.given[keyOf(&n.ups[i], t.Name)], &n.ups[i], t})
+			}
 		}
 	}
 	return targets
@@ -146,6 +151,14 @@ func (n *names) assign() {
 	}
 }
 
+// name is the exposed name of a tool, held back or not, that was listed when all was
+// called last.
+func (n *names) name(up *Upstream, tool string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.given[keyOf(up, tool)]
+}
+
 // someOf are at most five of list.
 func someOf(list []string) string {
 	const most = 5
@@ -167,21 +180,33 @@ func (n *names) find(exposed string) (target, bool) {
 
 // lookup returns the tool that was given an exposed name, if it is offered now.
 func (n *names) lookup(exposed string) (target, bool) {
+	up, tool := n.ownerOf(exposed)
+	if up == nil || !up.offers(tool) {
+		return target{}, false
+	}
+	list := up.Conn.Tools()
+	if _, held := up.verdict(list).Held(tool); held {
+		return target{}, false
+	}
+	for _, t := range list {
+		if t.Name == tool {
+			return target{exposed, up, t}, true
+		}
+	}
+	return target{}, false
+}
+
+// ownerOf returns the server and the tool that were given an exposed name, or nil.
+func (n *names) ownerOf(exposed string) (*Upstream, string) {
 	n.mu.Lock()
 	server, tool, _ := strings.Cut(n.owner[exposed], "\x00")
 	n.mu.Unlock()
 	for i := range n.ups {
-		up := &n.ups[i]
-		if up.Name != server || !up.offers(tool) {
-			continue
-		}
-		for _, t := range up.Conn.Tools() {
-			if t.Name == tool {
-				return target{exposed, up, t}, true
-			}
+		if n.ups[i].Name == server {
+			return &n.ups[i], tool
 		}
 	}
-	return target{}, false
+	return nil, ""
 }
 
 // unsettled reports whether a server that is yet to say what it has may take the name of t.

@@ -20,6 +20,7 @@ import (
 func (s *Server) offer(ctx context.Context, r *session.Request) (capabilities json.RawMessage, instructions string, err error) {
 	s.first.note(r)
 	s.awaitAny(ctx)
+	s.watchHeld()
 	capabilities, err = json.Marshal(s.capabilities())
 	if err != nil {
 		return nil, "", err
@@ -92,6 +93,7 @@ func (s *Server) instructions() string {
 		}
 		parts = append(parts, text)
 	}
+	parts = append(parts, s.heldNotes()...)
 	return strings.Join(parts, "\n\n")
 }
 

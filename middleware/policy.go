@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"rlmproxy/middleware/pin"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/upstream"
@@ -49,9 +50,12 @@ type Upstream struct {
 	Tools map[string]Policy
 	// Allow, if any, and Deny are globs over the server's own tool names.
 	Allow, Deny []string
-	// Fresh are globs of tools that proxy_* may call though they do not declare
-	// readOnlyHint.
-	Fresh []string
+	// Fresh are globs of tools that proxy_* may call whatever they declare. TrustHints
+	// has them call those that declare readOnlyHint, which is the server's own word.
+	Fresh      []string
+	TrustHints bool
+	// Pins holds back tools that are not as the operator knows them. Nil: none is.
+	Pins *pin.Server
 
 	server *relay.Server // set by New
 }
@@ -87,6 +91,14 @@ func (u *Upstream) allHidden() []string {
 
 func (u *Upstream) offers(tool string) bool {
 	return (len(u.Allow) == 0 || match(u.Allow, tool)) && !match(u.Deny, tool)
+}
+
+// verdict says which of tools, u's last list, are held back.
+func (u *Upstream) verdict(tools []upstream.Tool) *pin.Verdict {
+	if u.Pins == nil {
+		return nil
+	}
+	return u.Pins.Check(tools, u.offers)
 }
 
 // policy returns the policy for one of u's tools.

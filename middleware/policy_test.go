@@ -17,7 +17,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
-	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 )
 
@@ -95,33 +94,6 @@ func TestStandingProjection(t *testing.T) {
 	up := Upstream{Name: "s", Conn: server(nil), Tools: map[string]Policy{"rows": {JQ: ".["}}}
 	if _, err := New(Options{Store: &cache.Store{}, Upstreams: []Upstream{up}}); err == nil || !strings.Contains(err.Error(), `server "s": tools "rows": jq`) {
 		t.Errorf("a standing jq that does not parse: %v", err)
-	}
-}
-
-func TestFreshCalls(t *testing.T) {
-	f := server(nil, "read", "write", "listed")
-	for i, name := range []string{"write", "listed"} {
-		f.tools[i+1].Raw = json.RawMessage(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name))
-	}
-	tests := []struct {
-		mode                FreshCalls
-		read, write, listed bool
-	}{
-		{FreshReadOnly, true, false, true},
-		{FreshAll, true, true, true},
-		{FreshNone, false, false, false},
-	}
-	for _, tt := range tests {
-		_, conn := dial(t, Options{FreshCalls: tt.mode, Upstreams: []Upstream{{Name: "s", Conn: f, Fresh: []string{"lis*"}}}})
-		for tool, want := range map[string]bool{"read": tt.read, "write": tt.write, "listed": tt.listed} {
-			d := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"tool":%q,"arguments":{}}`, tool)))
-			if d.IsError == want {
-				t.Errorf("%s, %s: %+v", tt.mode, tool, d)
-			}
-		}
-		if all := strings.Join(tools.Definitions(tt.mode != FreshAll), ""); strings.Contains(all, `"readOnlyHint":true`) == (tt.mode == FreshAll) {
-			t.Errorf("%s: annotations %s", tt.mode, all)
-		}
 	}
 }
 

@@ -198,7 +198,7 @@ func both(tb testing.TB) (plain, proxy *endpoint) {
 		tb.Fatal(err)
 	}
 	config := filepath.Join(dir, "mcp.json")
-	text := fmt.Sprintf(`{"mcpServers":{"up":{"command":%q,"env":{%q:"upstream"},"prefix":""}},"proxySettings":{"enableAutoTruncation":false}}`, self, roleVar)
+	text := fmt.Sprintf(`{"mcpServers":{"up":{"command":%q,"env":{%q:"upstream"},"prefix":""}},"proxySettings":{"enableAutoTruncation":false,"pinTools":false}}`, self, roleVar)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)
 	}

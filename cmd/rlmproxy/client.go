@@ -35,35 +35,35 @@ func split(cmd *cobra.Command, args []string) (before, command []string) {
 
 // open starts the server that command names, or those of the file, and connects
 // to the proxy in front.
-func (c *cli) open(cmd *cobra.Command, command []string) (conn *rpc.Conn, done func(), err error) {
+func (c *cli) open(cmd *cobra.Command, command []string) (s *stack, conn *rpc.Conn, done func(), err error) {
 	var cfg *config.Config
 	if command != nil {
-		cfg, err = c.single(cmd, config.Server{Name: "server", Prefix: new(""), Isolation: "shared"}, command)
+		cfg, err = c.single(cmd, config.Server{Name: unnamed, Prefix: new(""), Isolation: "shared"}, command)
 	} else {
 		cfg, err = c.load(cmd)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if f := cmd.Flags().Lookup("log-level"); f == nil || !f.Changed {
 		cfg.Proxy.LogLevel = "warn" // somebody reads along
 	}
 	logger := slog.New(newStderrTail(c.logger(cfg).Handler()))
-	s, err := start(cfg, logger, nil, nobody)
+	s, err = start(cfg, logger, nil, nobody)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	s.settle(cmd.Context(), logger)
 	if err := s.anyReady(); err != nil {
 		s.close()
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	conn, hangUp, err := s.dial(cmd.Context())
 	if err != nil {
 		s.close()
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return conn, func() { hangUp(); s.close() }, nil
+	return s, conn, func() { hangUp(); s.close() }, nil
 }
 
 func (c *cli) toolsCommand() *cobra.Command {
@@ -77,7 +77,7 @@ func (c *cli) toolsCommand() *cobra.Command {
 			if err := noArgs(cmd, before); err != nil {
 				return err
 			}
-			conn, done, err := c.open(cmd, command)
+			s, conn, done, err := c.open(cmd, command)
 			if err != nil {
 				return err
 			}
@@ -90,7 +90,10 @@ func (c *cli) toolsCommand() *cobra.Command {
 				_, err = fmt.Fprintln(c.stdout, c.forReader(string(raw)))
 				return err
 			}
-			return c.printTools(raw)
+			if err := c.printTools(raw); err != nil {
+				return err
+			}
+			return c.printFindings(s.server.Findings())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result of tools/list")
@@ -121,6 +124,19 @@ func (c *cli) printTools(raw json.RawMessage) error {
 	return w.Flush()
 }
 
+// printFindings prints what is odd in what servers say of themselves.
+func (c *cli) printFindings(findings []string) error {
+	for i, f := range findings {
+		if i == 0 {
+			fmt.Fprintln(c.stdout, "\nto look at:")
+		}
+		if _, err := fmt.Fprintln(c.stdout, " ", f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *cli) callCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -139,7 +155,7 @@ file gets the bytes that an agent gets.`,
 			if err != nil {
 				return err
 			}
-			conn, done, err := c.open(cmd, command)
+			_, conn, done, err := c.open(cmd, command)
 			if err != nil {
 				return err
 			}

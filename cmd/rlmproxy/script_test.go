@@ -14,16 +14,35 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "counter" { // as TestIsolation starts a server
 		os.Exit(counter(os.Args[2]))
 	}
+	if len(os.Args) == 3 && os.Args[1] == "listed" { // as TestTrust does
+		os.Exit(listed(os.Args[2]))
+	}
 	if os.Getenv("RLMPROXY_TEST_RUN") != "" { // as it starts the proxy
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(stateless{m}, map[string]func(){
 		"rlmproxy": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
+}
+
+// A stateless run of the tests leaves the state folder of whoever runs them alone.
+type stateless struct{ m *testing.M }
+
+func (s stateless) Run() int {
+	dir, err := os.MkdirTemp("", "rlmproxy-state")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("RLMPROXY_STATE_DIR", dir)
+	return s.m.Run()
 }
 
 // TestScripts runs testdata/*.txtar: each holds one behaviour of the command
 // line, silence included.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata"})
+	testscript.Run(t, testscript.Params{Dir: "testdata", Setup: func(env *testscript.Env) error {
+		env.Setenv("RLMPROXY_STATE_DIR", env.WorkDir+"/state")
+		return nil
+	}})
 }

@@ -107,7 +107,7 @@ stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
 			return c.serveConfig(cmd, cfg, http)
 		},
 	}
-	cmd.Flags().StringVar(&w.name, "name", "server", "the server's `name` in logs and errors")
+	cmd.Flags().StringVar(&w.name, "name", unnamed, "the server's `name` in logs and errors")
 	cmd.Flags().StringVar(&w.prefix, "prefix", "", "expose tools as `prefix`_tool")
 	cmd.Flags().StringVar(&w.url, "url", "", "connect to the server at `URL` instead of starting one")
 	cmd.Flags().StringArrayVar(&w.headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR} stands for a variable; may be repeated")

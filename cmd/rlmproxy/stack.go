@@ -42,20 +42,25 @@ const (
 	manyClients                 // over HTTP: each can do something else
 )
 
-// load reads the configuration that the command's flags name.
-func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
+// read reads the configuration that the command's flags name.
+func (c *cli) read(cmd *cobra.Command) (*config.Config, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
 	user, _ := os.UserConfigDir() // absent: not looked in
-	cfg, err := config.Load(config.Options{
+	return config.Load(config.Options{
 		Path:          c.configPath,
 		Environ:       os.Environ(),
 		Flags:         cmd.Flags(),
 		Dir:           dir,
 		UserConfigDir: user,
 	})
+}
+
+// load is read for a command that needs servers.
+func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
+	cfg, err := c.read(cmd)
 	switch {
 	case errors.Is(err, config.ErrNoConfig):
 		return nil, &usageError{err, "write one as in mcp.json.example, or put the proxy in front of one server: rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem ."}
@@ -86,6 +91,10 @@ func (c *cli) logger(cfg *config.Config) *slog.Logger {
 // that run in our own process.
 func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server, who audience) (*stack, error) {
 	p := cfg.Proxy
+	pins, err := needPins(cfg, who)
+	if err != nil {
+		return nil, err
+	}
 	store, err := cache.New(cache.Options{
 		MaxEntriesPerAgent: p.MaxEntriesPerAgent,
 		MaxBytesPerAgent:   p.MaxMemoryPerAgent,
@@ -184,6 +193,10 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		up := upstream.New(shared)
 		s.ups, s.names = append(s.ups, up), append(s.names, sc.Name)
 		m := served(sc, up)
+		m.TrustHints = trustsHints(p, sc)
+		if pinned(p, sc) && extra[sc.Name] == nil {
+			m.Pins = pins.Server(identity(cfg, sc), quarantined(p, sc), logger.With("server", sc.Name))
+		}
 		switch {
 		case sc.Isolation != "agent" || who != manyClients:
 		case !p.EnableAgentIsolation:

@@ -18,12 +18,16 @@ var descriptions = []struct{ tool, text string }{
 }
 
 // Definitions returns the definitions of our tools, as tools/list has them.
-// readOnly says that no tool that they may call changes anything.
-func Definitions(readOnly bool) []string {
+// fresh says that they call tools, readOnly that none of those changes anything.
+func Definitions(fresh, readOnly bool) []string {
 	var all []string
 	for _, d := range descriptions {
 		var properties []string
-		for _, p := range paramsOf(d.tool) {
+		params := paramsOf(d.tool)
+		if !fresh {
+			params = withoutFresh(params)
+		}
+		for _, p := range params {
 			properties = append(properties, fmt.Sprintf("%q:{%s}", p.name, p.schema))
 		}
 		all = append(all, fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object","properties":{%s},"additionalProperties":false},"annotations":{"readOnlyHint":%t}}`,

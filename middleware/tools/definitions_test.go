@@ -13,7 +13,7 @@ import (
 )
 
 func TestOurToolsCost(t *testing.T) {
-	all := strings.Join(Definitions(true), ",")
+	all := strings.Join(Definitions(true, true), ",")
 	if n, _ := tokens.Count([]byte(all)); n >= 700 {
 		t.Errorf("the three tools cost %d tokens, want under 700", n)
 	}
@@ -33,7 +33,17 @@ var update = flag.Bool("update", false, "write testdata/definitions.golden")
 // TestDefinitions: a change of what clients and models read of our tools is seen.
 func TestDefinitions(t *testing.T) {
 	const golden = "testdata/definitions.golden"
-	got := strings.Join(Definitions(true), "\n") + "\n"
+	got := ""
+	for _, d := range []struct {
+		when            string
+		fresh, readOnly bool
+	}{
+		{"calls tools that read", true, true},
+		{"calls tools that may act", true, false},
+		{"calls no tools", false, true},
+	} {
+		got += d.when + "\n" + strings.Join(Definitions(d.fresh, d.readOnly), "\n") + "\n"
+	}
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
 			t.Fatal(err)

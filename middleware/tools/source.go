@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/show"
 )
 
 // A source is what a query works on: a cached result, or a fresh call, whose
@@ -30,6 +32,11 @@ func (src *source) params() []param {
 	}
 }
 
+// withoutFresh are params without those of a fresh call.
+func withoutFresh(params []param) []param {
+	return slices.DeleteFunc(slices.Clone(params), func(p param) bool { return p.name == "tool" || p.name == "arguments" })
+}
+
 // A document is the text of a source.
 type document struct {
 	id    cache.ID
@@ -44,6 +51,14 @@ func (c *call) open(ctx context.Context, src *source) (d document, done json.Raw
 	switch {
 	case src.cacheID != "" && src.tool != "":
 		return d, nil, misused(c.tool, "give cache_id or tool, not both")
+	case src.tool != "" && c.fresh == nil:
+		return d, nil, &pipeline.Error{
+			Code: pipeline.BadArguments,
+			Text: c.tool + ": no tool is called from here",
+			Hint: fmt.Sprintf("call %s directly and use the cache_id of its reply", show.ClipBytes(src.tool, 80)),
+		}
+	case src.cacheID == "" && src.tool == "" && c.fresh == nil:
+		return d, nil, misused(c.tool, "cache_id is missing")
 	case src.cacheID == "" && src.tool == "":
 		return d, nil, misused(c.tool, "cache_id is missing (or tool and arguments, for a fresh call)")
 	case src.cacheID != "" && src.arguments != nil:

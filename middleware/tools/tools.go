@@ -79,7 +79,8 @@ type call struct {
 func (t *Tools) Has(name string) bool { return newTool(name) != nil }
 
 // Call answers a call of one of our tools with the result of a tools/call. Its
-// errors are a [pipeline.Error] or those of fresh.
+// errors are a [pipeline.Error] or those of fresh, which is nil where no tool may be
+// called.
 func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.RawMessage, fresh FreshCaller) (json.RawMessage, error) {
 	tool := newTool(name)
 	params := tool.params()
@@ -87,6 +88,9 @@ func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.Raw
 	var raw json.RawMessage
 	if err == nil {
 		raw, err = tool.answer(ctx, &call{t, agent, name, arguments, fresh})
+	}
+	if fresh == nil {
+		params = withoutFresh(params)
 	}
 	return raw, righted(name, arguments, params, err)
 }

@@ -1,0 +1,101 @@
+package middleware
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"rlmproxy/middleware/scan"
+	"rlmproxy/pipeline/show"
+)
+
+// Findings are what a person should look at in what servers say of themselves: tools that
+// are held back, and what may speak to a model behind the person's back. Each is a line.
+func (s *Server) Findings() []string {
+	var all []string
+	for _, list := range s.heldNames() {
+		for _, exposed := range list.tools {
+			if err := s.heldBack(exposed); err != nil {
+				all = append(all, strings.ReplaceAll(err.Error(), "\nhint: ", "; "))
+			}
+		}
+	}
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		all = append(all, s.instructionFindings(up)...)
+		all = append(all, s.toolFindings(up)...)
+	}
+	return append(all, s.lookAlikes()...)
+}
+
+// instructionFindings are those in a server's instructions.
+func (s *Server) instructionFindings(up *Upstream) (all []string) {
+	if info := up.Conn.Info(); info != nil {
+		for _, f := range scan.Text("instructions", info.Instructions) {
+			all = append(all, scan.Line(up.Name)+": "+f.String())
+		}
+	}
+	return all
+}
+
+// toolFindings are those in the definitions of a server's tools.
+func (s *Server) toolFindings(up *Upstream) (all []string) {
+	s.names.all() // gives names in the usual order
+	for _, t := range up.Conn.Tools() {
+		if up.offers(t.Name) {
+			for _, f := range scan.Definition(t.Raw) {
+				all = append(all, s.names.name(up, t.Name)+": "+f.String())
+			}
+		}
+	}
+	return all
+}
+
+// lookAlikes are tools whose names look like those of another server's.
+func (s *Server) lookAlikes() (all []string) {
+	var names []scan.Name
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		for _, t := range up.Conn.Tools() {
+			if up.offers(t.Name) {
+				names = append(names, scan.Name{Server: up.Name, Tool: t.Name})
+			}
+		}
+	}
+	found := scan.LookAlikes(names)
+	for _, n := range names {
+		for _, f := range found[n] {
+			all = append(all, fmt.Sprintf("%s of the server %s: %s", scan.Line(show.Clip(n.Tool, 100)), scan.Line(n.Server), f))
+		}
+	}
+	return all
+}
+
+// oddities are the findings that the log has.
+type oddities struct {
+	mu     sync.Mutex
+	logged map[string]bool
+}
+
+// maxOdd bounds them: a server can say something else each time it starts.
+const maxOdd = 1000
+
+// logOdd logs what is odd in what a server says of itself, once. What stands in the
+// definitions of pinned tools is logged when they are pinned.
+func (s *Server) logOdd(up *Upstream) {
+	all := append(s.instructionFindings(up), s.lookAlikes()...)
+	if up.Pins == nil {
+		all = append(all, s.toolFindings(up)...)
+	}
+	s.odd.mu.Lock()
+	defer s.odd.mu.Unlock()
+	for _, f := range all {
+		if !s.odd.logged[f] && len(s.odd.logged) < maxOdd {
+			if s.odd.logged == nil {
+				s.odd.logged = map[string]bool{}
+			}
+			s.odd.logged[f] = true
+			s.logger.Warn("odd in what a server says of itself", "server", up.Name, "finding", f)
+		}
+	}
+}
