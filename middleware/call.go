@@ -48,7 +48,7 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 
 // callUpstream calls a tool of a server and shapes its result.
 func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.RawMessage, error) {
-	t, err := s.find(ctx, r.Name)
+	t, err := s.find(ctx, s.viewOf(r), r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -64,23 +64,25 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	return s.shaper.ToolResult(r.Session.Agent, origin, raw, t.up.policy(t.tool.Name).shaping())
 }
 
-// find returns the tool of an exposed name. A name that is not known yet may be
-// one of a server that is still connecting, and so may be another server's, for a while.
-func (s *Server) find(ctx context.Context, name string) (target, error) {
+// find returns the tool of an exposed name that an agent may use. A name that is not known
+// yet may be one of a server that is still connecting, and so may be another server's, for
+// a while.
+func (s *Server) find(ctx context.Context, v view, name string) (target, error) {
 	var t target
-	meant := func(up *Upstream) bool { return strings.HasPrefix(name, clean(up.Prefix)) }
+	meant := func(up *Upstream) bool { return strings.HasPrefix(name, clean(up.Prefix)) && v.server(up) }
 	found := false
 	s.until(ctx, meant, func() bool {
 		t, found = s.names.find(name)
+		found = found && v.tool(t.up, t.tool.Name)
 		return found && !s.names.unsettled(t)
 	})
 	if found {
 		return t, nil
 	}
-	if err := s.heldBack(name); err != nil {
+	if err := s.heldBack(v, name); err != nil {
 		return target{}, err
 	}
-	return target{}, s.unknownTool(name)
+	return target{}, s.unknownTool(v, name)
 }
 
 // maxDown bounds how many servers an error names that may have had the tool.
@@ -88,12 +90,11 @@ const maxDown = 3
 
 // unknownTool is why there is no tool of this name: perhaps its server is not
 // there.
-func (s *Server) unknownTool(name string) error {
+func (s *Server) unknownTool(v view, name string) error {
 	e := &pipeline.Error{Code: codeUnknownTool, Text: fmt.Sprintf("no tool %q", show.ClipBytes(name, 80))}
 	var away []string
 	here := false // the server that the name begins with
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	for _, up := range v.servers() {
 		begins := up.Prefix != "" && strings.HasPrefix(name, clean(up.Prefix)+"_")
 		state, err := up.Conn.State()
 		if state == upstream.Ready {
@@ -127,7 +128,7 @@ func (s *Server) unknownTool(name string) error {
 		}
 	}
 	for _, t := range s.names.all() {
-		if len(name) <= 2*maxName {
+		if len(name) <= 2*maxName && v.tool(t.up, t.tool.Name) {
 			all = append(all, near{t.exposed, levenshtein.ComputeDistance(name, t.exposed)})
 		}
 	}

@@ -20,40 +20,54 @@ const changeDelay = 10 * time.Millisecond
 
 // changes are what clients are to hear of the lists of servers.
 type changes struct {
-	mu      sync.Mutex                // guards the fields below
-	heard   map[string]*upstream.Info // servers that have connected, and what they offered last
-	missing map[string]bool           // those that were not ready when a client was last answered
-	lists   map[session.List]bool     // that are to be announced
-	timer   *time.Timer               // to the announcement, or nil
+	mu      sync.Mutex                                 // guards the fields below
+	heard   map[string]*upstream.Info                  // servers that have connected, and what they offered last
+	missing map[string]bool                            // those that were not ready when a client was last answered
+	tools   map[string][]upstream.Tool                 // that servers listed then
+	lists   map[session.List]map[*session.Session]bool // to whom each is to be announced
+	timer   *time.Timer                                // to the announcement, or nil
 	closed  bool
 }
 
 func newChanges() changes {
-	return changes{heard: map[string]*upstream.Info{}, missing: map[string]bool{}, lists: map[session.List]bool{}}
+	return changes{heard: map[string]*upstream.Info{}, missing: map[string]bool{}, tools: map[string][]upstream.Tool{}, lists: map[session.List]map[*session.Session]bool{}}
 }
 
-// announce tells every client that a list has changed, in a moment.
-func (s *Server) announce(list session.List) {
+// announce tells clients that a list has changed, in a moment: those that see the server
+// whose list it is, or saw it when it had these tools.
+func (s *Server) announce(list session.List, up *Upstream, before []upstream.Tool) {
+	clients := s.clients.Of("")
+	clients = slices.DeleteFunc(clients, func(client *session.Session) bool {
+		v := s.viewFor(client.Who())
+		return !v.server(up) && !v.serverWith(up, before)
+	})
 	c := &s.changes
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lists[list] = true
+	for _, client := range clients {
+		if c.lists[list] == nil {
+			c.lists[list] = map[*session.Session]bool{}
+		}
+		c.lists[list][client] = true
+	}
 	if c.timer == nil && !c.closed {
 		c.timer = time.AfterFunc(changeDelay, s.announceAll)
 	}
 }
 
-// announceAll tells every client of the lists that have changed.
+// announceAll tells clients of the lists that have changed.
 func (s *Server) announceAll() {
 	c := &s.changes
 	c.mu.Lock()
-	lists := slices.Sorted(maps.Keys(c.lists))
+	lists := maps.Clone(c.lists)
 	clear(c.lists)
 	c.timer = nil
 	c.mu.Unlock()
 	for _, client := range s.clients.Of("") {
-		for _, list := range lists {
-			client.ListChanged(list)
+		for _, list := range slices.Sorted(maps.Keys(lists)) {
+			if lists[list][client] {
+				client.ListChanged(list)
+			}
 		}
 	}
 }
@@ -68,10 +82,13 @@ func (c *changes) close() {
 	}
 }
 
-// resourcesChanged tells the clients of one agent, or all, that resources have changed.
-func (s *Server) resourcesChanged(agent string) {
+// resourcesChanged tells the clients of one agent, or all, that a server's resources have
+// changed.
+func (s *Server) resourcesChanged(server, agent string) {
 	if agent == "" {
-		s.announce(session.Resources)
+		if up := s.upstream(server); up != nil {
+			s.announce(session.Resources, up, nil)
+		}
 		return
 	}
 	for _, client := range s.clients.Of(agent) {
@@ -79,7 +96,7 @@ func (s *Server) resourcesChanged(agent string) {
 	}
 }
 
-// ListsChanged tells every client that a server's lists may have changed: it has
+// ListsChanged tells the clients that see it that a server's lists may have changed: it has
 // connected, or said so. Upstreams call it.
 //
 // When it connects for the first time, clients are told only if one has been
@@ -94,23 +111,27 @@ func (s *Server) ListsChanged(server string) {
 	info := up.Conn.Info()
 	s.names.all() // tells the operator of names that two servers have
 	s.unmatched.tell(up, s.logger)
+	s.tellRights()
+	tools := up.Conn.Tools()
 	s.changes.mu.Lock()
+	before := s.changes.tools[server]
+	s.changes.tools[server] = tools
 	last, again := s.changes.heard[server]
 	s.changes.heard[server] = info
 	silent := !again && !s.changes.missing[server]
 	s.changes.mu.Unlock()
 	if !silent {
-		s.announce(session.Tools)
+		s.announce(session.Tools, up, before)
 		prompts, resources := listsOf(info)
 		if again { // what it has no more has changed, too
 			p, r := listsOf(last)
 			prompts, resources = prompts || p, resources || r
 		}
 		if prompts {
-			s.announce(session.Prompts)
+			s.announce(session.Prompts, up, before)
 		}
 		if resources {
-			s.announce(session.Resources)
+			s.announce(session.Resources, up, before)
 		}
 	}
 	if up.PerAgent == nil { // or nothing is asked of what has been connected
@@ -142,11 +163,12 @@ func (s *Server) noteMissing() {
 
 // notification passes on what a client tells its servers.
 func (s *Server) notification(c *session.Session, method string, params json.RawMessage) {
+	v := s.viewFor(c.Who())
 	if method == "notifications/roots/list_changed" {
-		for i := range s.opts.Upstreams {
-			s.opts.Upstreams[i].server.TellServer(c, "roots", method, nil)
+		for _, up := range v.servers() {
+			up.server.TellServer(c, "roots", method, nil)
 		}
-	} else if up := s.only(); up != nil { // or for whom?
+	} else if up := v.only(); up != nil { // or for whom?
 		up.server.TellServer(c, "", method, params)
 	}
 }
@@ -162,12 +184,12 @@ func (s *Server) listen(ctx context.Context, r *session.Request) (json.RawMessag
 	if params.Notifications == nil {
 		return nil, session.InvalidParams("missing required 'notifications' field")
 	}
-	agreed := s.agreed(params.Notifications)
+	agreed := s.agreed(s.viewOf(r), params.Notifications)
 	l := r.Session.NewListener(r)
 	defer l.Close()
 	defer s.unlisten(ctx, r, l, agreed.ResourceSubscriptions)
 	for _, uri := range agreed.ResourceSubscriptions {
-		if err := s.subscribe(ctx, r.Session, l, uri, true); err != nil {
+		if err := s.subscribe(ctx, r, l, uri); err != nil {
 			return nil, err
 		}
 	}
@@ -197,8 +219,8 @@ func (s *Server) unlisten(ctx context.Context, r *session.Request, l *session.Li
 }
 
 // agreed is what of wanted the servers may tell of.
-func (s *Server) agreed(wanted *mcp.NotificationSubscriptions) mcp.NotificationSubscriptions {
-	can := s.capabilities()
+func (s *Server) agreed(v view, wanted *mcp.NotificationSubscriptions) mcp.NotificationSubscriptions {
+	can := s.capabilities(v)
 	agreed := mcp.NotificationSubscriptions{
 		ToolsListChanged:     wanted.ToolsListChanged,
 		PromptsListChanged:   wanted.PromptsListChanged && can.Prompts != nil,

@@ -13,9 +13,9 @@ import (
 // are held back, and what may speak to a model behind the person's back. Each is a line.
 func (s *Server) Findings() []string {
 	var all []string
-	for _, list := range s.heldNames() {
+	for _, list := range s.heldNames(s.everything()) {
 		for _, exposed := range list.tools {
-			if err := s.heldBack(exposed); err != nil {
+			if err := s.heldBack(s.everything(), exposed); err != nil {
 				all = append(all, strings.ReplaceAll(err.Error(), "\nhint: ", "; "))
 			}
 		}

@@ -210,10 +210,10 @@ func TestSeveralServers(t *testing.T) {
 			t.Errorf("%s %s: %s", bad.method, bad.params, got)
 		}
 	}
-	if caps := s.capabilities(); caps.Prompts == nil || !caps.Resources.Subscribe || caps.Completions == nil || caps.Logging == nil {
+	if caps := s.capabilities(s.everything()); caps.Prompts == nil || !caps.Resources.Subscribe || caps.Completions == nil || caps.Logging == nil {
 		t.Errorf("capabilities %+v", caps)
 	}
-	if got := s.instructions(); !strings.Contains(got, "git_hub: Be kind.") || !strings.HasPrefix(got, tools.Instructions) {
+	if got := s.instructions(s.everything()); !strings.Contains(got, "git_hub: Be kind.") || !strings.HasPrefix(got, tools.Instructions) {
 		t.Errorf("instructions %q", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/pipeline"
@@ -25,7 +26,7 @@ var _ tools.FreshCaller = freshCaller{}
 // FreshCall calls a tool, if its operator trusts it so far, or the person at the client
 // agrees.
 func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, cache.Origin, error) {
-	t, err := f.s.find(ctx, tool)
+	t, err := f.s.find(ctx, f.s.viewOf(f.request), tool)
 	if err != nil {
 		return nil, cache.Origin{}, err
 	}
@@ -74,7 +75,7 @@ func (s *Server) trusts(t target) bool {
 	case FreshNone:
 		return false
 	}
-	return match(t.up.Fresh, t.tool.Name) || t.up.TrustHints && readOnly(t.tool.Raw)
+	return rights.Match(t.up.Fresh, t.tool.Name) || t.up.TrustHints && readOnly(t.tool.Raw)
 }
 
 // readOnly reports whether the tool declares that it changes nothing.

@@ -11,10 +11,11 @@ import (
 	"rlmproxy/pipeline"
 )
 
-// heldBack is why the tool of an exposed name cannot be called, if it is held back.
-func (s *Server) heldBack(exposed string) error {
+// heldBack is why the tool of an exposed name cannot be called, if it is held back and the
+// agent may know of it.
+func (s *Server) heldBack(v view, exposed string) error {
 	up, tool := s.names.ownerOf(exposed)
-	if up == nil || !up.offers(tool) {
+	if up == nil || !up.offers(tool) || !v.tool(up, tool) {
 		return nil
 	}
 	why, held := up.verdict(up.Conn.Tools()).Held(tool)
@@ -27,10 +28,10 @@ func (s *Server) heldBack(exposed string) error {
 }
 
 // heldNotes tell agents which tools they do not see, a line for each server.
-func (s *Server) heldNotes() []string {
+func (s *Server) heldNotes(v view) []string {
 	const most = 10
 	var notes []string
-	for _, server := range s.heldNames() {
+	for _, server := range s.heldNames(v) {
 		names, more := server.tools, ""
 		if n := len(names) - most; n > 0 {
 			names, more = names[:most], fmt.Sprintf(" and %d more", n)
@@ -46,7 +47,8 @@ type heldList struct {
 	tools []string
 }
 
-func (s *Server) heldNames() (lists []heldList) {
+// heldNames are those that the agent may know of.
+func (s *Server) heldNames(v view) (lists []heldList) {
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
 		list := heldList{up: up}
@@ -55,6 +57,9 @@ func (s *Server) heldNames() (lists []heldList) {
 			s.names.all() // in the usual order, so that these have the usual names
 		}
 		for _, tool := range held {
+			if !v.tool(up, tool) {
+				continue
+			}
 			list.tools = append(list.tools, s.names.name(up, tool))
 		}
 		if list.tools != nil {
@@ -78,7 +83,7 @@ type heldWatch struct {
 
 // watchHeld begins to look, if tools are held back and nobody looks yet.
 func (s *Server) watchHeld() {
-	lists := s.heldNames()
+	lists := s.heldNames(s.everything())
 	w := &s.held
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,20 +96,22 @@ func (s *Server) watchHeld() {
 // lookHeld tells clients if other tools are held back than before, and looks again later
 // while there are any.
 func (s *Server) lookHeld() {
-	lists := s.heldNames()
+	lists := s.heldNames(s.everything())
 	w := &s.held
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return
 	}
-	changed := !slices.EqualFunc(w.last, lists, func(a, b heldList) bool { return a.up == b.up && slices.Equal(a.tools, b.tools) })
+	for _, list := range slices.Concat(w.last, lists) {
+		same := func(l heldList) bool { return l.up == list.up && slices.Equal(l.tools, list.tools) }
+		if !slices.ContainsFunc(w.last, same) || !slices.ContainsFunc(lists, same) {
+			s.announce(session.Tools, list.up, nil)
+		}
+	}
 	w.last, w.timer = lists, nil
 	if len(lists) > 0 {
 		w.timer = time.AfterFunc(heldPause, s.lookHeld)
-	}
-	if changed {
-		s.announce(session.Tools)
 	}
 }
 

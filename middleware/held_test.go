@@ -65,7 +65,7 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 			t.Errorf("the rest: %s", got)
 		}
 		const note = `Tools held back until the operator accepts them, see "rlmproxy trust review s": a_b`
-		if got := s.instructions(); !strings.HasSuffix(got, "\n\n"+note) || got != s.instructions() {
+		if got := s.instructions(s.everything()); !strings.HasSuffix(got, "\n\n"+note) || got != s.instructions(s.everything()) {
 			t.Errorf("instructions: %s", got)
 		}
 		if err := store.Update(func(all []*pin.Record) error { all[0].Accept("a.b"); return nil }); err != nil {
@@ -82,8 +82,8 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 		if got := text(t, conn, "a_b", `{}`); got != "a.b{}" {
 			t.Errorf("after accept: %s", got)
 		}
-		if strings.Contains(s.instructions(), "held back") {
-			t.Error(s.instructions())
+		if strings.Contains(s.instructions(s.everything()), "held back") {
+			t.Error(s.instructions(s.everything()))
 		}
 		conn.Close()
 	})

@@ -14,7 +14,11 @@ import (
 func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMessage, error) {
 	s.awaitUpstreams(ctx)
 	var items []json.RawMessage
+	v := s.viewOf(r)
 	for _, t := range s.names.all() {
+		if !v.tool(t.up, t.tool.Name) {
+			continue
+		}
 		p := t.up.policy(t.tool.Name)
 		keep := (s.opts.PassThrough || !p.shapes()) && len(p.Hide) == 0
 		raw, err := exposed(t.tool.Raw, t.exposed, keep)
@@ -24,6 +28,7 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 		items = append(items, raw)
 	}
 	s.watchHeld()
+	s.tellRights()
 	fresh := s.freshOffer(r)
 	for _, tool := range tools.Definitions(fresh.any, fresh.readOnly) {
 		items = append(items, json.RawMessage(tool))

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -25,6 +26,7 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/relay"
+	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/tools"
@@ -90,6 +92,8 @@ type Options struct {
 	WorkBytes int64
 	// Limits are what one agent may have.
 	Limits Limits
+	// Rights are what agents may use, see [Server.SetRights]. Nil is everything.
+	Rights *rights.Rules
 	// Idle is called a second after the last work on a result of megabytes. Nil
 	// is not called.
 	Idle func()
@@ -137,6 +141,7 @@ type Server struct {
 	consent consents
 	held    heldWatch
 	odd     oddities
+	rules   atomic.Pointer[rights.Rules]
 
 	unmatched unmatched
 }
@@ -174,6 +179,7 @@ func New(opts Options) (*Server, error) {
 
 		unmatched: unmatched{done: map[string]bool{}},
 	}
+	s.rules.Store(opts.Rights)
 	s.tools = tools.New(tools.Options{Shaper: s.shaper, QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout})
 	s.relay = relay.New(relay.Options{
 		Clients:          &s.clients,
@@ -181,6 +187,7 @@ func New(opts Options) (*Server, error) {
 		CallTimeout:      opts.CallTimeout,
 		AgentIdle:        opts.AgentIdle,
 		ResourcesChanged: s.resourcesChanged,
+		MaySee:           s.maySee,
 		Logger:           opts.Logger,
 	})
 	for i := range s.opts.Upstreams {

@@ -1,10 +1,10 @@
 package middleware
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/middleware/pin"
+	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 )
@@ -35,11 +36,12 @@ type names struct {
 	ups    []Upstream
 	logger *slog.Logger
 
-	mu    sync.Mutex        // guards the fields below
-	seen  [][]string        // tools of each server, in the order in which they are named
-	given map[string]string // server + "\x00" + tool → exposed name
-	owner map[string]string // the reverse, with the stable names
-	told  map[string]bool   // server + "\x00" + tool of another that was logged to have lost its name to it
+	mu     sync.Mutex        // guards the fields below
+	seen   [][]string        // tools of each server, in the order in which they are named
+	given  map[string]string // server + "\x00" + tool → exposed name
+	owner  map[string]string // the reverse, with the stable names
+	stable map[string]string // server + "\x00" + tool → stable name
+	told   map[string]bool   // server + "\x00" + tool of another that was logged to have lost its name to it
 }
 
 // ours stands for our own tools in names.owner.
@@ -113,6 +115,7 @@ func (n *names) assign() {
 		n.owner[name] = ours
 	}
 	stable := map[string]string{}
+	n.stable = stable
 	for i := range n.ups {
 		for _, tool := range n.seen[i] {
 			key := keyOf(&n.ups[i], tool)
@@ -245,21 +248,25 @@ func (n *names) ambiguous(up *Upstream, name string) bool {
 	return false
 }
 
-// match reports whether one of the globs matches name. Globs were checked when
-// the configuration was read.
-func match(globs []string, name string) bool {
-	for _, g := range globs {
-		if ok, _ := path.Match(g, name); ok {
-			return true
-		}
+// rightsName is what a tool is called where rights are looked up: as it is listed, and
+// as it would be if no other tool had that name, or one took it.
+func (n *names) rightsName(up *Upstream, tool string) rights.Name {
+	key, bare := keyOf(up, tool), bareName(up.Prefix, tool)
+	listed := n.name(up, tool)
+	if listed == "" {
+		n.all() // names whatever was listed since
+		listed = n.name(up, tool)
 	}
-	return false
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return rights.Name{Listed: listed, Bare: bare, Stable: n.stable[key]}
 }
 
-// InputSchema is that of the tool of an exposed name, or nil.
-func (s *Server) InputSchema(name string) json.RawMessage {
+// InputSchema is that of the tool of an exposed name that ctx's agent may use, or nil.
+func (s *Server) InputSchema(ctx context.Context, name string) json.RawMessage {
+	who, _ := rights.From(ctx)
 	t, ok := s.names.find(name)
-	if !ok {
+	if !ok || !s.viewFor(who).tool(t.up, t.tool.Name) {
 		return nil
 	}
 	return json.RawMessage(gjson.GetBytes(t.tool.Raw, "inputSchema").Raw)

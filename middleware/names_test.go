@@ -208,7 +208,7 @@ func TestCallWaitsForTheFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ name, server string }{{"x_" + hashed("second\x00x"), "second"}, {"x", "first"}, {"x", "first"}} {
-		if found, err := s.find(t.Context(), c.name); err != nil || found.up.Name != c.server {
+		if found, err := s.find(t.Context(), s.everything(), c.name); err != nil || found.up.Name != c.server {
 			t.Errorf("%s reaches %+v, want that of %s: %v", c.name, found, c.server, err)
 		}
 	}
@@ -251,7 +251,7 @@ func TestPromptsKeepAName(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, want := range map[string]string{"p_" + hashed("second\x00p"): "second", "p": map[bool]string{true: "first", false: "second"}[firsts != nil]} {
-			if p, err := s.findPrompt(t.Context(), name); err != nil || p.up.Name != want {
+			if p, err := s.findPrompt(t.Context(), s.everything(), name); err != nil || p.up.Name != want {
 				t.Errorf("%s reaches %+v, want that of %s: %v", name, p, want, err)
 			}
 		}

@@ -21,11 +21,12 @@ func (s *Server) offer(ctx context.Context, r *session.Request) (capabilities js
 	s.first.note(r)
 	s.awaitAny(ctx)
 	s.watchHeld()
-	capabilities, err = json.Marshal(s.capabilities())
+	v := s.viewOf(r)
+	capabilities, err = json.Marshal(s.capabilities(v))
 	if err != nil {
 		return nil, "", err
 	}
-	return s.withDeclared(capabilities), s.instructions(), nil
+	return s.withDeclared(v, capabilities), s.instructions(v), nil
 }
 
 // awaitAny gives servers a moment to say what they offer.
@@ -38,9 +39,9 @@ func (s *Server) awaitAny(ctx context.Context) {
 	s.noteMissing()
 }
 
-// capabilities are what the servers offer together. While one has not connected
-// yet, it may offer anything.
-func (s *Server) capabilities() *mcp.ServerCapabilities {
+// capabilities are what the servers that an agent sees offer together. While one has not
+// connected yet, it may offer anything.
+func (s *Server) capabilities(v view) *mcp.ServerCapabilities {
 	all := &mcp.ServerCapabilities{
 		Tools:     &mcp.ToolCapabilities{ListChanged: true},
 		Resources: &mcp.ResourceCapabilities{},
@@ -54,7 +55,7 @@ func (s *Server) capabilities() *mcp.ServerCapabilities {
 			Logging:     &mcp.LoggingCapabilities{},
 		}
 		if info != nil {
-			if c = info.Capabilities; c == nil {
+			if c = info.Capabilities; c == nil || !v.server(&s.opts.Upstreams[i]) {
 				continue
 			}
 		}
@@ -78,11 +79,10 @@ func (s *Server) capabilities() *mcp.ServerCapabilities {
 // maxInstructions bounds what each server may tell every conversation, in bytes.
 const maxInstructions = 4000
 
-// instructions are ours and those of the servers.
-func (s *Server) instructions() string {
+// instructions are ours and those of the servers that an agent sees.
+func (s *Server) instructions(v view) string {
 	parts := []string{tools.Instructions}
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	for _, up := range v.servers() {
 		info := up.Conn.Info()
 		if info == nil || strings.TrimSpace(info.Instructions) == "" {
 			continue
@@ -93,7 +93,7 @@ func (s *Server) instructions() string {
 		}
 		parts = append(parts, text)
 	}
-	parts = append(parts, s.heldNotes()...)
+	parts = append(parts, s.heldNotes(v)...)
 	return strings.Join(parts, "\n\n")
 }
 
@@ -103,8 +103,8 @@ const maxDeclared = 64 << 10
 
 // withDeclared is capabilities with what a single server declares besides: methods that
 // the proxy does not know pass through it, so clients may use what they belong to.
-func (s *Server) withDeclared(capabilities json.RawMessage) json.RawMessage {
-	up := s.only()
+func (s *Server) withDeclared(v view, capabilities json.RawMessage) json.RawMessage {
+	up := v.only()
 	if up == nil {
 		return capabilities
 	}

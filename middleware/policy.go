@@ -11,6 +11,7 @@ import (
 
 	"rlmproxy/middleware/pin"
 	"rlmproxy/middleware/relay"
+	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline"
@@ -90,7 +91,7 @@ func (u *Upstream) allHidden() []string {
 }
 
 func (u *Upstream) offers(tool string) bool {
-	return (len(u.Allow) == 0 || match(u.Allow, tool)) && !match(u.Deny, tool)
+	return (len(u.Allow) == 0 || rights.Match(u.Allow, tool)) && !rights.Match(u.Deny, tool)
 }
 
 // verdict says which of tools, u's last list, are held back.

@@ -22,9 +22,9 @@ type prompt struct {
 	raw     json.RawMessage
 }
 
-// prompts are those of all servers. Names are given like those of tools, but may
-// have any characters: models do not see them.
-func (s *Server) prompts() []prompt {
+// prompts are those of the servers that an agent sees. Names are given like those of tools,
+// but may have any characters: models do not see them.
+func (s *Server) prompts(v view) []prompt {
 	var all []prompt
 	seen := map[string]bool{}
 	for i := range s.opts.Upstreams {
@@ -39,7 +39,9 @@ func (s *Server) prompts() []prompt {
 				name = stable
 			}
 			seen[name] = true
-			all = append(all, prompt{name, stable, up, p.Name, p.Raw})
+			if v.server(up) {
+				all = append(all, prompt{name, stable, up, p.Name, p.Raw})
+			}
 		}
 	}
 	return all
@@ -47,10 +49,10 @@ func (s *Server) prompts() []prompt {
 
 // findPrompt returns the prompt of an exposed name. A name that is not known yet
 // may be one of a server that is still connecting.
-func (s *Server) findPrompt(ctx context.Context, name string) (prompt, error) {
+func (s *Server) findPrompt(ctx context.Context, v view, name string) (prompt, error) {
 	var p prompt
 	find := func() bool {
-		all := s.prompts()
+		all := s.prompts(v)
 		i := slices.IndexFunc(all, func(p prompt) bool { return p.exposed == name })
 		if i < 0 {
 			i = slices.IndexFunc(all, func(p prompt) bool { return p.stable == name })
@@ -60,7 +62,7 @@ func (s *Server) findPrompt(ctx context.Context, name string) (prompt, error) {
 		}
 		return i >= 0
 	}
-	if s.until(ctx, func(up *Upstream) bool { return strings.HasPrefix(name, up.Prefix) }, find) {
+	if s.until(ctx, func(up *Upstream) bool { return strings.HasPrefix(name, up.Prefix) && v.server(up) }, find) {
 		return p, nil
 	}
 	return prompt{}, session.InvalidParams("unknown prompt %q", clipped(name))
@@ -69,7 +71,7 @@ func (s *Server) findPrompt(ctx context.Context, name string) (prompt, error) {
 func (s *Server) listPrompts(ctx context.Context, r *session.Request) (json.RawMessage, error) {
 	s.awaitUpstreams(ctx)
 	var items []json.RawMessage
-	for _, p := range s.prompts() {
+	for _, p := range s.prompts(s.viewOf(r)) {
 		raw, err := renamed(p.raw, p.exposed)
 		if err != nil {
 			return nil, err
@@ -105,7 +107,7 @@ func respelled(raw json.RawMessage, member, s string) (json.RawMessage, error) {
 // getPrompt answers prompts/get. What is over the limit is cut like the result
 // of a tool.
 func (s *Server) getPrompt(ctx context.Context, r *session.Request) (json.RawMessage, error) {
-	p, err := s.findPrompt(ctx, stringOf(r.Params, "name"))
+	p, err := s.findPrompt(ctx, s.viewOf(r), stringOf(r.Params, "name"))
 	if err != nil {
 		return nil, err
 	}
@@ -127,13 +129,13 @@ func (s *Server) completeArgument(ctx context.Context, r *session.Request) (json
 	key, own := "", ""
 	switch stringOf(ref, "type") {
 	case "ref/prompt":
-		p, err := s.findPrompt(ctx, stringOf(ref, "name"))
+		p, err := s.findPrompt(ctx, s.viewOf(r), stringOf(ref, "name"))
 		if err != nil {
 			return nil, err
 		}
 		up, key, own = p.up, "name", p.name
 	case "ref/resource":
-		places := s.placesOf(ctx, stringOf(ref, "uri"))
+		places := s.placesOf(ctx, s.viewOf(r), stringOf(ref, "uri"))
 		if len(places) == 0 {
 			return nil, notFound(stringOf(ref, "uri"))
 		}

@@ -27,15 +27,15 @@ type place struct {
 	uri string
 }
 
-// placesOf returns where a URI may be, the likeliest first. It waits for the server
+// placesOf returns where a URI may be that an agent may read, the likeliest first. It waits for the server
 // that the URI names, and without a name for all if none is known that has any.
-func (s *Server) placesOf(ctx context.Context, uri string) (places []place) {
-	if p, ok := s.namedPlace(uri); ok {
+func (s *Server) placesOf(ctx context.Context, v view, uri string) (places []place) {
+	if p, ok := s.namedPlace(v, uri); ok {
 		s.until(ctx, func(up *Upstream) bool { return up == p.up }, func() bool { return p.up.Conn.Info() != nil })
 		return []place{p}
 	}
-	s.until(ctx, func(*Upstream) bool { return true }, func() bool {
-		places = s.knownPlaces(uri)
+	s.until(ctx, v.server, func() bool {
+		places = knownPlaces(v, uri)
 		return len(places) > 0
 	})
 	return places
@@ -43,10 +43,10 @@ func (s *Server) placesOf(ctx context.Context, uri string) (places []place) {
 
 // namedPlace is the place of a URI that says whose it is, where there are several
 // servers.
-func (s *Server) namedPlace(uri string) (place, bool) {
+func (s *Server) namedPlace(v view, uri string) (place, bool) {
 	if name, rest, ok := strings.Cut(uri, "+"); ok && len(s.opts.Upstreams) > 1 {
 		for i := range s.opts.Upstreams {
-			if up := &s.opts.Upstreams[i]; strings.EqualFold(s.scheme(up), name) {
+			if up := &s.opts.Upstreams[i]; strings.EqualFold(s.scheme(up), name) && v.server(up) {
 				return place{up, rest}, true
 			}
 		}
@@ -55,9 +55,9 @@ func (s *Server) namedPlace(uri string) (place, bool) {
 }
 
 // knownPlaces are the servers that have resources.
-func (s *Server) knownPlaces(uri string) (places []place) {
-	for i := range s.opts.Upstreams {
-		if up := &s.opts.Upstreams[i]; up.hasResources() {
+func knownPlaces(v view, uri string) (places []place) {
+	for _, up := range v.servers() {
+		if up.hasResources() {
 			places = append(places, place{up, uri})
 		}
 	}
@@ -108,8 +108,9 @@ func (s *Server) exposedURI(up *Upstream, uri string) string {
 // server after those of another.
 func (s *Server) listResources(ctx context.Context, r *session.Request, what, key string) (json.RawMessage, error) {
 	s.awaitUpstreams(ctx)
-	if len(s.opts.Upstreams) == 1 {
-		up := &s.opts.Upstreams[0]
+	ups := s.viewOf(r).servers()
+	if len(s.opts.Upstreams) == 1 && len(ups) == 1 {
+		up := ups[0]
 		if !up.hasResources() {
 			return json.RawMessage(`{"` + what + `":[]}`), nil
 		}
@@ -119,8 +120,8 @@ func (s *Server) listResources(ctx context.Context, r *session.Request, what, ke
 	if err != nil {
 		return nil, err
 	}
-	for ; at < len(s.opts.Upstreams); at, cursor = at+1, "" {
-		up := &s.opts.Upstreams[at]
+	for ; at < len(ups); at, cursor = at+1, "" {
+		up := ups[at]
 		if !up.hasResources() {
 			continue
 		}
@@ -136,14 +137,15 @@ func (s *Server) listResources(ctx context.Context, r *session.Request, what, ke
 			s.logger.Warn(r.Method, "server", up.Name, "error", err)
 			continue // its resources are missing, those of others are not
 		}
-		return s.pageOf(raw, up, at, what, key)
+		return s.pageOf(raw, ups, at, what, key)
 	}
 	return json.RawMessage(`{"` + what + `":[]}`), nil
 }
 
-// pageOf is a page of one server with the URIs that clients know, and a cursor
+// pageOf is a page of one of the servers with the URIs that clients know, and a cursor
 // that leads to the next page or server.
-func (s *Server) pageOf(raw json.RawMessage, up *Upstream, at int, what, key string) (json.RawMessage, error) {
+func (s *Server) pageOf(raw json.RawMessage, ups []*Upstream, at int, what, key string) (json.RawMessage, error) {
+	up := ups[at]
 	next := stringOf(raw, "nextCursor")
 	if next == "" {
 		at++
@@ -167,7 +169,7 @@ func (s *Server) pageOf(raw json.RawMessage, up *Upstream, at int, what, key str
 	if err = errors.Join(err, failed); err != nil {
 		return nil, err
 	}
-	if at == len(s.opts.Upstreams) {
+	if at == len(ups) {
 		return out, nil
 	}
 	return jsonscan.With(out, "nextCursor", jsonscan.Quote(writeCursor(at, next))), nil
@@ -186,7 +188,8 @@ func (s *Server) withExposedURI(item json.RawMessage, up *Upstream, key string) 
 	})
 }
 
-// A cursor of ours is the number of a server and its own cursor.
+// A cursor of ours is the number of a server, among those that the agent sees, and its own
+// cursor.
 func writeCursor(at int, own string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(at) + ":" + own))
 }
@@ -216,7 +219,7 @@ func (s *Server) readResource(ctx context.Context, r *session.Request) (json.Raw
 		return nil, notFound(uri)
 	}
 	failed := notFound(uri)
-	all := s.placesOf(ctx, uri)
+	all := s.placesOf(ctx, s.viewOf(r), uri)
 	places, params, err := s.placesWithState(r, all)
 	if err != nil {
 		return nil, err
@@ -253,10 +256,10 @@ func notFound(uri string) error {
 }
 
 // subscribe subscribes a client to a resource, at the first place that takes it.
-func (s *Server) subscribe(ctx context.Context, c *session.Session, w relay.Watcher, uri string, stateless bool) error {
+func (s *Server) subscribe(ctx context.Context, r *session.Request, w relay.Watcher, uri string) error {
 	var places []relay.Place
-	for _, p := range s.placesOf(ctx, uri) {
+	for _, p := range s.placesOf(ctx, s.viewOf(r), uri) {
 		places = append(places, relay.Place{Server: p.up.server, URI: p.uri})
 	}
-	return protocolError(s.relay.Subscribe(ctx, c, w, uri, places, notFound(uri), stateless))
+	return protocolError(s.relay.Subscribe(ctx, r.Session, w, uri, places, notFound(uri), r.Stateless))
 }

@@ -69,7 +69,7 @@ func (s *Server) route(ctx context.Context, r *session.Request) (json.RawMessage
 		if len(uri) == 0 || uri[0] != '"' {
 			return nil, session.InvalidParams("uri is no string")
 		}
-		return empty, s.subscribe(ctx, r.Session, r.Session, jsonscan.Unquote(uri), false)
+		return empty, s.subscribe(ctx, r, r.Session, jsonscan.Unquote(uri))
 	case "resources/unsubscribe":
 		return empty, s.relay.Unsubscribe(ctx, r.Session, r.Session, stringOf(r.Params, "uri"))
 	case "subscriptions/listen":
@@ -79,7 +79,7 @@ func (s *Server) route(ctx context.Context, r *session.Request) (json.RawMessage
 	case "completion/complete":
 		return s.completeArgument(ctx, r)
 	}
-	if up := s.only(); up != nil {
+	if up := s.viewOf(r).only(); up != nil {
 		// It may be about any tool, as tasks/result is.
 		return s.forward(ctx, up, up.allHidden(), r, r.Params)
 	}

@@ -5,13 +5,18 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"rlmproxy/middleware/rights"
+	"rlmproxy/middleware/upstream"
 )
 
 // unmatched tells the operator of globs in a server's entry that match no tool of it: a
 // misspelt name in deny denies nothing.
 type unmatched struct {
-	mu   sync.Mutex      // guards done
+	mu   sync.Mutex      // guards the fields below
 	done map[string]bool // server + setting + glob that have matched, or were told of
+	// rights are those of agents and scopes that have been looked at.
+	rights *rights.Rules
 }
 
 // tell looks at the tools that up lists now. It tells of each glob once: a server's list may
@@ -36,12 +41,51 @@ func (u *unmatched) tell(up *Upstream, logger *slog.Logger) {
 			}
 			matches := false
 			for _, t := range tools {
-				matches = matches || match([]string{glob}, t.Name)
+				matches = matches || rights.Match([]string{glob}, t.Name)
 			}
 			u.done[key] = true
 			if !matches {
 				logger.Warn("no tool of the server has a name like this", "server", up.Name, "setting", setting.name, "glob", glob, "tools", len(tools))
 			}
 		}
+	}
+}
+
+// tellRights looks at the globs of what agents may use, once, when every server has
+// connected or failed to.
+func (s *Server) tellRights() {
+	rules := s.rules.Load()
+	if rules == nil {
+		return
+	}
+	var away []string
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		if up.Conn.Info() != nil || len(up.Conn.Tools()) > 0 {
+			continue
+		}
+		if state, _ := up.Conn.State(); state == upstream.Connecting {
+			return
+		}
+		away = append(away, up.Name)
+	}
+	u := &s.unmatched
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.rights == rules {
+		return
+	}
+	u.rights = rules
+	var names []rights.Name
+	for _, t := range s.names.all() {
+		names = append(names, s.names.rightsName(t.up, t.tool.Name))
+	}
+	for _, of := range s.heldNames(s.everything()) {
+		for _, listed := range of.tools {
+			names = append(names, rights.Name{Listed: listed})
+		}
+	}
+	for _, glob := range rules.Unmatched(names) {
+		s.logger.Warn("no tool has a name like this", "setting", glob.Setting, "glob", glob.Glob, "tools", len(names), "servers_away", someOf(away))
 	}
 }

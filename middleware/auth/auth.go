@@ -17,7 +17,10 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
+
+	"rlmproxy/middleware/rights"
 )
 
 // Options configures a [Guard]. Without Tokens and JWT nobody is asked for a
@@ -44,9 +47,9 @@ type Options struct {
 
 // A Guard admits requests. It is safe for concurrent use.
 type Guard struct {
-	tokens   map[secretSum]string // agents of static tokens
-	jwt      *verifier            // nil without JWT
-	metadata *metadata            // nil without JWT
+	tokens   atomic.Pointer[tokens] // static ones; nil if there never are any
+	jwt      *verifier              // nil without JWT
+	metadata *metadata              // nil without JWT
 	hosts    map[string]bool
 	origins  map[string]bool
 	log      *slog.Logger
@@ -60,10 +63,14 @@ func New(opts Options) (*Guard, error) {
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
-	var err error
-	if g.tokens, err = agentsBySecret(opts.Tokens); err != nil {
-		return nil, err
+	if len(opts.Tokens) > 0 {
+		all, err := newTokens(opts.Tokens)
+		if err != nil {
+			return nil, err
+		}
+		g.tokens.Store(all)
 	}
+	var err error
 	for _, text := range opts.AllowedHosts {
 		host, err := parseHost(text)
 		if err != nil {
@@ -98,15 +105,18 @@ func New(opts Options) (*Guard, error) {
 	return g, nil
 }
 
-// Authenticates reports whether a request needs a token.
-func (g *Guard) Authenticates() bool { return len(g.tokens) > 0 || g.jwt != nil }
+// Authenticates reports whether a request needs a token. It does not change: without a
+// token that is left, nobody is admitted.
+func (g *Guard) Authenticates() bool { return g.tokens.Load() != nil || g.jwt != nil }
 
 type subjectKey struct{}
 
 // A subject is who was authenticated.
 type subject struct {
-	agent string
-	until time.Time // zero: for ever
+	agent  string
+	until  time.Time // zero: for ever
+	token  *token    // nil: a JWT
+	rights rights.Who
 }
 
 // Subject is the authenticated agent of a request that a [Guard] admitted.
@@ -124,6 +134,19 @@ func Subject(ctx context.Context) (agent string, ok bool) {
 func Expiry(ctx context.Context) (at time.Time, ok bool) {
 	s, _ := ctx.Value(subjectKey{}).(subject)
 	return s.until, !s.until.IsZero()
+}
+
+// ErrRevoked is the cause of a request's end whose token was taken out.
+var ErrRevoked = errors.New("the bearer token has been revoked")
+
+// Life ends when the static token of a request that a [Guard] admitted is taken out, with
+// the cause [ErrRevoked]: all that the token began is to end then. It is nil where there is
+// no such token.
+func Life(ctx context.Context) context.Context {
+	if s, _ := ctx.Value(subjectKey{}).(subject); s.token != nil {
+		return s.token.life
+	}
+	return nil
 }
 
 // Wrap guards next, which is everything that the server serves. It answers
@@ -153,7 +176,13 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 				g.refuse(w, r, no)
 				return
 			}
-			ctx = context.WithValue(ctx, subjectKey{}, who)
+			ctx = rights.With(context.WithValue(ctx, subjectKey{}, who), who.rights)
+			if who.token != nil {
+				var cancel context.CancelCauseFunc
+				ctx, cancel = context.WithCancelCause(ctx)
+				defer cancel(nil)
+				defer context.AfterFunc(who.token.life, func() { cancel(ErrRevoked) })()
+			}
 		}
 		r = r.WithContext(ctx)                // a copy
 		if r.Header["Authorization"] != nil { // a token for us is nobody else's business
@@ -170,8 +199,8 @@ func (g *Guard) authenticate(r *http.Request) (who subject, no *refusal) {
 	if no != nil {
 		return who, no
 	}
-	if agent, ok := g.tokens[sum(token)]; ok {
-		return subject{agent: "token:" + agent}, nil
+	if known := g.tokens.Load().find(token); known != nil {
+		return subject{agent: "token:" + known.agent, token: known, rights: rights.Who{Agent: known.agent}}, nil
 	}
 	if g.jwt == nil {
 		return who, invalidToken("foreign token")

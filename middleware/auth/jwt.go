@@ -17,6 +17,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"rlmproxy/middleware/rights"
 )
 
 // JWT says which JSON web tokens are admitted.
@@ -145,7 +147,31 @@ func (v *verifier) verify(ctx context.Context, token string, now time.Time) (who
 	if !isClaim(name) {
 		return who, invalidToken("agent claim")
 	}
-	return subject{"jwt:" + v.issuer + " " + name, claims.Expiry.Time().Add(leeway)}, nil
+	return subject{
+		agent: "jwt:" + v.issuer + " " + name, until: claims.Expiry.Time().Add(leeway),
+		rights: rights.Who{Agent: name, JWT: true, Scopes: scopes(others)},
+	}, nil
+}
+
+// maxScopes is far above what issuers write.
+const maxScopes = 1000
+
+// scopes are those of a token: "scope" has them with blanks between (RFC 9068, section
+// 2.2.3), and some issuers write "scp", so or as an array.
+func scopes(claims map[string]any) (all []string) {
+	for _, key := range []string{"scope", "scp"} {
+		switch value := claims[key].(type) {
+		case string:
+			all = append(all, strings.Fields(value)...)
+		case []any:
+			for _, one := range value {
+				if text, ok := one.(string); ok {
+					all = append(all, text)
+				}
+			}
+		}
+	}
+	return all[:min(len(all), maxScopes)]
 }
 
 // isAccessToken reports whether the typ of a token, if it has one, is that of

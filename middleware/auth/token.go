@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -31,26 +32,75 @@ type secretSum = [sha256.Size]byte
 
 func sum(secret string) secretSum { return sha256.Sum256([]byte(secret)) }
 
-// agentsBySecret checks tokens. Errors count from 1 and do not show a secret, nor
-// an agent, where somebody may have written one.
-func agentsBySecret(tokens []Token) (map[secretSum]string, error) {
-	agents := map[secretSum]string{}
-	numbers := map[string]int{} // of agents
-	for i, t := range tokens {
+// tokens are the static tokens of one time. They do not change: others take their place.
+type tokens struct{ bySum map[secretSum]*token }
+
+// A token is one that is admitted until its life ends.
+type token struct {
+	agent string
+	life  context.Context
+	end   context.CancelCauseFunc
+}
+
+// newTokens checks tokens, of which an agent may have several. Errors count from 1 and do
+// not show a secret, nor an agent, where somebody may have written one.
+func newTokens(list []Token) (*tokens, error) {
+	all := &tokens{map[secretSum]*token{}}
+	numbers := map[secretSum]int{}
+	for i, t := range list {
 		err := checkToken(t)
-		switch {
-		case err != nil:
-		case numbers[t.Agent] > 0:
-			err = fmt.Errorf("the agent of token %d again", numbers[t.Agent])
-		case agents[sum(t.Secret)] != "":
-			err = fmt.Errorf("the same token as %d, for another agent", numbers[agents[sum(t.Secret)]])
+		same := all.bySum[sum(t.Secret)]
+		if same != nil && same.agent != t.Agent {
+			err = fmt.Errorf("the same token as %d, for another agent", numbers[sum(t.Secret)])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("token %d: %w", i+1, err)
 		}
-		numbers[t.Agent], agents[sum(t.Secret)] = i+1, t.Agent
+		if same == nil {
+			numbers[sum(t.Secret)] = i + 1
+			one := &token{agent: t.Agent}
+			one.life, one.end = context.WithCancelCause(context.Background())
+			all.bySum[sum(t.Secret)] = one
+		}
 	}
-	return agents, nil
+	return all, nil
+}
+
+// find returns the token of a secret, or nil.
+func (t *tokens) find(secret string) *token {
+	if t == nil {
+		return nil
+	}
+	return t.bySum[sum(secret)]
+}
+
+// SetTokens puts other static tokens in the place of those that were there. What a token
+// began that is not among them ends, see [Life]. If list has a mistake nothing changes. It
+// is for guards that have static tokens, and is not to be called concurrently.
+func (g *Guard) SetTokens(list []Token) (added, revoked int, err error) {
+	all, err := newTokens(list)
+	if err != nil {
+		return 0, 0, err
+	}
+	before := g.tokens.Load()
+	for sum, t := range before.bySum {
+		if now := all.bySum[sum]; now != nil && now.agent == t.agent {
+			all.bySum[sum] = t // it lives on
+		}
+	}
+	g.tokens.Store(all)
+	for sum, t := range all.bySum {
+		if before.bySum[sum] != t {
+			added++
+		}
+	}
+	for sum, t := range before.bySum {
+		if all.bySum[sum] != t {
+			revoked++
+			t.end(ErrRevoked)
+		}
+	}
+	return added, revoked, nil
 }
 
 func checkToken(t Token) error {

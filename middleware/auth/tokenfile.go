@@ -11,6 +11,9 @@ import (
 // maxTokensFile is far above any file of tokens.
 const maxTokensFile = 1 << 20
 
+// ErrNoTokens is in the error for a file that is as it should be, and has no token.
+var ErrNoTokens = errors.New("there is no token; write one a line, as in alice: TOKEN")
+
 // ReadTokens reads a file as [ParseTokens] does. The warning, if any, says
 // that others on this machine can read it.
 func ReadTokens(path string) (tokens []Token, warning string, err error) {
@@ -31,7 +34,7 @@ func ReadTokens(path string) (tokens []Token, warning string, err error) {
 		return nil, "", err
 	}
 	if len(tokens) == 0 {
-		return nil, "", fmt.Errorf("%s: there is no token; write one a line, as in alice: TOKEN", path)
+		return nil, "", fmt.Errorf("%s: %w", path, ErrNoTokens)
 	}
 	// Windows has no such bits; Go makes them up.
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
@@ -42,7 +45,8 @@ func ReadTokens(path string) (tokens []Token, warning string, err error) {
 
 // ParseTokens reads lines of "agent: token" or "agent=token". Blank lines and
 // those that begin with # are passed over; a comma ends a line too, so that a
-// variable can hold several. [New] checks that all are different.
+// variable can hold several. An agent may have several tokens. [New] checks that no two
+// agents have the same.
 //
 // Errors begin with source and the line. They show nothing of the line: what
 // stands where the agent should may be the secret.

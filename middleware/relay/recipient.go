@@ -103,10 +103,10 @@ func (c *Connection) recipient(ctx context.Context, one func(waiting []*running,
 
 const cannotTell = "the proxy cannot tell which of its clients this is for: "
 
-// onlyClient is the only client there is, unless another party has used the server; or
+// onlyClient is the only client there is that may hear of the server, unless another party has used the server; or
 // the only one of the connection's agent.
 func (c *Connection) onlyClient(u users) recipient {
-	all := c.server.relay.opts.Clients.Of(c.agent)
+	all := slices.DeleteFunc(c.server.relay.opts.Clients.Of(c.agent), func(s *session.Session) bool { return !c.server.relay.maySee(s, c.server.name) })
 	var found *session.Session
 	for _, s := range all {
 		if c.agent == "" && u.party != "" && (u.several || s.Party != u.party) {

@@ -56,8 +56,10 @@ type Options struct {
 	AgentIdle time.Duration
 	// ResourcesChanged is called when a server says that its resources have changed, for
 	// clients of one agent or, if that is "", for all.
-	ResourcesChanged func(agent string)
-	Logger           *slog.Logger
+	ResourcesChanged func(server, agent string)
+	// MaySee reports whether a client may hear of a server. Nil: all may.
+	MaySee func(s *session.Session, server string) bool
+	Logger *slog.Logger
 }
 
 // A Relay has what all servers share.
@@ -104,6 +106,11 @@ func (r *Relay) Leave(ctx context.Context, s *session.Session) {
 	if s.Ends {
 		r.deferred.Forget(ctx, s.Agent)
 	}
+}
+
+// maySee reports whether a client may hear of a server.
+func (r *Relay) maySee(s *session.Session, server string) bool {
+	return r.opts.MaySee == nil || r.opts.MaySee(s, server)
 }
 
 // Deferred has the requests whose clients look for answers.

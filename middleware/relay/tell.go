@@ -19,7 +19,7 @@ func (c *Connection) Tell(ctx context.Context, method string, params json.RawMes
 	case method == "notifications/progress": // of a call that has ended
 	case method == "notifications/tools/list_changed", method == "notifications/prompts/list_changed":
 	case method == "notifications/resources/list_changed":
-		c.toClients.Add("resources", 0, func(context.Context) { c.server.relay.opts.ResourcesChanged(c.agent) })
+		c.toClients.Add("resources", 0, func(context.Context) { c.server.relay.opts.ResourcesChanged(c.server.name, c.agent) })
 	case method == "notifications/resources/updated":
 		c.tellUpdated(jsonscan.StringMember(params, "uri"))
 	default:

@@ -28,7 +28,7 @@ type subscription struct {
 	named
 	server *Server
 	at     watched
-	party  string // whose it is
+	client *session.Session
 }
 
 // size is what a subscription takes in memory: the URI in two places, and maps.
@@ -83,7 +83,7 @@ func (r *Relay) Subscribe(ctx context.Context, s *session.Session, w Watcher, ur
 			continue
 		}
 		c.use(s)
-		sub := &subscription{name, p.Server, watched{p.Server.name, p.URI, p.Server.owner(s)}, s.Party}
+		sub := &subscription{name, p.Server, watched{p.Server.name, p.URI, p.Server.owner(s)}, s}
 		if err = r.watches.begin(sub); err != nil {
 			release()
 			return err
@@ -184,7 +184,7 @@ func (w *watches) names(s *session.Session) []named {
 // begin notes a subscription that the server is about to be asked for: nobody else's end
 // ends it there. Then comes keep or drop. The error is that there is no room for it.
 func (w *watches) begin(sub *subscription) error {
-	if err := w.accounts.Of(sub.party).Take(sub.size()); err != nil {
+	if err := w.accounts.Of(sub.client.Party).Take(sub.size()); err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -219,7 +219,7 @@ func (w *watches) drop(sub *subscription) {
 
 // close takes a subscription out of open. w.mu must be held.
 func (w *watches) close(sub *subscription) {
-	w.accounts.Of(sub.party).Give(sub.size())
+	w.accounts.Of(sub.client.Party).Give(sub.size())
 	if delete(w.open[sub.at], sub); len(w.open[sub.at]) == 0 {
 		delete(w.open, sub.at)
 	}
@@ -268,6 +268,8 @@ func (w *watches) updated(at watched) {
 	}
 	w.mu.Unlock()
 	for _, sub := range subs {
-		sub.watcher.Updated(sub.uri)
+		if sub.server.relay.maySee(sub.client, at.server) { // it did when it subscribed
+			sub.watcher.Updated(sub.uri)
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+
+	"rlmproxy/middleware/rights"
 )
 
 // An Identity is what a transport knows of who speaks. The first field that is
@@ -19,6 +21,9 @@ type Identity struct {
 	// Peer is whatever else tells clients without session apart: where they come
 	// from and which program they are.
 	Peer string
+	// Who is what is known for the operator's rules. It may change from one request to
+	// the next, see [Session.Who].
+	Who rights.Who
 }
 
 // Party names whoever is behind the nth connection, see [Session].

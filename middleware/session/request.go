@@ -11,12 +11,14 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/revision"
+	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 )
 
 // A Request is what a client asks, its params as they came.
 type Request struct {
 	Session *Session
+	Who     rights.Who
 	Method  string
 	Params  json.RawMessage // an object, or nil
 

@@ -20,6 +20,7 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/revision"
+	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 )
 
@@ -78,6 +79,7 @@ type Session struct {
 	shaken    bool            // initialize has been answered
 	stated    json.RawMessage // what a request of 2026-07-28 said last that the client can do, or nil
 	level     logLevel
+	who       rights.Who
 	listeners map[*Listener]bool
 	drained   bool
 }
@@ -91,6 +93,7 @@ func New(opts Options, base rpc.Options, bind func(rpc.Options) *rpc.Peer) *Sess
 		gate:      newGate(),
 		draining:  make(chan struct{}),
 		listeners: map[*Listener]bool{},
+		who:       opts.Identity.Who,
 	}
 	s.Party, s.Ends = opts.Identity.agent(opts.Number)
 	s.Agent = s.Party
@@ -112,6 +115,7 @@ func (s *Session) handle(ctx context.Context, method string, params json.RawMess
 	if err != nil {
 		return nil, err
 	}
+	r.Who = s.noteWho(ctx)
 	if err := s.admit(r); err != nil {
 		return nil, err
 	}
@@ -187,6 +191,23 @@ func (s *Session) state(capabilities json.RawMessage) {
 	if !bytes.Equal(s.stated, capabilities) {
 		s.stated = bytes.Clone(capabilities)
 	}
+}
+
+// noteWho returns who makes the request of ctx, which what the client hears later goes by.
+func (s *Session) noteWho(ctx context.Context) rights.Who {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if who, ok := rights.From(ctx); ok {
+		s.who = who
+	}
+	return s.who
+}
+
+// Who made the last request, for the operator's rules.
+func (s *Session) Who() rights.Who {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.who
 }
 
 // Capabilities is what the client has declared that it can do, an object.

@@ -108,6 +108,9 @@ func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes
 		case <-drain:
 			return
 		case <-ctx.Done():
+			if !out.begun && context.Cause(ctx) == auth.ErrRevoked {
+				fail(out.w, http.StatusUnauthorized, nil, codeNoSession, auth.ErrRevoked.Error())
+			}
 			return
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -71,7 +72,7 @@ var mirrored = map[string]string{"tools/call": "name", "prompts/get": "name", "r
 
 // checkHeaders compares the headers by which things on the way route a message of
 // revision 2026-07-28 with the message (SEP-2243).
-func (h *Handler) checkHeaders(header http.Header, m rpc.Message) *jsonrpc.Error {
+func (h *Handler) checkHeaders(ctx context.Context, header http.Header, m rpc.Message) *jsonrpc.Error {
 	switch method := header.Get(headerMethod); method {
 	case m.Method:
 	case "":
@@ -94,7 +95,7 @@ func (h *Handler) checkHeaders(header http.Header, m rpc.Message) *jsonrpc.Error
 	if m.Method != "tools/call" || h.opts.InputSchema == nil {
 		return nil
 	}
-	schema := h.opts.InputSchema(name)
+	schema := h.opts.InputSchema(ctx, name)
 	var root property
 	if !bytes.Contains(schema, []byte("x-mcp-header")) || json.Unmarshal(schema, &root) != nil {
 		return nil

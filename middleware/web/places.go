@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -78,6 +79,28 @@ func (p *places) release(s *session) {
 	}
 }
 
+// bind has end called when the last of the tokens that were shown for a session has ended,
+// of which this is the life of one.
+func (p *places) bind(s *session, life context.Context, end func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.tokens[life] != nil || p.sessions[s.id] != s {
+		return
+	}
+	if s.tokens == nil {
+		s.tokens = map[context.Context]func() bool{}
+	}
+	s.tokens[life] = context.AfterFunc(life, func() {
+		p.mu.Lock()
+		delete(s.tokens, life)
+		last := len(s.tokens) == 0
+		p.mu.Unlock()
+		if last {
+			end()
+		}
+	})
+}
+
 // expire ends a session that nobody has used for a while.
 func (p *places) expire(s *session) {
 	p.mu.Lock()
@@ -108,6 +131,9 @@ func (p *places) remove(s *session) bool {
 func (p *places) vacate(s *session) {
 	if s.timer != nil {
 		s.timer.Stop()
+	}
+	for _, unbind := range s.tokens {
+		unbind()
 	}
 	delete(p.sessions, s.id)
 	p.ends.Add(1)

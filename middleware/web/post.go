@@ -14,6 +14,7 @@ import (
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
 	"rlmproxy/middleware/revision"
+	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 )
 
@@ -79,7 +80,7 @@ func (h *Handler) postStateless(out *response, r *http.Request, m rpc.Message) {
 		fail(out.w, http.StatusBadRequest, nil, codeInvalidRequest, "revision "+revision.Stateless+" has no requests to clients")
 		return
 	}
-	if wrong := h.checkHeaders(r.Header, m); wrong != nil {
+	if wrong := h.checkHeaders(r.Context(), r.Header, m); wrong != nil {
 		fail(out.w, http.StatusBadRequest, m.ID, wrong.Code, wrong.Message)
 		return
 	}
@@ -113,6 +114,7 @@ func (h *Handler) sessionOptions() rpc.Options {
 func identity(r *http.Request, meta json.RawMessage) middleware.Identity {
 	who := middleware.Identity{Name: r.Header.Get(headerAgent)}
 	who.Subject, _ = auth.Subject(r.Context())
+	who.Who, _ = rights.From(r.Context())
 	if who.Name == "" {
 		who.Name = jsonscan.StringMember(meta, metaAgent)
 	}
@@ -161,6 +163,9 @@ func (h *Handler) postSession(out *response, r *http.Request, msgs []rpc.Message
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	stream := newStream(requests, s.streams.account)
 	stream.session, stream.cancel, stream.batch = s, cancel, batch
+	if life := auth.Life(r.Context()); life != nil && requests > 0 {
+		stream.unbind = context.AfterFunc(life, cancel)
+	}
 	ctx = withStream(ctx, stream)
 	for _, m := range msgs {
 		err := s.client.Receive(ctx, m)
@@ -169,6 +174,7 @@ func (h *Handler) postSession(out *response, r *http.Request, msgs []rpc.Message
 		case batch:
 			stream.push(rpc.Refused(m.ID, err))
 		default:
+			stream.unanswered()
 			out.refuse(m.ID, err)
 			return
 		}

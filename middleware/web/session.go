@@ -8,6 +8,7 @@ import (
 
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
+	"rlmproxy/middleware/rights"
 )
 
 // A session is a client of a revision before 2026-07-28, between its requests.
@@ -23,6 +24,9 @@ type session struct {
 	active int         // requests and streams that are open
 	since  time.Time   // when the last of them ended
 	timer  *time.Timer // of its end when it is idle; nil before its first request has ended
+	// tokens are the lives of those that were shown for it and have not ended, each with
+	// what takes the session off it.
+	tokens map[context.Context]func() bool
 }
 
 // open begins a session that is in use. It is nil if there are too many.
@@ -31,6 +35,7 @@ func (h *Handler) open(r *http.Request) *session {
 	s.subject, _ = auth.Subject(r.Context())
 	s.life, s.end = context.WithCancelCause(h.life)
 	who := middleware.Identity{Subject: s.subject, Session: s.id}
+	who.Who, _ = rights.From(r.Context())
 	s.streams = newStreams(s, h.opts.Accounts.Of(who.Party(0)))
 	s.client = h.opts.Attach(s.streams, who, h.sessionOptions())
 	evicted, ok := h.places.add(s)
@@ -42,6 +47,7 @@ func (h *Handler) open(r *http.Request) *session {
 		s.client.End()
 		return nil
 	}
+	h.bind(s, r)
 	h.log.Debug("session begun", "remote", r.RemoteAddr)
 	return s
 }
@@ -62,8 +68,18 @@ func (h *Handler) find(w http.ResponseWriter, r *http.Request) *session {
 	case s.subject != subject:
 		fail(w, http.StatusForbidden, nil, codeNoSession, "the session is another agent's")
 		s = nil
+	default:
+		h.bind(s, r)
 	}
 	return s
+}
+
+// bind has a session end when the token of a request is taken out, unless another one
+// that is still good was shown for it.
+func (h *Handler) bind(s *session, r *http.Request) {
+	if life := auth.Life(r.Context()); life != nil {
+		h.places.bind(s, life, func() { h.remove(s, "its token was revoked") })
+	}
 }
 
 // remove ends a session, once, and returns when it has ended.

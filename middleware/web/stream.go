@@ -36,6 +36,7 @@ type stream struct {
 	expected bool               // the reader is about to come, or may come back
 	absence  *time.Timer        // of abandon, while the client is away
 	cancel   context.CancelFunc // ends the requests that it answers; nil when they have been
+	unbind   func() bool        // takes them off the life of their token; nil likewise, or without one
 }
 
 // A reader is the HTTP request that a stream's events are sent to.
@@ -82,9 +83,17 @@ func (s *stream) push(m rpc.Message) {
 	s.account.Add(int64(size(&m)))
 	s.events = append(s.events, &m)
 	if m.Method == "" {
-		s.pending--
+		s.answered()
 	}
 	s.wake()
+}
+
+// answered says that one request fewer waits. s.mu must be held.
+func (s *stream) answered() {
+	if s.pending--; s.pending <= 0 && s.unbind != nil {
+		s.unbind()
+		s.unbind = nil
+	}
 }
 
 func isNotification(m *rpc.Message) bool { return m.Method != "" && m.ID == nil }
@@ -108,7 +117,7 @@ func (s *stream) wake() {
 func (s *stream) unanswered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pending--
+	s.answered()
 	s.wake()
 }
 

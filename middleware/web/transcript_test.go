@@ -81,7 +81,7 @@ func transcribe(t *testing.T, script *txtar.Archive) {
 	h := New(Options{
 		Guard:  admit,
 		Attach: answering(serveTranscript),
-		InputSchema: func(tool string) json.RawMessage {
+		InputSchema: func(_ context.Context, tool string) json.RawMessage {
 			return json.RawMessage(`{"properties":{"region":{"type":"string","x-mcp-header":"Region"},"at":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}}`)
 		},
 	})

@@ -51,9 +51,9 @@ type Options struct {
 	// Attach begins the session of a client that is reached by t. Of opts it takes
 	// Unanswered and Fault.
 	Attach func(t rpc.Transport, who middleware.Identity, opts rpc.Options) Session
-	// InputSchema returns that of a tool, or nil. It says which headers repeat
-	// arguments of a call (SEP-2243). Nil: none do.
-	InputSchema func(tool string) json.RawMessage
+	// InputSchema returns that of a tool that whoever makes the request of ctx may use, or
+	// nil. It says which headers repeat arguments of a call (SEP-2243). Nil: none do.
+	InputSchema func(ctx context.Context, tool string) json.RawMessage
 	// Ready says whether calls can be answered, and why, for /readyz. Nil is
 	// always ready.
 	Ready func() (ok bool, why string)
