@@ -24,6 +24,9 @@ type Config struct {
 	Path    string
 	Servers []Server // in the file's order
 	Proxy   Proxy
+	// Agents is what agents may use, by name or "*" for all others, and Scopes what the
+	// holders of a JSON web token may that was issued for them. Nil: the file does not say.
+	Agents, Scopes map[string]Rights
 	// Warnings are oddities that stop nothing, one line each.
 	Warnings []string
 }
@@ -79,6 +82,10 @@ type Server struct {
 	// Tools has settings by tool name or glob. An exact name wins over globs.
 	Tools map[string]Tool
 }
+
+// Rights are globs over tools' names as agents see them. Allow nil is all tools, an empty
+// Allow none; Deny wins over Allow.
+type Rights struct{ Allow, Deny []string }
 
 // A Tool is what a server's entry says about some of its tools. Zero fields
 // mean the server's setting.

@@ -60,6 +60,10 @@ func (r *reader) foreignKey(n node) (near string) {
 	if slices.Contains(foreignKeys, n.key) {
 		return ""
 	}
+	if n.key == "agents" {
+		r.mistake(n.atKey(), "out of place: who may use what is said for all servers together", rightsPlace)
+		return ""
+	}
 	ours := slices.Clone(serverKeys)
 	for spelling := range otherSpellings {
 		ours = append(ours, spelling)

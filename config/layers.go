@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/knadh/koanf/providers/confmap"
@@ -23,9 +24,10 @@ const delim = "."
 
 // settings reads proxySettings: the file's layer, already typed.
 func (r *reader) settings(n node, vars variables) map[string]any {
+	r.noNulls(n, rightsSections...)
 	members, _ := r.object(n)
 	known := map[string]Setting{}
-	var names []string
+	names := slices.Clone(rightsSections)
 	for _, s := range Settings() {
 		known[s.Name] = s
 		names = append(names, s.Name)
@@ -35,6 +37,9 @@ func (r *reader) settings(n node, vars variables) map[string]any {
 	for _, m := range members {
 		s, ok := known[m.key]
 		switch {
+		case slices.Contains(rightsSections, m.key):
+			r.rightsSection(m)
+			r.settingAt[m.key] = m.atKey()
 		case m.key == "comment" || m.key == "_comment" || m.key == "//":
 		case !ok:
 			r.mistake(m.atKey(), "unknown key", didYouMean(m.key, names))
@@ -196,6 +201,9 @@ func (r *reader) checkHTTP(p *Proxy) (outside ErrorList) {
 		case s.set:
 			outside = append(outside, Mistake{Key: s.name, Text: text, Hint: hint})
 		}
+	}
+	if n, ok := r.settingAt["scopes"]; ok {
+		r.mistake(n, "set without httpJWTIssuer: only its tokens have scopes", "set both, or say in agents who may use what")
 	}
 	return outside
 }

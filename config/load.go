@@ -170,7 +170,7 @@ func assemble(path string, servers []Server, file map[string]any, r *reader, opt
 	for i := range servers {
 		servers[i].Timeout = cmp.Or(servers[i].Timeout, proxy.CallTimeout)
 	}
-	return &Config{Path: path, Servers: servers, Proxy: proxy, Warnings: append(r.warnings, warnings...)}, nil
+	return &Config{Path: path, Servers: servers, Proxy: proxy, Agents: r.rights["agents"], Scopes: r.rights["scopes"], Warnings: append(r.warnings, warnings...)}, nil
 }
 
 // sections reads the whole file: the servers, and the settings as a layer.
@@ -187,6 +187,8 @@ func (r *reader) sections(n node, vars variables) (servers []Server, settings ma
 			settings = r.settings(m, vars)
 		case "servers": // of VS Code
 			hint = `rename "servers" to "mcpServers"`
+		case "agents", "scopes":
+			r.misplacedRights(m)
 		default:
 			near := nearest(m.key, ours)
 			if near == "" {

@@ -16,6 +16,8 @@ type reader struct {
 	warnings []string
 	// settingAt is where proxySettings has each setting that it has.
 	settingAt map[string]node
+	// rights are those of the sections agents and scopes.
+	rights map[string]map[string]Rights
 }
 
 // A node is one value of the document.

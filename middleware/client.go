@@ -53,6 +53,25 @@ func (s *Server) forget(ctx context.Context, c *Session) {
 	}
 }
 
+// Revoked ends what an agent's requests go on with at servers while no client waits for
+// the answers: one of its tokens has been revoked. If it has none left, its processes end
+// and what is kept for it is forgotten. Where all are one agent, that is nobody's.
+func (s *Server) Revoked(ctx context.Context, subject string, left bool) {
+	if s.opts.SharedCache {
+		return
+	}
+	agent := Identity{Subject: subject}.Party(0)
+	s.relay.Deferred().Forget(ctx, agent)
+	if left {
+		return
+	}
+	s.relay.EndProcesses(agent, "its token was revoked")
+	s.opts.Store.Forget(agent)
+	if s.opts.JQ != nil {
+		s.opts.JQ.Forget(agent)
+	}
+}
+
 // Serve answers one client over a pair of streams, until the client ends them
 // or ctx ends. It closes both.
 func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {

@@ -74,13 +74,21 @@ func (t *tokens) find(secret string) *token {
 	return t.bySum[sum(secret)]
 }
 
+// A Change is what became of the static tokens.
+type Change struct {
+	Added, Revoked int
+	// Subjects are those whose token was revoked, see [Subject], and whether they have
+	// another.
+	Subjects map[string]bool
+}
+
 // SetTokens puts other static tokens in the place of those that were there. What a token
 // began that is not among them ends, see [Life]. If list has a mistake nothing changes. It
 // is for guards that have static tokens, and is not to be called concurrently.
-func (g *Guard) SetTokens(list []Token) (added, revoked int, err error) {
+func (g *Guard) SetTokens(list []Token) (c Change, err error) {
 	all, err := newTokens(list)
 	if err != nil {
-		return 0, 0, err
+		return c, err
 	}
 	before := g.tokens.Load()
 	for sum, t := range before.bySum {
@@ -89,18 +97,22 @@ func (g *Guard) SetTokens(list []Token) (added, revoked int, err error) {
 		}
 	}
 	g.tokens.Store(all)
+	left := map[string]bool{} // agents that have a token
 	for sum, t := range all.bySum {
 		if before.bySum[sum] != t {
-			added++
+			c.Added++
 		}
+		left[t.agent] = true
 	}
+	c.Subjects = map[string]bool{}
 	for sum, t := range before.bySum {
 		if all.bySum[sum] != t {
-			revoked++
+			c.Revoked++
+			c.Subjects["token:"+t.agent] = left[t.agent]
 			t.end(ErrRevoked)
 		}
 	}
-	return added, revoked, nil
+	return c, nil
 }
 
 func checkToken(t Token) error {

@@ -101,9 +101,21 @@ func (p *Pool[C]) Leave(agent string, ends bool) {
 		p.setTimers(agent)
 		return
 	}
+	p.endAll(agent, "its session has ended")
+}
+
+// EndAll has the connections of an agent end.
+func (p *Pool[C]) EndAll(agent, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.endAll(agent, why)
+}
+
+// endAll is EndAll with p.mu held.
+func (p *Pool[C]) endAll(agent, why string) {
 	for key, l := range p.conns {
 		if key.agent == agent {
-			p.end(l, "its session has ended")
+			p.end(l, why)
 		}
 	}
 }

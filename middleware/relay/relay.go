@@ -113,6 +113,9 @@ func (r *Relay) maySee(s *session.Session, server string) bool {
 	return r.opts.MaySee == nil || r.opts.MaySee(s, server)
 }
 
+// EndProcesses has the connections end that are an agent's own.
+func (r *Relay) EndProcesses(agent, why string) { r.pool.EndAll(agent, why) }
+
 // Deferred has the requests whose clients look for answers.
 func (r *Relay) Deferred() *deferred.List { return r.deferred }
 

@@ -81,7 +81,7 @@ func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes
 			timer.Reset(beatTime)
 			continue
 		}
-		if !more && life.Err() == nil {
+		if !more && life.Err() == nil && !revoked(ctx, out) {
 			h.finished(out, s)
 			return
 		}
@@ -108,15 +108,26 @@ func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes
 		case <-drain:
 			return
 		case <-ctx.Done():
-			if !out.begun && context.Cause(ctx) == auth.ErrRevoked {
-				fail(out.w, http.StatusUnauthorized, nil, codeNoSession, auth.ErrRevoked.Error())
-			}
+			_ = revoked(ctx, out)
 			return
 		}
 		if err != nil {
 			return
 		}
 	}
+}
+
+// revoked reports whether the token of the request of ctx has been taken out, and if so
+// says it where nothing has been said.
+func revoked(ctx context.Context, out *response) bool {
+	if context.Cause(ctx) != auth.ErrRevoked {
+		return false
+	}
+	if !out.begun {
+		out.begun = true
+		fail(out.w, http.StatusUnauthorized, nil, codeNoSession, auth.ErrRevoked.Error())
+	}
+	return true
 }
 
 // send sends an event, the nth. An answer is the whole response, if it can be, unless the
