@@ -160,6 +160,7 @@ type Proxy struct {
 	HTTPPublicURL      string   `koanf:"httpPublicURL"`
 	HTTPAllowedHosts   []string `koanf:"httpAllowedHosts"`
 	HTTPAllowedOrigins []string `koanf:"httpAllowedOrigins"`
+	HTTPSocketMode     int64    `koanf:"httpSocketMode"` // permissions, up to 0777
 
 	SessionIdle   time.Duration `koanf:"sessionIdleSeconds"`
 	SessionResume time.Duration `koanf:"sessionResumeSeconds"`

@@ -22,6 +22,7 @@ const (
 	unitFile = "file" // relative to the folder of mcp.json, or the working directory
 	unitList = "list" // an array in the file, or as elsewhere with commas
 	unitText = "text"
+	unitMode = "mode" // of a file, in octal
 )
 
 // envOnly is the setting that holds secrets. Whoever may list processes sees
@@ -34,7 +35,7 @@ func (s Setting) EnvOnly() bool { return s.Name == envOnly }
 
 // textual reports whether the value of s is a string in the file.
 func (s Setting) textual() bool {
-	return s.Unit == unitText || s.Unit == unitURL || s.Unit == unitFile || s.Unit == unitList
+	return s.Unit == unitText || s.Unit == unitURL || s.Unit == unitFile || s.Unit == unitList || s.Unit == unitMode
 }
 
 // quoted reports whether a string in the file may hold the value of s. A
@@ -130,6 +131,7 @@ func Settings() []Setting {
 		{"httpPublicURL", "", unitURL, "where clients reach the endpoint, as in https://mcp.example.com/mcp", address},
 		{"httpAllowedHosts", "", unitList, "names that clients may call this server by, besides loopback names and that of httpPublicURL", list(isHost, `a name such as "mcp.example.com" or "mcp.example.com:8080"`)},
 		{"httpAllowedOrigins", "", unitList, "origins of browser pages that may use it, besides its own", list(isOrigin, `an origin such as "https://inspector.example.com"`)},
+		{"httpSocketMode", "0600", unitMode, "permissions of the socket of --http unix:/path, as chmod takes them", fileMode},
 		// Agents that wait for a person come back within half an hour, mostly.
 		{"sessionIdleSeconds", "1800", "seconds", "how long a session over HTTP lasts without a request or an open stream", durationIn(time.Second, month)},
 		// A client that was cut off comes back after a second or so, and a few times.

@@ -135,6 +135,15 @@ func oneOf(words ...string) parser {
 	}
 }
 
+// fileMode reads permissions, in octal. Whose socket it is has to be let in.
+func fileMode(text string) (any, string) {
+	n, err := strconv.ParseUint(strings.TrimSpace(text), 8, 16)
+	if err != nil || n > 0o777 || n&0o600 != 0o600 {
+		return nil, `permissions in octal from 0600 to 0777, such as "0660"`
+	}
+	return int64(n), ""
+}
+
 // word reads text that is not empty.
 func word(text string) (any, string) {
 	if text = strings.TrimSpace(text); text == "" || strings.ContainsRune(text, 0) {

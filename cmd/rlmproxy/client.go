@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/config"
+	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/pipeline/tokens"
 )
@@ -34,8 +35,8 @@ func split(cmd *cobra.Command, args []string) (before, command []string) {
 }
 
 // open starts the server that command names, or those of the file, and connects
-// to the proxy in front.
-func (c *cli) open(cmd *cobra.Command, command []string) (s *stack, conn *rpc.Conn, done func(), err error) {
+// to the proxy in front, as that agent if the flag is set.
+func (c *cli) open(cmd *cobra.Command, command []string, agent *string) (s *stack, conn *rpc.Conn, done func(), err error) {
 	var cfg *config.Config
 	if command != nil {
 		cfg, err = c.single(cmd, config.Server{Name: unnamed, Prefix: new(""), Isolation: "shared"}, command)
@@ -48,8 +49,14 @@ func (c *cli) open(cmd *cobra.Command, command []string) (s *stack, conn *rpc.Co
 	if f := cmd.Flags().Lookup("log-level"); f == nil || !f.Changed {
 		cfg.Proxy.LogLevel = "warn" // somebody reads along
 	}
+	var rules *rights.Rules // whoever has the file may look at everything
+	if cmd.Flags().Changed("agent") {
+		if rules, err = rightsAs(cfg, *agent); err != nil {
+			return nil, nil, nil, err
+		}
+	}
 	logger := slog.New(newStderrTail(c.logger(cfg).Handler()))
-	s, err = start(cfg, logger, nil, nobody)
+	s, err = start(cfg, logger, nil, nobody, rules)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -66,8 +73,13 @@ func (c *cli) open(cmd *cobra.Command, command []string) (s *stack, conn *rpc.Co
 	return s, conn, func() { hangUp(); s.close() }, nil
 }
 
+func agentFlag(cmd *cobra.Command, agent *string) {
+	cmd.Flags().StringVar(agent, "agent", "", "see and use what the `agent` of proxySettings.agents may; without it, everything")
+}
+
 func (c *cli) toolsCommand() *cobra.Command {
 	var asJSON bool
+	var agent string
 	cmd := &cobra.Command{
 		Use:     "tools [--json] [-- COMMAND [ARGUMENT...]]",
 		Short:   "List the tools as an agent sees them, and what they cost in tokens",
@@ -77,7 +89,7 @@ func (c *cli) toolsCommand() *cobra.Command {
 			if err := noArgs(cmd, before); err != nil {
 				return err
 			}
-			s, conn, done, err := c.open(cmd, command)
+			s, conn, done, err := c.open(cmd, command, &agent)
 			if err != nil {
 				return err
 			}
@@ -97,6 +109,7 @@ func (c *cli) toolsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result of tools/list")
+	agentFlag(cmd, &agent)
 	c.settings(cmd)
 	return cmd
 }
@@ -139,6 +152,7 @@ func (c *cli) printFindings(findings []string) error {
 
 func (c *cli) callCommand() *cobra.Command {
 	var asJSON bool
+	var agent string
 	cmd := &cobra.Command{
 		Use:   "call [--json] TOOL [JSON] [TOOL [JSON]]... [-- COMMAND [ARGUMENT...]]",
 		Short: "Call tools through the proxy, from a terminal",
@@ -155,7 +169,7 @@ file gets the bytes that an agent gets.`,
 			if err != nil {
 				return err
 			}
-			_, conn, done, err := c.open(cmd, command)
+			_, conn, done, err := c.open(cmd, command, &agent)
 			if err != nil {
 				return err
 			}
@@ -164,6 +178,7 @@ file gets the bytes that an agent gets.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print whole results as JSON, a line each")
+	agentFlag(cmd, &agent)
 	c.settings(cmd)
 	return cmd
 }

@@ -66,7 +66,7 @@ func (c *cli) demo(ctx context.Context) error {
 	cfg.Proxy.LogLevel = "warn"
 	var sent tally
 	logger := c.logger(cfg)
-	s, err := start(cfg, logger, map[string]*mcp.Server{"data": demoServer(&sent)}, nobody)
+	s, err := start(cfg, logger, map[string]*mcp.Server{"data": demoServer(&sent)}, nobody, nil)
 	if err != nil {
 		return err
 	}

@@ -12,20 +12,32 @@ import (
 	"rlmproxy/config"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
+	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/web"
 )
 
+// A webProxy is the proxy as it runs over HTTP, and what of it may change meanwhile.
+type webProxy struct {
+	cfg   *config.Config
+	load  func() (*config.Config, error) // reads the configuration again; nil if it is of no file
+	log   *slog.Logger
+	guard *auth.Guard
+	stack *stack
+
+	// What was read last. One goroutine uses these.
+	tokens []auth.Token
+	warned string // of the file of tokens
+	rules  *rights.Rules
+}
+
 // serveHTTP serves at addr until a signal comes. What speaks against it is found
 // before any server is started.
-func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string) error {
+func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, load func() (*config.Config, error)) error {
 	logger := c.logger(cfg)
-	addr, err := web.Address(addr)
-	if err != nil {
-		return &usageError{fmt.Errorf("--http: %w", err), "--http 127.0.0.1:8080, or --http 8080 for the same"}
-	}
-	guard, err := guard(cfg.Proxy, logger)
+	w := &webProxy{cfg: cfg, load: load, log: logger}
+	err := w.readGuard()
 	var missing *fs.PathError
 	switch {
 	case errors.As(err, &missing):
@@ -33,22 +45,24 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string) er
 	case err != nil:
 		return &usageError{err: err}
 	}
-	if err := auth.CheckBind(addr, guard.Authenticates()); err != nil {
-		return &usageError{err: fmt.Errorf("--http: %w", err)}
+	if w.rules, err = httpRights(cfg, w.guard); err != nil {
+		return err
 	}
-	l, err := net.Listen("tcp", addr)
+	tellUnnamed(logger, w.rules, w.tokens, cfg.Proxy.HTTPJWTIssuer != "")
+	l, where, err := w.listen(addr)
 	if err != nil {
-		return &usageError{fmt.Errorf("--http: %w", err), "take a port that is free, of an address that this machine has, as in --http 127.0.0.1:8081"}
+		return err
 	}
 	defer l.Close()
 	limitMemory(cfg.Proxy, manyClients)
-	s, err := start(cfg, logger, nil, manyClients)
+	s, err := start(cfg, logger, nil, manyClients, w.rules)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	w.stack = s
 	h := web.New(web.Options{
-		Guard: guard,
+		Guard: w.guard,
 		Attach: func(t rpc.Transport, who middleware.Identity, opts rpc.Options) web.Session {
 			return s.server.Attach(t, who, opts)
 		},
@@ -61,38 +75,73 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string) er
 		ResumeTime:   cfg.Proxy.SessionResume,
 		Logger:       logger,
 	})
-	logger.Info(fmt.Sprintf("listening on http://%s/mcp", l.Addr()), "authentication", guard.Authenticates())
+	defer c.rereading(ctx, w)()
+	logger.Info("listening on "+where, "authentication", w.guard.Authenticates())
 	return h.Serve(ctx, l)
 }
 
-// guard is who may come, as the settings say.
-func guard(p config.Proxy, logger *slog.Logger) (*auth.Guard, error) {
+// listen listens at addr, and says where that is.
+func (w *webProxy) listen(addr string) (l net.Listener, where string, err error) {
+	if path, ok := web.SocketPath(addr); ok {
+		if l, err = web.ListenUnix(path, fs.FileMode(w.cfg.Proxy.HTTPSocketMode)); err != nil {
+			return nil, "", &usageError{fmt.Errorf("--http: %w", err), "name a file in a folder of yours, as in --http unix:/run/user/1000/rlmproxy"}
+		}
+		return l, "unix:" + path + " (curl --unix-socket " + path + " http://localhost/mcp)", nil
+	}
+	if addr, err = web.Address(addr); err != nil {
+		return nil, "", &usageError{fmt.Errorf("--http: %w", err), "--http 127.0.0.1:8080, or --http 8080 for the same, or --http unix:/path"}
+	}
+	if err := auth.CheckBind(addr, w.guard.Authenticates()); err != nil {
+		return nil, "", &usageError{err: fmt.Errorf("--http: %w", err)}
+	}
+	if l, err = net.Listen("tcp", addr); err != nil {
+		return nil, "", &usageError{fmt.Errorf("--http: %w", err), "take a port that is free, of an address that this machine has, as in --http 127.0.0.1:8081"}
+	}
+	return l, fmt.Sprintf("http://%s/mcp", l.Addr()), nil
+}
+
+// rereading has what may change read again until the function that it returns is called,
+// which waits for the end of that.
+func (c *cli) rereading(ctx context.Context, w *webProxy) (stop func()) {
+	var files []*reread
+	if path := w.cfg.Proxy.HTTPTokensFile; path != "" {
+		files = append(files, &reread{path: path, take: w.rereadTokens})
+	}
+	if w.load != nil {
+		files = append(files, &reread{path: w.cfg.Path, take: w.rereadRights})
+	}
+	if files == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	asked := c.hangups.take()
+	go func() {
+		defer close(ended)
+		rereadAll(ctx, asked, files...)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// readGuard reads who may come, as the settings say.
+func (w *webProxy) readGuard() (err error) {
+	p := w.cfg.Proxy
 	opts := auth.Options{
 		Resource:       p.HTTPPublicURL,
 		AllowedHosts:   p.HTTPAllowedHosts,
 		AllowedOrigins: p.HTTPAllowedOrigins,
-		Logger:         logger,
+		Logger:         w.log,
 	}
-	if p.HTTPTokensFile != "" {
-		tokens, warning, err := auth.ReadTokens(p.HTTPTokensFile)
-		if err != nil {
-			return nil, fmt.Errorf("httpTokensFile: %w", err)
-		}
-		if warning != "" {
-			logger.Warn(warning)
-		}
-		opts.Tokens = tokens
+	if w.tokens, w.warned, err = staticTokens(p, false); err != nil {
+		return err
 	}
-	if p.HTTPTokens != "" {
-		tokens, err := auth.ParseTokens("RLMPROXY_HTTP_TOKENS", string(p.HTTPTokens))
-		if err != nil {
-			return nil, err
-		}
-		if len(tokens) == 0 {
-			return nil, errors.New("RLMPROXY_HTTP_TOKENS: there is no token; write them as in alice:TOKEN,bob:TOKEN")
-		}
-		opts.Tokens = append(opts.Tokens, tokens...)
+	if w.warned != "" {
+		w.log.Warn(w.warned)
 	}
+	opts.Tokens = w.tokens
 	if p.HTTPJWTIssuer != "" {
 		opts.JWT = &auth.JWT{
 			Issuer:     p.HTTPJWTIssuer,
@@ -101,7 +150,30 @@ func guard(p config.Proxy, logger *slog.Logger) (*auth.Guard, error) {
 			AgentClaim: p.HTTPJWTAgentClaim,
 		}
 	}
-	return auth.New(opts)
+	w.guard, err = auth.New(opts)
+	return err
+}
+
+// staticTokens are those of the file and of the environment. A file that is read again may
+// have none left: its tokens are revoked then.
+func staticTokens(p config.Proxy, again bool) (tokens []auth.Token, warning string, err error) {
+	if p.HTTPTokensFile != "" {
+		tokens, warning, err = auth.ReadTokens(p.HTTPTokensFile)
+		if err != nil && !(again && errors.Is(err, auth.ErrNoTokens)) {
+			return nil, "", fmt.Errorf("httpTokensFile: %w", err)
+		}
+	}
+	if p.HTTPTokens != "" {
+		more, err := auth.ParseTokens("RLMPROXY_HTTP_TOKENS", string(p.HTTPTokens))
+		if err != nil {
+			return nil, "", err
+		}
+		if len(more) == 0 {
+			return nil, "", errors.New("RLMPROXY_HTTP_TOKENS: there is no token; write them as in alice:TOKEN,bob:TOKEN")
+		}
+		tokens = append(tokens, more...)
+	}
+	return tokens, warning, nil
 }
 
 // ready says for /readyz whether a server is connected, or none is there to be,

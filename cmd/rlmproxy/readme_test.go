@@ -350,7 +350,7 @@ func TestReadmeAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sent tally
-	s, err := start(cfg, slog.New(slog.DiscardHandler), map[string]*mcp.Server{"data": demoServer(&sent)}, nobody)
+	s, err := start(cfg, slog.New(slog.DiscardHandler), map[string]*mcp.Server{"data": demoServer(&sent)}, nobody, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

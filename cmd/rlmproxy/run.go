@@ -52,6 +52,7 @@ type cli struct {
 	stdout, stderr io.Writer
 	log            *logWriter // to stderr
 	configPath     string
+	hangups        hangups
 }
 
 // run is the program. Under a host stdout belongs to the protocol: what people
@@ -61,7 +62,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		ends = append(ends, syscall.SIGHUP)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	// Whoever reads our stdout or stderr may close it. Then a write fails, which we
 	// handle. The signal that comes with it would end us, and leave servers running.
@@ -69,6 +70,20 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr, log: newLogWriter(stderr)}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, ends...)
+	defer signal.Stop(signals)
+	go func() {
+		for ctx.Err() == nil {
+			select {
+			case s := <-signals:
+				if s != syscall.SIGHUP || !c.hangups.ask() {
+					stop()
+				}
+			case <-ctx.Done():
+			}
+		}
+	}()
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)

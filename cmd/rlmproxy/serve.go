@@ -21,6 +21,7 @@ func (c *cli) serveCommand() *cobra.Command {
 		Short: "Serve the servers of mcp.json over stdin and stdout, or HTTP",
 		Example: `  rlmproxy serve
   rlmproxy serve --http 127.0.0.1:8080
+  rlmproxy serve --http unix:$XDG_RUNTIME_DIR/rlmproxy   # curl --unix-socket $XDG_RUNTIME_DIR/rlmproxy http://localhost/mcp
   RLMPROXY_HTTP_TOKENS=alice:$TOKEN rlmproxy serve --http 0.0.0.0:8080`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -28,7 +29,7 @@ func (c *cli) serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.serveConfig(cmd, cfg, http)
+			return c.serveConfig(cmd, cfg, http, func() (*config.Config, error) { return c.read(cmd) })
 		},
 	}
 	httpFlag(cmd, &http)
@@ -37,7 +38,7 @@ func (c *cli) serveCommand() *cobra.Command {
 }
 
 func httpFlag(cmd *cobra.Command, addr *string) {
-	cmd.Flags().StringVar(addr, "http", "", "serve /mcp over HTTP at `address`, host:port or a port of 127.0.0.1")
+	cmd.Flags().StringVar(addr, "http", "", "serve /mcp over HTTP at `address`: host:port, a port of 127.0.0.1, or unix:/path of a socket")
 }
 
 func (c *cli) serve(cmd *cobra.Command) error {
@@ -45,18 +46,23 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return c.serveConfig(cmd, cfg, "")
+	return c.serveConfig(cmd, cfg, "", nil)
 }
 
 // serveConfig serves until the client closes stdin or a signal comes; both are
-// good ends. If the command has the flag --http, addr is its value.
-func (c *cli) serveConfig(cmd *cobra.Command, cfg *config.Config, addr string) error {
+// good ends. If the command has the flag --http, addr is its value. load, if not nil, reads
+// the file again.
+func (c *cli) serveConfig(cmd *cobra.Command, cfg *config.Config, addr string, load func() (*config.Config, error)) error {
 	ctx := cmd.Context()
 	if cmd.Flags().Changed("http") {
-		return c.serveHTTP(ctx, cfg, addr)
+		return c.serveHTTP(ctx, cfg, addr, load)
+	}
+	rules, err := pipeRights(cfg)
+	if err != nil {
+		return err
 	}
 	limitMemory(cfg.Proxy, oneClient)
-	s, err := start(cfg, c.logger(cfg), nil, oneClient)
+	s, err := start(cfg, c.logger(cfg), nil, oneClient, rules)
 	if err != nil {
 		return err
 	}
@@ -104,7 +110,7 @@ stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
 			if err != nil {
 				return err
 			}
-			return c.serveConfig(cmd, cfg, http)
+			return c.serveConfig(cmd, cfg, http, nil)
 		},
 	}
 	cmd.Flags().StringVar(&w.name, "name", unnamed, "the server's `name` in logs and errors")

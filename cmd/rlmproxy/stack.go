@@ -19,6 +19,7 @@ import (
 	"rlmproxy/config"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/relay"
+	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline/jq"
@@ -88,8 +89,8 @@ func (c *cli) logger(cfg *config.Config) *slog.Logger {
 }
 
 // start starts the servers of cfg and a proxy before them. extra are servers
-// that run in our own process.
-func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server, who audience) (*stack, error) {
+// that run in our own process, rules what agents may use.
+func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server, who audience, rules *rights.Rules) (*stack, error) {
 	p := cfg.Proxy
 	pins, err := needPins(cfg, who)
 	if err != nil {
@@ -136,6 +137,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			AllBytes:       2 * p.MaxBytesPerAgent,
 			Streams:        p.MaxStreamsPerAgent,
 		},
+		Rights:    rules,
 		WorkBytes: who.workBytes(),
 		AgentIdle: p.SessionIdle,
 		Idle:      debug.FreeOSMemory,

@@ -122,6 +122,9 @@ func identity(r *http.Request, meta json.RawMessage) middleware.Identity {
 	if err != nil {
 		host = r.RemoteAddr
 	}
+	if name, ok := r.Context().Value(peerKey{}).(string); ok { // on a Unix socket
+		host = name
+	}
 	sum := sha256.Sum256([]byte(host + "\n" + r.UserAgent() + "\n" + string(jsonscan.Member(meta, metaClient))))
 	who.Peer = hex.EncodeToString(sum[:])
 	return who

@@ -47,6 +47,17 @@ func Address(text string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
+type peerKey struct{}
+
+// withPeer notes whose program has connected, where the address does not tell programs
+// apart.
+func withPeer(ctx context.Context, c net.Conn) context.Context {
+	if name := peerName(c); name != "" {
+		return context.WithValue(ctx, peerKey{}, name)
+	}
+	return ctx
+}
+
 // Serve answers requests on l until ctx ends: then it refuses new ones, lets
 // those that run end for two seconds, and closes h. The error is nil unless l
 // failed.
@@ -56,6 +67,7 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       keepTime,
 		MaxHeaderBytes:    headerBytes,
+		ConnContext:       withPeer,
 		ErrorLog:          slog.NewLogLogger(h.log.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan error, 1)

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"rlmproxy/middleware/rights"
+)
+
+// rereadPause is how often files are looked at that count while the proxy runs.
+const rereadPause = time.Second
+
+// maxRereadBytes bounds what is compared of a file. Those who take one have bounds of their own.
+const maxRereadBytes = 8 << 20
+
+// A reread is a file that is read again when it changes. Its content is compared, not its
+// time or its place: that holds for editors that rename, and for Kubernetes, which turns a
+// link round.
+type reread struct {
+	path string
+	take func(asked bool) // takes the file over, or logs why not; asked: by a signal
+
+	seen, taken [sha256.Size]byte
+}
+
+// rereadAll looks at files until ctx ends, each second and when asked.
+func rereadAll(ctx context.Context, asked <-chan struct{}, files ...*reread) {
+	tick := time.NewTicker(rereadPause)
+	defer tick.Stop()
+	for {
+		now := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-asked:
+			now = true
+		case <-tick.C:
+		}
+		for _, f := range files {
+			f.look(now)
+		}
+	}
+}
+
+// look takes the file over if it has changed and then stayed the same for once: it may
+// have been half written.
+func (f *reread) look(asked bool) {
+	sum := fileSum(f.path)
+	settled := sum == f.seen
+	f.seen = sum
+	if asked || settled && sum != f.taken {
+		f.taken = sum
+		f.take(asked)
+	}
+}
+
+// fileSum is of the content of a file, or of why it cannot be read.
+func fileSum(path string) [sha256.Size]byte {
+	data, err := func() ([]byte, error) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() { // to open a named pipe waits for somebody to write
+			return nil, errors.New("not a file")
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, maxRereadBytes))
+	}()
+	if err != nil {
+		return sha256.Sum256([]byte("\x00" + err.Error()))
+	}
+	return sha256.Sum256(data)
+}
+
+// rereadTokens takes the file of tokens over.
+func (w *webProxy) rereadTokens(asked bool) {
+	tokens, warning, err := staticTokens(w.cfg.Proxy, true)
+	if err != nil {
+		w.log.Error("tokens not read again, those from before count on", "error", err)
+		return
+	}
+	if warning != "" && warning != w.warned {
+		w.log.Warn(warning)
+	}
+	w.warned = warning
+	change, err := w.guard.SetTokens(tokens)
+	if err != nil {
+		w.log.Error("tokens not read again, those from before count on", "error", err)
+		return
+	}
+	for subject, left := range change.Subjects {
+		ctx, cancel := context.WithTimeout(context.Background(), revokeTime)
+		w.stack.server.Revoked(ctx, subject, left)
+		cancel()
+	}
+	if asked || change.Added+change.Revoked > 0 {
+		w.log.Info("tokens read again", "tokens", len(tokens), "new", change.Added, "revoked", change.Revoked)
+		w.tokens = tokens
+		tellUnnamed(w.log, w.rules, tokens, w.cfg.Proxy.HTTPJWTIssuer != "")
+	}
+	if len(tokens) == 0 && change.Revoked > 0 {
+		w.log.Warn("no static token is left: whoever shows one is refused")
+	}
+}
+
+// revokeTime is how long what an agent has begun may take to end.
+const revokeTime = 2 * time.Second
+
+// rereadRights takes agents and scopes of mcp.json over.
+func (w *webProxy) rereadRights(asked bool) {
+	cfg, err := w.load()
+	var rules *rights.Rules
+	if err == nil {
+		rules, err = httpRights(cfg, w.guard)
+	}
+	if err != nil {
+		w.log.Error("configuration not read again, who may use what stays as it was", "error", err)
+		return
+	}
+	if sameRules(w.rules, rules) {
+		if asked {
+			w.log.Info("who may use what is as it was; other settings are read at the start")
+		}
+		return
+	}
+	w.rules = rules
+	w.stack.server.SetRights(rules)
+	w.log.Info("who may use what has been read again; other settings are read at the start")
+	tellUnnamed(w.log, rules, w.tokens, w.cfg.Proxy.HTTPJWTIssuer != "")
+}
