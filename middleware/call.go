@@ -13,6 +13,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware/relay"
+	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
@@ -69,7 +70,7 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 // a while.
 func (s *Server) find(ctx context.Context, v view, name string) (target, error) {
 	var t target
-	meant := func(up *Upstream) bool { return strings.HasPrefix(name, clean(up.Prefix)) && v.server(up) }
+	meant := func(up *Upstream) bool { return strings.HasPrefix(name, clean(up.Prefix)) && v.maybe(up) }
 	found := false
 	s.until(ctx, meant, func() bool {
 		t, found = s.names.find(name)
@@ -94,8 +95,13 @@ func (s *Server) unknownTool(v view, name string) error {
 	e := &pipeline.Error{Code: codeUnknownTool, Text: fmt.Sprintf("no tool %q", show.ClipBytes(name, 80))}
 	var away []string
 	here := false // the server that the name begins with
-	for _, up := range v.servers() {
+	mayUse := v.grant.Allows(rights.Name{Listed: name, Bare: name})
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
 		begins := up.Prefix != "" && strings.HasPrefix(name, clean(up.Prefix)+"_")
+		if !v.server(up) && !(mayUse && !up.listed() && (begins || len(s.opts.Upstreams) == 1)) {
+			continue
+		}
 		state, err := up.Conn.State()
 		if state == upstream.Ready {
 			here = here || begins

@@ -90,6 +90,9 @@ func (u *Upstream) allHidden() []string {
 	return hidden
 }
 
+// listed reports whether it is known what the server has.
+func (u *Upstream) listed() bool { return u.Conn.Info() != nil || len(u.Conn.Tools()) > 0 }
+
 func (u *Upstream) offers(tool string) bool {
 	return (len(u.Allow) == 0 || rights.Match(u.Allow, tool)) && !rights.Match(u.Deny, tool)
 }

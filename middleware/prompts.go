@@ -62,7 +62,7 @@ func (s *Server) findPrompt(ctx context.Context, v view, name string) (prompt, e
 		}
 		return i >= 0
 	}
-	if s.until(ctx, func(up *Upstream) bool { return strings.HasPrefix(name, up.Prefix) && v.server(up) }, find) {
+	if s.until(ctx, func(up *Upstream) bool { return strings.HasPrefix(name, up.Prefix) && v.maybe(up) }, find) {
 		return p, nil
 	}
 	return prompt{}, session.InvalidParams("unknown prompt %q", clipped(name))

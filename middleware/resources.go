@@ -32,9 +32,11 @@ type place struct {
 func (s *Server) placesOf(ctx context.Context, v view, uri string) (places []place) {
 	if p, ok := s.namedPlace(v, uri); ok {
 		s.until(ctx, func(up *Upstream) bool { return up == p.up }, func() bool { return p.up.Conn.Info() != nil })
-		return []place{p}
+		if v.server(p.up) {
+			return []place{p}
+		}
 	}
-	s.until(ctx, v.server, func() bool {
+	s.until(ctx, v.maybe, func() bool {
 		places = knownPlaces(v, uri)
 		return len(places) > 0
 	})
@@ -46,7 +48,7 @@ func (s *Server) placesOf(ctx context.Context, v view, uri string) (places []pla
 func (s *Server) namedPlace(v view, uri string) (place, bool) {
 	if name, rest, ok := strings.Cut(uri, "+"); ok && len(s.opts.Upstreams) > 1 {
 		for i := range s.opts.Upstreams {
-			if up := &s.opts.Upstreams[i]; strings.EqualFold(s.scheme(up), name) && v.server(up) {
+			if up := &s.opts.Upstreams[i]; strings.EqualFold(s.scheme(up), name) && v.maybe(up) {
 				return place{up, rest}, true
 			}
 		}

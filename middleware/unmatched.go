@@ -61,7 +61,7 @@ func (s *Server) tellRights() {
 	var away []string
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
-		if up.Conn.Info() != nil || len(up.Conn.Tools()) > 0 {
+		if up.listed() {
 			continue
 		}
 		if state, _ := up.Conn.State(); state == upstream.Connecting {
@@ -86,6 +86,10 @@ func (s *Server) tellRights() {
 		}
 	}
 	for _, glob := range rules.Unmatched(names) {
-		s.logger.Warn("no tool has a name like this", "setting", glob.Setting, "glob", glob.Glob, "tools", len(names), "servers_away", someOf(away))
+		attrs := []any{"setting", glob.Setting, "glob", glob.Glob, "tools", len(names)}
+		if away != nil {
+			attrs = append(attrs, "servers_away", someOf(away))
+		}
+		s.logger.Warn("no tool has a name like this", attrs...)
 	}
 }

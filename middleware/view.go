@@ -55,6 +55,9 @@ func (v view) serverWith(up *Upstream, list []upstream.Tool) bool {
 	return !some && v.grant.Allows(rights.Name{Listed: bareName(up.Prefix, "")})
 }
 
+// maybe is server, or that the server is yet to say what it has: it is worth waiting for.
+func (v view) maybe(up *Upstream) bool { return v.server(up) || !up.listed() }
+
 // servers are those that the agent sees.
 func (v view) servers() []*Upstream {
 	var ups []*Upstream
