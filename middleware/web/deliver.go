@@ -96,6 +96,9 @@ func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes
 			}
 			timer.Reset(beatTime)
 		case <-life.Done():
+			if revoked(ctx, out) {
+				return
+			}
 			if status := http.StatusNotFound; !out.begun {
 				if context.Cause(life) == errShutdown {
 					status = http.StatusServiceUnavailable
@@ -120,7 +123,7 @@ func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes
 // revoked reports whether the token of the request of ctx has been taken out, and if so
 // says it where nothing has been said.
 func revoked(ctx context.Context, out *response) bool {
-	if context.Cause(ctx) != auth.ErrRevoked {
+	if life := auth.Life(ctx); life == nil || life.Err() == nil {
 		return false
 	}
 	if !out.begun {

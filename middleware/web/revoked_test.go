@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -42,7 +43,6 @@ func TestRevoked(t *testing.T) {
 	if resp := s.do("POST", ping, in(both, newToken)...); resp.StatusCode != 200 {
 		t.Fatalf("another token of the same agent: %s", resp.Status)
 	}
-	goroutines := runtime.NumGoroutine()
 
 	calls := make(chan int, 10)
 	start := func(body string, header []string) {
@@ -117,11 +117,9 @@ func TestRevoked(t *testing.T) {
 		t.Errorf("%d sessions are left", n)
 	}
 	s.stop()
-	http.DefaultClient.CloseIdleConnections()
-	for late := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(late); {
-		runtime.Gosched()
-	}
-	if n := runtime.NumGoroutine(); n > goroutines {
-		t.Errorf("%d goroutines, %d before", n, goroutines)
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	if bytes.Contains(stacks, []byte("middleware/web.(*")) || bytes.Contains(stacks, []byte("http.(*conn).serve")) {
+		t.Errorf("something still runs:\n%s", stacks)
 	}
 }
