@@ -27,6 +27,10 @@ type reread struct {
 	seen, taken [sha256.Size]byte
 }
 
+// askedPause is how long a file that is asked for has to stay the same, which whoever
+// signals may still be writing.
+const askedPause = 100 * time.Millisecond
+
 // rereadAll looks at files until ctx ends, each second and when asked.
 func rereadAll(ctx context.Context, asked <-chan struct{}, files ...*reread) {
 	tick := time.NewTicker(rereadPause)
@@ -38,6 +42,14 @@ func rereadAll(ctx context.Context, asked <-chan struct{}, files ...*reread) {
 			return
 		case <-asked:
 			now = true
+			for _, f := range files {
+				f.seen = fileSum(f.path)
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(askedPause):
+			}
 		case <-tick.C:
 		}
 		for _, f := range files {
@@ -52,7 +64,7 @@ func (f *reread) look(asked bool) {
 	sum := fileSum(f.path)
 	settled := sum == f.seen
 	f.seen = sum
-	if asked || settled && sum != f.taken {
+	if settled && (asked || sum != f.taken) { // else the next second sees it
 		f.taken = sum
 		f.take(asked)
 	}
