@@ -19,8 +19,8 @@ var rightsKeys = []string{"allow", "deny"}
 // isScope is what a scope can be (RFC 6749, section 3.3).
 var isScope = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]+$`).MatchString
 
-// maxAgentBytes is the longest claim that names an agent.
-const maxAgentBytes = 255
+// maxAgentBytes is the longest claim that names an agent, with the "jwt:" before it.
+const maxAgentBytes = 255 + 4
 
 // rightsSection reads agents or scopes.
 func (r *reader) rightsSection(n node) {
@@ -32,7 +32,7 @@ func (r *reader) rightsSection(n node) {
 		case m.key == "comment" || m.key == "_comment" || m.key == "//":
 			continue
 		case n.key == "agents" && !isAgentName(m.key):
-			r.mistake(m.atKey(), "no name of an agent: expected 1 to 255 characters that print", `"*" stands for all that are not named`)
+			r.mistake(m.atKey(), "no name of an agent: expected characters that print, 259 bytes at most", `"*" stands for all that are not named`)
 		case n.key == "scopes" && m.key == "*":
 			r.mistake(m.atKey(), `no scope is called "*"`, `what every agent may stands in agents, under "*"`)
 		case n.key == "scopes" && !isScope(m.key):

@@ -13,12 +13,12 @@ func loadSettings(settings string) (*Config, error) {
 
 func TestRights(t *testing.T) {
 	c, err := loadSettings(`"httpJWTIssuer": "https://a.example.com",
-		"agents": {"alice": {"allow": ["a_*"], "deny": ["a_delete*"]}, "none": {"allow": []}, "ann@example.com": {}, "*": {"comment": "x", "deny": ["b"]}, "//": "y"},
+		"agents": {"alice": {"allow": ["a_*"], "deny": ["a_delete*"]}, "none": {"allow": []}, "jwt:ann@example.com": {}, "*": {"comment": "x", "deny": ["b"]}, "//": "y"},
 		"scopes": {"files.read": {"allow": ["a_read"]}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]Rights{"alice": {[]string{"a_*"}, []string{"a_delete*"}}, "none": {Allow: []string{}}, "ann@example.com": {}, "*": {Deny: []string{"b"}}}, c.Agents); diff != "" {
+	if diff := cmp.Diff(map[string]Rights{"alice": {[]string{"a_*"}, []string{"a_delete*"}}, "none": {Allow: []string{}}, "jwt:ann@example.com": {}, "*": {Deny: []string{"b"}}}, c.Agents); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[string]Rights{"files.read": {Allow: []string{"a_read"}}}, c.Scopes); diff != "" {
@@ -39,8 +39,8 @@ func TestRightsMistakes(t *testing.T) {
 		{`"agent": {}`, `mcp.json:1:20: proxySettings.agent: unknown key; did you mean "agents"?`},
 		{`"agents": null`, `mcp.json:1:30: proxySettings.agents: expected something other than null, found null; leave the key out, or write what it is to hold`},
 		{`"agents": []`, `mcp.json:1:30: proxySettings.agents: expected an object, found an array`},
-		{`"agents": {"": {}}`, `mcp.json:1:31: proxySettings.agents."": no name of an agent: expected 1 to 255 characters that print; "*" stands for all that are not named`},
-		{`"agents": {"a\n": {}}`, `mcp.json:1:31: proxySettings.agents."a\n": no name of an agent: expected 1 to 255 characters that print; "*" stands for all that are not named`},
+		{`"agents": {"": {}}`, `mcp.json:1:31: proxySettings.agents."": no name of an agent: expected characters that print, 259 bytes at most; "*" stands for all that are not named`},
+		{`"agents": {"a\n": {}}`, `mcp.json:1:31: proxySettings.agents."a\n": no name of an agent: expected characters that print, 259 bytes at most; "*" stands for all that are not named`},
 		{`"agents": {"a": null}`, `mcp.json:1:36: proxySettings.agents.a: expected something other than null, found null; leave the key out, or write what it is to hold`},
 		{`"agents": {"a": ["x"]}`, `mcp.json:1:36: proxySettings.agents.a: expected an object, found an array`},
 		{`"agents": {"a": {"alow": ["x"]}}`, `mcp.json:1:37: proxySettings.agents.a.alow: unknown key; did you mean "allow"?`},

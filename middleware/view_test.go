@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 clients and servers of the older revisions still use logging
+
 package middleware
 
 import (
@@ -149,7 +151,6 @@ func TestRightsHide(t *testing.T) {
 			return slices.ContainsFunc(tools, func(tool string) bool { return allowed(server, tool) })
 		}
 		var conns []client
-		var servers []*Server
 		every := func(string) bool { return true }
 		for _, opts := range []Options{
 			{Store: store, Rights: rules, Upstreams: shopUpstreams(func(string, string) bool { return true }, every)},
@@ -160,7 +161,6 @@ func TestRightsHide(t *testing.T) {
 				rt.Fatal(err)
 			}
 			defer s.Close()
-			servers = append(servers, s)
 			conns = append(conns, attach(t, s, Identity{Subject: "token:alice", Who: rights.Who{Agent: "alice"}}, clientOptions{}))
 		}
 		hello := `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`

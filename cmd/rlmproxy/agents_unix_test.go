@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -126,5 +127,46 @@ func TestTwoAgents(t *testing.T) {
 	}
 	if strings.Contains(log, "the-old") || strings.Contains(log, "the-token") {
 		t.Errorf("a token is logged:\n%s", log)
+	}
+}
+
+// TestSocket: --http unix:/path serves there with its permissions, without a token, and
+// leaves nothing behind.
+func TestSocket(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "socket")
+	proxy := exec.Command(self, "wrap", "--http", "unix:"+path, "--http-socket-mode", "0660", "--", self, "counter", t.TempDir())
+	url, logged := overHTTP(t, proxy)
+	if info, err := os.Lstat(path); err != nil || info.Mode() != os.ModeSocket|0o660 {
+		t.Fatalf("%v %v", info, err)
+	}
+	here := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}}}
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
+		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: here}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "next"}); err != nil {
+		t.Error(err)
+	}
+	_ = c.Close()
+	// A page whose name leads here, through whatever forwards it, is refused as on a port.
+	resp, err := here.Get("http://evil.example.com/mcp")
+	if err != nil || resp.StatusCode != http.StatusForbidden {
+		t.Errorf("%v %v", resp, err)
+	}
+	resp.Body.Close()
+	interrupt(t, proxy.Process)
+	<-logged
+	if err := proxy.Wait(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("the socket is left: %v", err)
 	}
 }

@@ -74,7 +74,7 @@ func rightsAs(cfg *config.Config, agent string) (*rights.Rules, error) {
 }
 
 // tellUnnamed warns of agents of the rules that no token names, and of those of tokens that
-// may use nothing. Who has a JWT is not known before it comes.
+// may use nothing. Which JWTs there are is not known before they come.
 func tellUnnamed(log *slog.Logger, rules *rights.Rules, tokens []auth.Token, jwt bool) {
 	if rules == nil {
 		return
@@ -84,7 +84,12 @@ func tellUnnamed(log *slog.Logger, rules *rights.Rules, tokens []auth.Token, jwt
 		named[t.Agent] = true
 	}
 	for _, agent := range slices.Sorted(maps.Keys(rules.Agents)) {
-		if agent != rights.Others && !named[agent] && !jwt {
+		byJWT := strings.HasPrefix(agent, rights.JWTPrefix)
+		switch {
+		case agent == rights.Others, named[agent], byJWT && jwt:
+		case jwt:
+			log.Warn("no static token names an agent of proxySettings.agents", "agent", agent, "for_a_JWT_write", rights.JWTPrefix+agent)
+		default:
 			log.Warn("no token names an agent of proxySettings.agents", "agent", agent)
 		}
 	}

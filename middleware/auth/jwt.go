@@ -149,7 +149,7 @@ func (v *verifier) verify(ctx context.Context, token string, now time.Time) (who
 	}
 	return subject{
 		agent: "jwt:" + v.issuer + " " + name, until: claims.Expiry.Time().Add(leeway),
-		rights: rights.Who{Agent: name, JWT: true, Scopes: scopes(others)},
+		rights: rights.Who{Agent: rights.JWTPrefix + name, JWT: true, Scopes: scopes(others)},
 	}, nil
 }
 

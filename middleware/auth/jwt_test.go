@@ -10,12 +10,16 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"rlmproxy/middleware/rights"
 )
 
 const (
@@ -214,6 +218,18 @@ func TestAgentsNeverMeet(t *testing.T) {
 		if static != "token:ann" || agent != "jwt:"+issuerURL+" "+name {
 			t.Errorf("agents %q and %q\n%s", static, agent, log)
 		}
+	}
+	// Nor do they in the operator's rules, and only the JWT has scopes.
+	var who []rights.Who
+	h := g.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		one, _ := rights.From(r.Context())
+		who = append(who, one)
+	}))
+	for _, token := range []string{secret, sign(t, k, claims(map[string]any{"aud": "api://rlm", "email": "ann", "scope": "a b"}), nil)} {
+		h.ServeHTTP(httptest.NewRecorder(), cameBy(request("Authorization: Bearer "+token), "127.0.0.1"))
+	}
+	if want := []rights.Who{{Agent: "ann"}, {Agent: "jwt:ann", JWT: true, Scopes: []string{"a", "b"}}}; !reflect.DeepEqual(who, want) {
+		t.Errorf("%v, want %v", who, want)
 	}
 	// The audience is the operator's; the resource is none then.
 	if w, _ := ask(g, request("Authorization: Bearer "+sign(t, k, claims(nil), nil))); w.Code != 401 {

@@ -22,10 +22,14 @@ import (
 // Others is the agent whose entry counts for those that have none.
 const Others = "*"
 
+// JWTPrefix begins the names of those who have a JSON web token, so that nobody whose
+// issuer lets him choose the name "alice" is the alice of a static token.
+const JWTPrefix = "jwt:"
+
 // A Who is what is known of whoever asks. The zero value is somebody without a name.
 type Who struct {
-	// Agent is the name in the operator's rules: that of a static token, or the claim of
-	// a JSON web token.
+	// Agent is the name in the operator's rules: that of a static token, or JWTPrefix and
+	// the claim of a JSON web token.
 	Agent string
 	// JWT says that a token of an issuer was shown, and Scopes what it was issued for.
 	JWT    bool
