@@ -27,10 +27,11 @@ type place struct {
 	uri string
 }
 
-// placesOf returns where a URI may be that an agent may read, the likeliest first. It waits for the server
-// that the URI names, and without a name for all if none is known that has any.
+// placesOf returns where a URI may be that an agent may read, the likeliest first. It waits
+// for the server that the URI names, and without a name for all if none is known that has
+// any.
 func (s *Server) placesOf(ctx context.Context, v view, uri string) (places []place) {
-	if p, ok := s.namedPlace(v, uri); ok {
+	if p, ok := s.namedPlace(uri); ok {
 		s.until(ctx, func(up *Upstream) bool { return up == p.up }, func() bool { return p.up.Conn.Info() != nil })
 		if v.server(p.up) {
 			return []place{p}
@@ -45,10 +46,10 @@ func (s *Server) placesOf(ctx context.Context, v view, uri string) (places []pla
 
 // namedPlace is the place of a URI that says whose it is, where there are several
 // servers.
-func (s *Server) namedPlace(v view, uri string) (place, bool) {
+func (s *Server) namedPlace(uri string) (place, bool) {
 	if name, rest, ok := strings.Cut(uri, "+"); ok && len(s.opts.Upstreams) > 1 {
 		for i := range s.opts.Upstreams {
-			if up := &s.opts.Upstreams[i]; strings.EqualFold(s.scheme(up), name) && v.maybe(up) {
+			if up := &s.opts.Upstreams[i]; strings.EqualFold(s.scheme(up), name) {
 				return place{up, rest}, true
 			}
 		}
