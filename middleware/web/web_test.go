@@ -104,7 +104,7 @@ func serveShaped(t testing.TB, f *fake, shape *bool, opts Options, who auth.Opti
 		t.Fatal(err)
 	}
 	opts.Guard = guard
-	opts.Attach, opts.InputSchema = attach(server), server.InputSchema
+	opts.Attach, opts.InputSchema, opts.Accounts = attach(server), server.InputSchema, server.Accounts()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +119,9 @@ func serveShaped(t testing.TB, f *fake, shape *bool, opts Options, who auth.Opti
 			t.Error(err)
 		}
 		store.Close()
+		if n := server.Accounts().Held(); n != 0 {
+			t.Errorf("%d bytes are counted for clients that have gone", n)
+		}
 	})
 	t.Cleanup(s.stop)
 	return s
