@@ -56,7 +56,7 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 		return nil, err
 	}
 	origin := cache.Origin{Tool: t.exposed, Arguments: r.Arguments}
-	return s.shaper.ToolResult(r.Session.Agent, origin, raw, t.up.policy(t.tool.Name).shaping())
+	return s.shaper.ToolResult(r.Session.Agent, origin, raw, t.up.policy(t.tool.Name).shaping(t.up.Name))
 }
 
 // find returns the tool of an exposed name. A name that is not known yet may be

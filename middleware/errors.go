@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/isolation"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/shape"
@@ -87,7 +88,7 @@ func protocolError(err error) error {
 	case errors.Is(err, relay.ErrTimeout):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeTimeout + ": " + err.Error()}
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeInternal + ": " + show.ClipBytes(err.Error(), 500)}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeInternal + ": " + show.ClipBytes(frame.OneLine(err.Error()), 500)}
 }
 
 // clipped is what an error may repeat of a request.

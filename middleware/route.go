@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/session"
@@ -64,7 +65,8 @@ func (s *Server) route(ctx context.Context, r *session.Request) (json.RawMessage
 	}
 	if up := s.only(); up != nil {
 		// It may be about any tool, as tasks/result is.
-		return s.forward(ctx, up, up.allHidden(), r, r.Params)
+		raw, err := s.forward(ctx, up, up.allHidden(), r, r.Params)
+		return frame.Label(raw, up.Name), err
 	}
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
 		Message: fmt.Sprintf("method %q is not known, and several servers could be meant", clipped(r.Method))}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
 	"rlmproxy/pipeline/show"
@@ -27,7 +28,7 @@ func (c *Connection) Ask(ctx context.Context, method string, params json.RawMess
 	if to.request != nil && !session.Declares(to.request.Capabilities, method) || to.request == nil && !to.client.Can(method) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", show.ClipBytes(method, 80))}
 	}
-	if params, err = hidden(ctx, c.server.hide, params); err != nil {
+	if params, err = hidden(ctx, c.server.hide, frame.Strip(params)); err != nil {
 		return nil, err
 	}
 	asking, cancel := context.WithCancel(to.about(ctx))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rlmproxy/middleware/deferred"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
 )
@@ -32,7 +33,7 @@ func (v *Server) Send(ctx context.Context, m Sending) (json.RawMessage, error) {
 	if err != nil && m.Hide != nil {
 		err = m.Hide.Error(ctx, err)
 	}
-	return raw, err
+	return raw, frame.Error(err, v.name)
 }
 
 func (v *Server) send(ctx context.Context, m Sending) (json.RawMessage, error) {
@@ -83,7 +84,7 @@ func (v *Server) run(ctx context.Context, m Sending, d *deferred.Request) (json.
 	}
 	// Whoever takes the result of a deferred request, what its own policy hides stays
 	// hidden.
-	return hidden(ctx, m.Hide, raw)
+	return hidden(ctx, m.Hide, frame.Strip(raw))
 }
 
 // progress hands the server's reports on a request to the client.
@@ -95,7 +96,7 @@ func (c *Connection) progress(ctx context.Context, m Sending, d *deferred.Reques
 		if d != nil {
 			now = d.Current()
 		}
-		if kept, err := hidden(ctx, m.Hide, params); err == nil {
+		if kept, err := hidden(ctx, m.Hide, frame.Strip(params)); err == nil {
 			now.Progress(kept)
 		}
 	}

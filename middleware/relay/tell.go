@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/session"
 )
 
@@ -38,6 +39,7 @@ func (c *Connection) tellUpdated(uri string) {
 // tell passes on what is about requests that run.
 func (c *Connection) tell(ctx context.Context, method string, params json.RawMessage) {
 	to := c.toldBy(ctx)
+	params = frame.Strip(params)
 	switch {
 	case to.client == nil:
 		c.log.Debug("a notification that could be for several clients", "method", method)

@@ -38,7 +38,7 @@ func (c *call) run(ctx context.Context, src *source, stages pipeline.Pipeline, t
 // reply answers with v below a header.
 func (c *call) reply(d *document, header string, v pipeline.Value) (json.RawMessage, error) {
 	origin := cache.Origin{Tool: c.tool, Arguments: c.arguments}
-	return c.opts.Shaper.Answer(c.agent, origin, shape.Answer{Header: header, Value: v, Source: d.id})
+	return c.opts.Shaper.Answer(c.agent, origin, shape.Answer{Header: header, Value: v, Source: d.id, Printed: c.tool != "proxy_filter"})
 }
 
 // header says what an answer is a part of, if it is one, and where a fresh call's

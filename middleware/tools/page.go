@@ -57,7 +57,7 @@ func (c *call) fill(ctx context.Context, f *filter, d *document) (page pipeline.
 		}
 		page.Items, page.Total, page.Unit = items.Items, items.Total, items.Unit
 		head = pageHeader(d, f.slice.Offset, next, page)
-		if items.Items <= 1 || c.opts.Shaper.Fits(append([]byte(head), page.Data...)) {
+		if items.Items <= 1 || c.opts.Shaper.Fits(head, page.Data) {
 			return page, head, nil
 		}
 	}
