@@ -8,7 +8,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/frame"
+	"rlmproxy/middleware/handle"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
 	"rlmproxy/pipeline/show"
@@ -21,7 +23,13 @@ func (c *Connection) Ask(ctx context.Context, method string, params json.RawMess
 	if c.agent == "" && c.server.PerAgent() {
 		return nil, refused("there is no client here: each agent has a connection of its own")
 	}
-	to := c.askedBy(ctx)
+	h, about := c.handleIn(method, params)
+	to := recipient{}
+	if about {
+		to = c.ownerOf(ctx, h, c.ownersSoon(ctx, h), c.askedBy)
+	} else {
+		to = c.askedBy(ctx)
+	}
 	if to.client == nil {
 		return nil, refused(to.why)
 	}
@@ -31,6 +39,14 @@ func (c *Connection) Ask(ctx context.Context, method string, params json.RawMess
 	if params, err = hidden(ctx, c.server.hide, frame.Strip(params)); err != nil {
 		return nil, err
 	}
+	if method == "elicitation/create" {
+		c.giveElicitation(to.client.Party, params)
+	}
+	defer func() {
+		if task := jsonscan.Member(answer, "task"); err == nil && c.agent == "" && jsonscan.StringMember(task, "taskId") != "" {
+			c.handles().Give(to.client.Party, c.handle(handle.ClientTask, jsonscan.StringMember(task, "taskId")), lifeOf(task))
+		}
+	}()
 	asking, cancel := context.WithCancel(to.about(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"rlmproxy/middleware/deferred"
+	"rlmproxy/middleware/handle"
 	"rlmproxy/middleware/isolation"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
@@ -64,6 +65,8 @@ type Relay struct {
 	deferred *deferred.List
 	pool     *isolation.Pool[agentConnection]
 	watches  watches
+	handles  handle.Table
+	cursors  cursors
 	servers  []*Server // all, before the first client comes
 }
 
@@ -73,6 +76,7 @@ func New(opts Options) *Relay {
 		opts:     opts,
 		log:      opts.Logger,
 		deferred: deferred.NewList(),
+		cursors:  newCursors(),
 		pool:     isolation.New[agentConnection](opts.AgentIdle, opts.Logger),
 		watches:  watches{open: map[watched]map[*subscription]bool{}, clients: map[*session.Session]map[named]*subscription{}},
 	}
@@ -97,6 +101,9 @@ func (r *Relay) Leave(ctx context.Context, s *session.Session) {
 	r.unsubscribeAll(ctx, s)
 	if s.Level() != "" {
 		r.tellLevels(s)
+	}
+	if s.PartyEnds {
+		r.handles.Forget(s.Party)
 	}
 	if s.Ends {
 		r.deferred.Forget(ctx, s.Agent)

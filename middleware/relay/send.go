@@ -19,6 +19,9 @@ type Sending struct {
 	// Timeout bounds the request; progress gives it all its time anew. Zero means
 	// Options.CallTimeout.
 	Timeout time.Duration
+	// Unknown says that nobody knows what the request is about: it passes only where one
+	// party alone uses the connection.
+	Unknown bool
 	// Hide, if not nil, takes out of the result and its progress what is never shown.
 	Hide Hider
 }
@@ -64,6 +67,9 @@ func (v *Server) run(ctx context.Context, m Sending, d *deferred.Request) (json.
 	}
 	ctx, done := c.begin(ctx, client, timer, going)
 	defer done()
+	if m.Params, err = c.admit(m); err != nil {
+		return nil, err
+	}
 	r := upstream.Request{Method: m.Request.Method, Params: m.Params, Stateless: m.Request.Stateless}
 	if m.Request.Token != nil { // a server that is not asked does not report
 		r.Progress = c.progress(ctx, m, d, timer)
@@ -80,6 +86,10 @@ func (v *Server) run(ctx context.Context, m Sending, d *deferred.Request) (json.
 		err = context.Cause(ctx)
 	}
 	if err != nil {
+		c.handOutInError(client.Party, err)
+		return nil, err
+	}
+	if raw, err = c.handOut(m.Request, raw); err != nil {
 		return nil, err
 	}
 	// Whoever takes the result of a deferred request, what its own policy hides stays
