@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/tidwall/gjson"
-
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/frame"
@@ -46,16 +44,11 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 	if err == nil && !shape.HasData(raw) {
 		raw = frame.Label(raw, t.up.Name) // the agent reads it as it came
 	}
-	return raw, cache.Origin{Tool: t.exposed, Arguments: arguments}, err
+	return raw, cache.Origin{Tool: t.exposed, Arguments: arguments, ReadOnly: t.readOnly()}, err
 }
 
 // mayCallFresh reports whether queries may call a tool.
 func (s *Server) mayCallFresh(t target) bool {
 	return s.opts.FreshCalls == FreshAll ||
-		s.opts.FreshCalls == FreshReadOnly && (readOnly(t.tool.Raw) || match(t.up.Fresh, t.tool.Name))
-}
-
-// readOnly reports whether the tool declares that it changes nothing.
-func readOnly(raw json.RawMessage) bool {
-	return gjson.GetBytes(raw, "annotations.readOnlyHint").Type == gjson.True
+		s.opts.FreshCalls == FreshReadOnly && (t.readOnly() || match(t.up.Fresh, t.tool.Name))
 }

@@ -75,7 +75,7 @@ func (s *Shaper) narrow(agent string, origin cache.Origin, docs *Documents, n Na
 	if err != nil {
 		return nil
 	}
-	text := append(firstLine(whole.ID, left, total, " · fields chosen by the operator"), Notes(v.Note)...)
+	text := append(firstLine(whole.ID, origin, left, total, " · fields chosen by the operator"), Notes(v.Note)...)
 	text = appendData(text, v.Data)
 	if count(text) >= total {
 		return nil

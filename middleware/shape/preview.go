@@ -14,6 +14,7 @@ import (
 // A preview is what an agent sees of an answer that is over the limit.
 type preview struct {
 	of    *Cached
+	from  cache.Origin
 	total int    // tokens of the answer
 	notes string // whole lines below the first one
 	call  string // an example of a next call, complete; or empty
@@ -49,7 +50,7 @@ func (p *preview) render(budget int) ([]byte, Facts) {
 			items += ", abridged" // or it would look whole
 		}
 	}
-	out := firstLine(p.of.ID, count(body), p.total, items)
+	out := firstLine(p.of.ID, p.from, count(body), p.total, items)
 	out = append(out, p.notes...)
 	if call != "" {
 		out = fmt.Appendf(out, "next: %s\n", frame.OneLine(call))
@@ -58,8 +59,11 @@ func (p *preview) render(budget int) ([]byte, Facts) {
 }
 
 // firstLine is the line that no cut goes without. Items may be empty.
-func firstLine(id cache.ID, shown, total int, items string) []byte {
+func firstLine(id cache.ID, from cache.Origin, shown, total int, items string) []byte {
 	b := fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown%s", show.Count(shown), show.Count(total), items)
+	if id == "" && !from.ReadOnly {
+		return append(b, " · too large to keep, and a call acts again]\n"...)
+	}
 	if id == "" {
 		return append(b, " · too large to keep: call the tool again with narrower arguments]\n"...)
 	}

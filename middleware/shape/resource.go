@@ -23,7 +23,7 @@ func (s *Shaper) Resource(agent, uri string, raw json.RawMessage, p Policy) (jso
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.shape(agent, cache.Origin{Tool: "resources/read " + uri}, docs, p, lim)
+	r, err := s.shape(agent, cache.Origin{Tool: "resources/read " + uri, ReadOnly: true}, docs, p, lim)
 	if err != nil || r == nil {
 		return p.asItCame(raw), err
 	}

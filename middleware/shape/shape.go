@@ -143,7 +143,7 @@ func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total i
 	if err != nil && !errors.Is(err, cache.ErrTooLarge) {
 		return nil, err
 	}
-	p := preview{of: kept, total: total, notes: notes, call: kept.nextCall()}
+	p := preview{of: kept, from: origin, total: total, notes: notes, call: kept.nextCall()}
 	// Half the limit: an agent chooses its next call by a preview, and asks for
 	// all that fits if it needs that.
 	most := lim.tokens / 2
@@ -158,7 +158,7 @@ func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total i
 	}
 	// The limit has no room for a preview. The first line alone tells the truth,
 	// if it is shorter than the answer.
-	line := firstLine(kept.ID, 0, total, "")
+	line := firstLine(kept.ID, origin, 0, total, "")
 	for _, text := range [][]byte{append(line[:len(line):len(line)], notes...), line} {
 		if n := count(text); n < total {
 			return &reply{text, docs.others(), Facts{CacheID: kept.ID, Tokens: total, ShownTokens: n}}, nil
