@@ -131,16 +131,20 @@ func eachOf(value json.RawMessage, f func(json.RawMessage) json.RawMessage) json
 	return append(out, ']')
 }
 
-// Error is a server's own JSON-RPC error, labelled if its message begins as a line of
-// ours. Other errors are as they are.
+// Error is a server's own JSON-RPC error without what only we say: labelled if its message
+// begins as a line of ours. Other errors are as they are.
 func Error(err error, server string) error {
 	failure := err
 	if f, ok := err.(*rpc.Failure); ok {
 		failure = f.Unwrap()
 	}
 	said, ok := failure.(*jsonrpc.Error)
-	if !ok || !Imitates([]byte(said.Message)) {
+	if !ok || !Imitates([]byte(said.Message)) && !mayHaveOurs(said.Data) {
 		return err
 	}
-	return &jsonrpc.Error{Code: said.Code, Message: From(server) + said.Message, Data: said.Data}
+	message := said.Message
+	if Imitates([]byte(message)) {
+		message = From(server) + message
+	}
+	return &jsonrpc.Error{Code: said.Code, Message: message, Data: Strip(said.Data)}
 }

@@ -55,7 +55,7 @@ func (c *Connection) admit(m Sending) (json.RawMessage, error) {
 		}
 	case m.Unknown:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf(
-			`method %q is not known to the proxy, and several agents use its connection to server %q: with "isolation": "agent" each has one of its own, where it passes`,
+			`method %q is not known to the proxy, and several agents use its connection to server %q: with "isolation": "agent" (wrap: --isolation agent) each has one of its own, where it passes`,
 			show.ClipBytes(r.Method, 80), c.server.name)}
 	}
 	return m.Params, nil
