@@ -116,19 +116,20 @@ func rewritten(value json.RawMessage, f func(key string, value json.RawMessage) 
 	return out
 }
 
-// eachOf has f rewrite the elements of an array, or the value itself if it is none.
+// eachOf has f rewrite the elements of an array, or the value itself if it is none. What
+// stands between elements keeps its bytes.
 func eachOf(value json.RawMessage, f func(json.RawMessage) json.RawMessage) json.RawMessage {
 	if len(value) == 0 || value[0] != '[' {
 		return f(value)
 	}
-	out := []byte{'['}
-	if jsonscan.Elements(value, func(element json.RawMessage) error {
-		out = jsonscan.AppendElement(out, f(element))
-		return nil
-	}) != nil {
-		return value
+	var out []byte
+	done := 0
+	for _, element := range jsonscan.Items(value) {
+		at := jsonscan.OffsetIn(value, element)
+		out = append(append(out, value[done:at]...), f(element)...)
+		done = at + len(element)
 	}
-	return append(out, ']')
+	return append(out, value[done:]...)
 }
 
 // Error is a server's own JSON-RPC error without what only we say: labelled if its message

@@ -69,14 +69,7 @@ func strip(value json.RawMessage, depth int) json.RawMessage {
 	}
 	switch value[0] {
 	case '[':
-		out := []byte{'['}
-		if jsonscan.Elements(value, func(element json.RawMessage) error {
-			out = jsonscan.AppendElement(out, strip(element, depth-1))
-			return nil
-		}) != nil {
-			return value
-		}
-		return append(out, ']')
+		return eachOf(value, func(element json.RawMessage) json.RawMessage { return strip(element, depth-1) })
 	case '{':
 		out, err := jsonscan.Rewrite(value, func(key string, member json.RawMessage) json.RawMessage {
 			switch {
