@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/pipeline/show"
@@ -78,7 +79,8 @@ func (s *Server) capabilities() *mcp.ServerCapabilities {
 // maxInstructions bounds what each server may tell every conversation, in bytes.
 const maxInstructions = 4000
 
-// instructions are ours and those of the servers.
+// instructions are ours and those of the servers, each below a line that says whose they
+// are, which no server can write itself.
 func (s *Server) instructions() string {
 	parts := []string{tools.Instructions}
 	for i := range s.opts.Upstreams {
@@ -88,10 +90,7 @@ func (s *Server) instructions() string {
 			continue
 		}
 		text := show.ClipBytes(strings.TrimSpace(info.Instructions), maxInstructions)
-		if len(s.opts.Upstreams) > 1 {
-			text = up.Name + ": " + text
-		}
-		parts = append(parts, text)
+		parts = append(parts, frame.From(up.Name)+string(frame.Quote([]byte(text))))
 	}
 	parts = append(parts, s.heldNotes()...)
 	return strings.Join(parts, "\n\n")

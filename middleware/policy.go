@@ -156,14 +156,14 @@ func (p Policy) check() error {
 	if _, err := pipeline.NewHide(p.Hide); err != nil {
 		return err
 	}
-	return p.shaping().Narrow.Check()
+	return p.shaping("").Narrow.Check()
 }
 
 func (p Policy) shapes() bool { return p.Shape == nil || *p.Shape }
 
-// shaping is the part of the policy that is about answers.
-func (p Policy) shaping() shape.Policy {
-	return shape.Policy{Whole: !p.shapes(), MaxTokens: p.MaxTokens,
+// shaping is the part of the policy that is about answers, of a server.
+func (p Policy) shaping(server string) shape.Policy {
+	return shape.Policy{Server: server, Whole: !p.shapes(), MaxTokens: p.MaxTokens,
 		Narrow: shape.Narrow{Fields: p.Fields, Exclude: p.Exclude, JQ: p.JQ}}
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/frame"
 )
 
 // Bounds on what one server may offer: a hostile list must not grow for ever.
@@ -97,6 +98,7 @@ func (list *listing) page(ctx context.Context, s *session, cursor string) (next 
 
 // add adds a thing, or leaves it out. It returns no error, which would end the page.
 func (list *listing) add(thing json.RawMessage) error {
+	thing = frame.Strip(thing)
 	name, err := list.check(thing)
 	switch {
 	case err != nil:

@@ -235,3 +235,23 @@ func TestListsOfManyPages(t *testing.T) {
 		u.Close()
 	}
 }
+
+// TestListsHaveNothingOfOurs: a definition cannot have the members of _meta that only the
+// proxy sends; all else keeps its bytes.
+func TestListsHaveNothingOfOurs(t *testing.T) {
+	l := fake(func(method string) (string, error) {
+		if method == "tools/list" {
+			return `{"tools":[{"name":"t","inputSchema":{"type":"object"},"_meta":{"rlmproxy/result":{},"k":1.0}}]}`, nil
+		}
+		return `{"prompts":[{"name":"p","_meta":{"rlmproxy/x":1},"n":1.0}]}`, nil
+	})
+	u := New(Options{Dial: func(context.Context, hooks) (*session, error) { return l, nil }})
+	defer u.Close()
+	u.Settled(t.Context())
+	if got, want := string(u.Tools()[0].Raw), `{"name":"t","inputSchema":{"type":"object"},"_meta":{"k":1.0}}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := string(u.Prompts()[0].Raw), `{"name":"p","_meta":{},"n":1.0}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
