@@ -415,6 +415,20 @@ func (p *Peer) cancelled(id json.RawMessage) {
 	}
 }
 
+// Abandon cancels the requests of the other side that wait, and answers each with why.
+func (p *Peer) Abandon(why error) {
+	p.mu.Lock()
+	waiting := p.serving
+	p.serving = map[string]*serving{}
+	for _, s := range waiting {
+		s.cancel() // before it can be answered otherwise
+	}
+	p.mu.Unlock()
+	for id := range waiting {
+		_ = p.transport.Send(p.life, Message{ID: json.RawMessage(id), Error: ErrorObject(why)}) // it fails only if nobody is there to read it
+	}
+}
+
 // Serving is how many requests of the other side wait for their answers.
 func (p *Peer) Serving() int {
 	p.mu.Lock()
