@@ -524,7 +524,9 @@ func TestHealth(t *testing.T) {
 	ready := true
 	const secret = "0123456789abcdef"
 	states := Options{Ready: func() (bool, string) { return ready, "s: state" }}
-	base := func(who auth.Options) string { return strings.TrimSuffix(serve(t, withT(nil), states, who).url, "/mcp") }
+	base := func(who auth.Options) string {
+		return strings.TrimSuffix(serve(t, withT(nil), states, who).url, "/mcp")
+	}
 	guarded, open := base(auth.Options{Tokens: []auth.Token{{Agent: "a", Secret: secret}}}), base(auth.Options{})
 	for _, tt := range []struct {
 		url    string
