@@ -60,6 +60,10 @@ func (s *Shaper) Block(ctx context.Context, agent, uri string) (json.RawMessage,
 		return nil, false
 	}
 	d, ok := kept.Doc(block)
+	if !ok {
+		contents, ok := kept.other(uri, block)
+		return fmt.Appendf(nil, `{"contents":[%s]}`, contents), ok
+	}
 	media, member := d.Media, "blob"
 	if media == "" {
 		media, member = "text/plain", "text"

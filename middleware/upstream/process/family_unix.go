@@ -19,7 +19,8 @@ type family struct {
 	supervisor *exec.Cmd
 	server     int      // its process, which leads a group
 	life       *os.File // the supervisor reads its end when we close it, or end
-	reports    *json.Decoder
+	reports    *os.File
+	said       *json.Decoder // of reports
 	once       sync.Once
 	gone       chan struct{} // closed when the supervisor has ended
 }
@@ -146,14 +147,14 @@ func start(server *exec.Cmd) (*family, *pipes, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	f := &family{supervisor: s.cmd, life: s.life, reports: json.NewDecoder(s.reports), gone: make(chan struct{})}
+	f := &family{supervisor: s.cmd, life: s.life, reports: s.reports, said: json.NewDecoder(s.reports), gone: make(chan struct{})}
 	if server.Env == nil {
 		server.Env = []string{} // none, where package exec takes ours
 	}
 	var first report
 	err = json.NewEncoder(s.life).Encode(order{server.Path, server.Args, server.Environ(), server.Dir})
 	if err == nil {
-		err = f.reports.Decode(&first)
+		err = f.said.Decode(&first)
 	}
 	if err == nil && first.Error != "" {
 		err = errors.New(first.Error)
@@ -172,8 +173,9 @@ func start(server *exec.Cmd) (*family, *pipes, error) {
 
 // wait returns when the server's own process has ended, and says how.
 func (f *family) wait() string {
+	defer f.reports.Close()
 	var last report
-	if err := f.reports.Decode(&last); err != nil {
+	if err := f.said.Decode(&last); err != nil {
 		// Nobody else ends the supervisor, but the system can. The server goes with it.
 		f.killGroup()
 		return "its supervisor was ended"

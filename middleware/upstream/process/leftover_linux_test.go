@@ -21,7 +21,7 @@ const testProxy = "TEST_PROXY_OF"
 
 func TestMain(m *testing.M) {
 	if script := os.Getenv(testProxy); script != "" {
-		p, err := Command{Path: "sh", Args: []string{"-c", script}}.Start(slog.New(slog.DiscardHandler))
+		p, err := Command{Path: "sh", Args: []string{"-c", script}, Inherit: []string{"MARK"}}.Start(slog.New(slog.DiscardHandler))
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)
