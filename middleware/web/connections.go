@@ -136,8 +136,23 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// A listener tells of connections that could not be accepted. The server tries again,
-// after pauses of up to a second.
+// yield ends the stranger that came first: there is no file for another connection.
+func (c *connections) yield() {
+	c.mu.Lock()
+	var first *connection
+	if len(c.strangers) > 0 {
+		first = c.strangers[0]
+		c.strangers = slices.Delete(c.strangers, 0, 1)
+		delete(c.open, first.conn)
+	}
+	c.mu.Unlock()
+	if first != nil {
+		first.conn.Close()
+	}
+}
+
+// A listener tells of connections that could not be accepted, and makes room for the
+// next. The server tries again, after pauses of up to a second.
 type listener struct {
 	net.Listener
 	connections *connections
@@ -147,6 +162,7 @@ func (l listener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if e, ok := err.(interface{ Temporary() bool }); ok && e.Temporary() {
 		l.connections.busy.Do(func() { l.connections.log.Warn("a connection was not accepted", "error", err) })
+		l.connections.yield()
 	}
 	return conn, err
 }

@@ -135,6 +135,10 @@ func TestNoFiles(t *testing.T) {
 	var log safeLog
 	h := New(Options{Guard: guard, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	ctx, stop := context.WithCancel(t.Context())
+	first, second, known := &plug{from: "192.0.2.1"}, &plug{from: "192.0.2.2"}, &plug{from: "192.0.2.3"}
+	h.connections.admit(h.connections.arrive(ctx, known))
+	h.connections.arrive(ctx, first)
+	h.connections.arrive(ctx, second)
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(ctx, &shortListener{l, 5}) }()
 	resp, err := http.Get("http://" + l.Addr().String() + "/healthz")
@@ -148,6 +152,9 @@ func TestNoFiles(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), `level=WARN msg="a connection was not accepted" error="accept tcp: too many open files"`); n != 1 {
 		t.Errorf("said %d times:\n%s", n, log.String())
+	}
+	if !first.closed || !second.closed || known.closed {
+		t.Errorf("strangers closed: %v, %v; a client: %v", first.closed, second.closed, known.closed)
 	}
 	http.DefaultClient.CloseIdleConnections()
 }
