@@ -111,6 +111,11 @@ func (s *Server) unknownTool(name string) error {
 		}
 		away = append(away, show.ClipBytes(gone.Error(), 300))
 	}
+	for i := range s.opts.Upstreams {
+		if left := s.opts.Upstreams[i].leftOut(); left.N > 0 {
+			e.Text += fmt.Sprintf("; of server %q, %s tools are left out (%s)", s.opts.Upstreams[i].Name, show.Count(left.N), left.Why)
+		}
+	}
 	if !here && len(away) > 0 {
 		e.Text += "; " + strings.Join(away[:min(len(away), maxDown)], "; ")
 		if more := len(away) - maxDown; more > 0 {

@@ -21,6 +21,7 @@ import (
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
+	"rlmproxy/middleware/upstream/process"
 	"rlmproxy/pipeline/jq"
 )
 
@@ -66,7 +67,7 @@ func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
 		return nil, &usageError{err, "write one as in mcp.json.example, or put the proxy in front of one server: rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem ."}
 	case err != nil:
 		return nil, &usageError{err: err}
-	case startsItself(os.Environ(), os.Getppid(), cfg.Path):
+	case startsItself(os.Environ(), process.Starter(), cfg.Path):
 		return nil, &usageError{fmt.Errorf("%s: a proxy that serves this file has started this one, which would start the next", cfg.Path),
 			"take the proxy's own entry out of that file: it belongs in the file of the client"}
 	}

@@ -60,6 +60,10 @@ func (s *Shaper) Block(ctx context.Context, agent, uri string) (json.RawMessage,
 		return nil, false
 	}
 	d, ok := kept.Doc(block)
+	if !ok {
+		contents, ok := kept.other(uri, block)
+		return fmt.Appendf(nil, `{"contents":[%s]}`, contents), ok
+	}
 	media, member, data := d.Media, "blob", d.Text
 	if media == "" {
 		media, member, data = "text/plain", "text", appendData(nil, d.Text)

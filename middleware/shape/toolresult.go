@@ -59,6 +59,9 @@ func (s *Shaper) ToolResult(agent string, origin cache.Origin, raw json.RawMessa
 		p.Narrow = Narrow{}
 	}
 	reply, err := s.shape(agent, origin, &r.Documents, p, lim)
+	if err == nil {
+		reply, err = s.fewer(agent, origin, &r.Documents, reply)
+	}
 	if err != nil || reply == nil {
 		return p.asItCame(raw), err
 	}
