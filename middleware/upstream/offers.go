@@ -14,8 +14,9 @@ import (
 const (
 	settleTime = 50 * time.Millisecond
 	listPause  = time.Second
-	// A server whose lists change without end is asked less and less often: each time
-	// clients are told, and may read all of it again.
+	// A server whose lists change without end is asked less and less often after so many
+	// times: each time clients are told, and may read all of it again.
+	maxInARow    = 5
 	maxListPause = 30 * time.Second
 )
 
@@ -36,7 +37,7 @@ func (u *Upstream) markStale() {
 // keepOffers reads the lists again when the server has said that they have changed,
 // while a is in service.
 func (u *Upstream) keepOffers(a *active) {
-	pause := listPause
+	pause, inARow := listPause, 0
 	for last := (time.Time{}); ; last = time.Now() {
 		select {
 		case <-u.stale:
@@ -45,7 +46,9 @@ func (u *Upstream) keepOffers(a *active) {
 		}
 		switch quiet := time.Since(last); {
 		case quiet > 2*pause:
-			pause = listPause
+			pause, inARow = listPause, 0
+		case quiet < pause && inARow < maxInARow:
+			inARow++
 		case quiet < pause && pause < maxListPause:
 			if pause = min(pause+pause/2, maxListPause); pause == maxListPause {
 				u.logger.Warn("the lists change without end", "read_every", pause)
