@@ -20,7 +20,7 @@ func adoptOrphans(attr *syscall.SysProcAttr) {
 
 // gone reports whether nothing is left: who has no child has no descendant, since
 // orphans become children.
-func (b *brood) gone() bool {
+func (b *tree) gone() bool {
 	select {
 	case <-b.none:
 		return true
@@ -30,7 +30,7 @@ func (b *brood) gone() bool {
 }
 
 // signal signals all below us.
-func (b *brood) signal(sig syscall.Signal) {
+func (b *tree) signal(sig syscall.Signal) {
 	_ = syscall.Kill(-b.first, sig) // should /proc not be there
 	for _, pid := range descendants(os.Getpid()) {
 		_ = syscall.Kill(pid, sig) // it may have ended

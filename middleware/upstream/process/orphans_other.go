@@ -8,10 +8,10 @@ import "syscall"
 func adoptOrphans(*syscall.SysProcAttr) {}
 
 // gone reports whether nothing is left of the group.
-func (b *brood) gone() bool { return syscall.Kill(-b.first, 0) != nil }
+func (b *tree) gone() bool { return syscall.Kill(-b.first, 0) != nil }
 
 // signal signals the group, and the first process should it have left it.
-func (b *brood) signal(sig syscall.Signal) {
+func (b *tree) signal(sig syscall.Signal) {
 	_ = syscall.Kill(-b.first, sig) // there may be none left
 	select {
 	case <-b.none:

@@ -49,7 +49,7 @@ func supervise() int {
 	// Who asks a supervisor to end means the server.
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT)
-	b, err := beget(o.Path, o.Args, &syscall.ProcAttr{
+	b, err := startTree(o.Path, o.Args, &syscall.ProcAttr{
 		Dir:   o.Dir,
 		Env:   append(o.Env, starterEnv+"="+strconv.Itoa(os.Getpid())+" "+strconv.Itoa(os.Getppid())),
 		Files: []uintptr{fileStdin, fileStdout, 2},
@@ -84,16 +84,16 @@ func supervise() int {
 	return 0
 }
 
-// A brood is a process that we started and all below it.
-type brood struct {
+// A tree is the process tree below us: a process that we started and all below it.
+type tree struct {
 	first int                     // that process
 	ended chan syscall.WaitStatus // how it has ended; capacity 1
 	none  chan struct{}           // closed when no child of ours is left
 }
 
-// beget starts a process, which ends when we end, and waits for it and for whatever
+// startTree starts a process, which ends when we end, and waits for it and for whatever
 // becomes our child when its own parent ends.
-func beget(path string, args []string, attr *syscall.ProcAttr) (*brood, error) {
+func startTree(path string, args []string, attr *syscall.ProcAttr) (*tree, error) {
 	// The system sends the signal of our end when this thread ends: the main thread, if
 	// this is called from main or init, which lasts.
 	runtime.LockOSThread()
@@ -102,13 +102,13 @@ func beget(path string, args []string, attr *syscall.ProcAttr) (*brood, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "fork/exec", Path: path, Err: err}
 	}
-	b := &brood{pid, make(chan syscall.WaitStatus, 1), make(chan struct{})}
+	b := &tree{pid, make(chan syscall.WaitStatus, 1), make(chan struct{})}
 	go b.reap()
 	return b, nil
 }
 
 // reap waits for all children.
-func (b *brood) reap() {
+func (b *tree) reap() {
 	defer close(b.none)
 	for {
 		var status syscall.WaitStatus
@@ -125,7 +125,7 @@ func (b *brood) reap() {
 
 // finish ends all that is left, gently and then for sure, and returns when nothing is,
 // or when what is left cannot be ended.
-func (b *brood) finish() {
+func (b *tree) finish() {
 	if b.gone() {
 		return
 	}
@@ -139,7 +139,7 @@ func (b *brood) finish() {
 
 // goneWithin looks for at most d whether nothing is left, and calls again before each
 // look.
-func (b *brood) goneWithin(d time.Duration, again func()) bool {
+func (b *tree) goneWithin(d time.Duration, again func()) bool {
 	deadline := time.Now().Add(d)
 	for pause := 2 * time.Millisecond; time.Now().Before(deadline); pause = min(2*pause, 20*time.Millisecond) {
 		again()
