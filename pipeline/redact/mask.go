@@ -93,12 +93,18 @@ func ofKey(text []byte, isKey bool) bool {
 	return keyText.Match(text) || !isKey && keyLine.Match(text)
 }
 
-// handle is a member whose value a client sends back as it came.
-var handle = regexp.MustCompile(`"(?:progressToken|requestState|taskId|nextCursor)"\s*:\s*"$`)
+// A handle is a member whose value means something only to the server, or to the browser
+// that a person opens it with.
+var (
+	handle  = regexp.MustCompile(`"(?:progressToken|requestState|taskId|nextCursor)"\s*:\s*"$`)
+	address = regexp.MustCompile(`"url"\s*:\s*"$`) // of an elicitation
+)
 
-// isHandle reports whether what stands behind before is such a value.
+// isHandle reports whether what stands behind before is in such a value.
 func isHandle(before []byte, depth int) bool {
-	return depth <= 2 && handle.Match(before[max(0, len(before)-100):])
+	before = before[:bytes.LastIndexByte(before, '"')+1]
+	before = before[max(0, len(before)-100):]
+	return depth <= 2 && handle.Match(before) || depth == 1 && address.Match(before)
 }
 
 // leastData is the length from which on a string of base64 is data, not a secret.

@@ -10,9 +10,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -129,5 +132,38 @@ func TestMeasured(t *testing.T) {
 	}
 	if d := cmp.Diff(string(want), out.String()); d != "" {
 		t.Errorf("go test -run Measured ./pipeline/redact -update\n%s", d)
+	}
+}
+
+var folder = flag.String("folder", "", "for TestFolder, see there")
+
+// TestFolder says what would be masked in the files of a folder:
+//
+//	go test -run Folder -v ./pipeline/redact -folder DIR
+func TestFolder(t *testing.T) {
+	if *folder == "" {
+		t.Skip("no -folder")
+	}
+	files, size, all, start := 0, 0, Found{}, time.Now()
+	err := filepath.WalkDir(*folder, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !utf8.Valid(text) {
+			return err
+		}
+		_, found, err := Mask(context.Background(), text)
+		for rule, n := range found {
+			t.Logf("%s: %s ×%d", path, rule, n)
+			all[rule] += n
+		}
+		files, size = files+1, size+len(text)
+		return err
+	})
+	mb := float64(size) / 1e6
+	t.Logf("%d files, %.1f MB, %d masked, %.2f a MB: %v; %.0f MB/s", files, mb, all.Total(), float64(all.Total())/mb, all, mb/time.Since(start).Seconds())
+	if err != nil {
+		t.Error(err)
 	}
 }

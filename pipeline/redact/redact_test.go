@@ -88,6 +88,8 @@ func TestJSON(t *testing.T) {
 		{"a data URI", `{"src":"data:image/png;base64,` + image + `"}`, `{"src":"data:image/png;base64,` + image + `"}`},
 		{"handles", `{"progressToken":"` + jwt + `","_meta":{"progressToken":"` + guid + `"},"requestState":"` + jwt + `"}`,
 			`{"progressToken":"` + jwt + `","_meta":{"progressToken":"` + guid + `"},"requestState":"` + jwt + `"}`},
+		{"where to sign in", `{"mode":"url","url":"https://x.org/?state=` + jwt + `","message":"` + jwt + `"}`, `{"mode":"url","url":"https://x.org/?state=` + jwt + `","message":"[redacted: jwt]"}`},
+		{"an address", `{"structuredContent":{"url":"https://x.org/?t=` + jwt + `"}}`, `{"structuredContent":{"url":"https://x.org/?t=[redacted: jwt]"}}`},
 		{"no handle", `{"a":{"b":{"requestState":"` + jwt + `"}}}`, `{"a":{"b":{"requestState":"[redacted: jwt]"}}}`},
 	} {
 		out, _, err := JSON(context.Background(), []byte(tt.in))
@@ -201,7 +203,7 @@ func TestMaskProperties(t *testing.T) {
 			case 4:
 				return "[" + strings.Join(rapid.SliceOfN(value(depth-1), 0, 4).Draw(t, "items"), rapid.SampledFrom([]string{",", ", "}).Draw(t, "comma")) + "]"
 			case 5:
-				return quote(value(depth - 1).Draw(t, "in a string"))
+				return quote(value(depth-1).Draw(t, "in a string"))
 			}
 			var members []string
 			for range rapid.IntRange(0, 4).Draw(t, "members") {
