@@ -76,6 +76,26 @@ func TestMask(t *testing.T) {
 	}
 }
 
+// TestNotFound holds the list of what passes in docs/redaction.md.
+func TestNotFound(t *testing.T) {
+	for _, tt := range []struct{ name, in string }{
+		{"a password that a person chose", "DB_PASSWORD=hunter2hunter2\n"},
+		{"in a URL", "DATABASE_URL=postgres://admin:s3cretPassw0rd@db/app\n"},
+		{"a column of a table", "id,api_key\n1," + guid + "\n"},
+		{"a Markdown table", "| api_key |\n| --- |\n| " + guid + " |\n"},
+		{"name and value apart", `[{"name":"API_KEY","value":"` + guid + `"}]`},
+		{"without a name", "it is " + guid},
+		{".netrc", "machine x.org login ann password " + guid + "\n"},
+		{"base64", base64.StdEncoding.EncodeToString([]byte("use " + pat))},
+		{"a number in JSON", `{"discord_client_id":177918506041298415 }`},
+		{"in two parts", pat[:20] + "\n" + pat[20:]},
+	} {
+		if out, n := Text([]byte(tt.in)); n > 0 || string(out) != tt.in {
+			t.Errorf("%s is found after all: %s", tt.name, out)
+		}
+	}
+}
+
 // TestJSON: what is special in results of the protocol.
 func TestJSON(t *testing.T) {
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
