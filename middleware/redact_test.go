@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 clients of the older revisions still use sampling
+
 package middleware
 
 import (

@@ -22,6 +22,8 @@ func BenchmarkMask(b *testing.B) {
 		"keykey":     fill("key"),
 		"key=key=":   fill("key="),
 		"labels":     fill(`"api_key": "` + guid + `", `),
+		"a string":   []byte(`{"a":"` + string(fill(akia+"/")) + `="}`),
+		"a text":     []byte(`{"a":"` + string(fill(akia+" ")) + `"}`),
 		"BEGIN":      fill("-----BEGIN PRIVATE KEY-----"),
 		"secret":     fill("kind: secret data: "),
 		"curl":       fill("curl -u "),

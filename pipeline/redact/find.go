@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -17,9 +16,6 @@ type span struct {
 	from, to int
 	rule     string
 }
-
-// isMask is what a secret has become.
-var isMask = regexp.MustCompile(`^\[redacted: [a-z0-9-]+\]$`)
 
 // A finder searches one text.
 type finder struct {
@@ -160,13 +156,13 @@ func (f *finder) match(n, from int, m []int) {
 		return
 	}
 	secret := string(f.text[s.from:s.to])
-	if isMask.MatchString(secret) {
-		return
-	}
 	if r.Entropy > 0 && entropy(secret) <= r.Entropy {
 		return
 	}
-	match, line := f.around(r, from+m[0], from+m[1])
+	var match, line string
+	if r.targets {
+		match, line = f.around(r, from+m[0], from+m[1])
+	}
 	allowed := func(a *allowlist) bool { return a.allows(secret, match, line) }
 	if slices.ContainsFunc(r.Allowlists, allowed) || allowed(f.set.allowlist) {
 		return

@@ -70,6 +70,7 @@ type cursor struct {
 	at, flat int  // where it is in raw, and in the flat text
 	json     bool // raw is JSON
 	inString bool // of that JSON
+	start    int  // of that string, behind its quotation mark
 	depth    int  // of its objects and arrays
 	unit     [8]byte
 }
@@ -86,6 +87,7 @@ func (c *cursor) next() []byte {
 	case !c.json:
 	case b == '"':
 		c.inString = !c.inString
+		c.start = c.at + 1
 	case c.inString:
 	case b == '{' || b == '[':
 		c.depth++

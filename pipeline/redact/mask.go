@@ -15,10 +15,14 @@ func mask(raw []byte, spans []span, isJSON bool, found Found) (masked []byte, n 
 		return raw, 0
 	}
 	c := cursor{raw: raw, json: isJSON}
-	done := 0 // of raw, up to there, masked has what it stands for
+	done := 0               // of raw, up to there, masked has what it stands for
+	start, left := 0, false // the string that was looked at last, and whether it is left alone
 	for _, s := range spans {
 		c.to(s.from)
-		if isJSON && (isHandle(raw[:c.at], c.depth) || isData(raw, c)) {
+		if c.inString && c.start != start {
+			start, left = c.start, isHandle(raw[:c.start], c.depth) || isData(raw[c.start:])
+		}
+		if c.inString && left {
 			continue
 		}
 		some := false
@@ -66,7 +70,7 @@ func (c *cursor) parts(s span) []part {
 	several := len(all) > 1
 	return slices.DeleteFunc(all, func(p part) bool {
 		switch {
-		case c.json && !p.inString || p.from == p.to:
+		case c.json && !p.inString || p.from == p.to || isMask.Match(p.flat):
 			return true
 		case several && s.rule == privateKey:
 			return !ofKey(p.flat, p.isKey)
@@ -83,6 +87,7 @@ const privateKey = "private-key"
 var (
 	member    = regexp.MustCompile(`"\s*:\s*$`)
 	structure = regexp.MustCompile(`^(?:[\s,:{}\[\]]|-?\d[\d.eE+-]*|true|false|null)*$`)
+	isMask    = regexp.MustCompile(`^\[redacted: [a-z0-9-]+\]$`)
 	keyLine   = regexp.MustCompile(`^\s*[A-Za-z0-9+/=]+\s*$`)
 	keyText   = regexp.MustCompile(`-----|[A-Za-z0-9+/=]{16}`)
 )
@@ -100,9 +105,8 @@ var (
 	address = regexp.MustCompile(`"url"\s*:\s*"$`) // of an elicitation
 )
 
-// isHandle reports whether what stands behind before is in such a value.
+// isHandle reports whether the string that begins behind before is such a value.
 func isHandle(before []byte, depth int) bool {
-	before = before[:bytes.LastIndexByte(before, '"')+1]
 	before = before[max(0, len(before)-100):]
 	return depth <= 2 && handle.Match(before) || depth == 1 && address.Match(before)
 }
@@ -110,11 +114,10 @@ func isHandle(before []byte, depth int) bool {
 // leastData is the length from which on a string of base64 is data, not a secret.
 const leastData = 1 << 10
 
-// isData reports whether c is in a string that is base64 from one end to the other.
-func isData(raw []byte, c cursor) bool {
-	start := bytes.LastIndexByte(raw[:c.at], '"') + 1
-	size := bytes.IndexByte(raw[start:], '"')
-	return c.inString && size >= leastData && data.Match(raw[start:start+size])
+// isData reports whether a string, of which text is the inside and more, is base64 alone.
+func isData(text []byte) bool {
+	size := bytes.IndexByte(text, '"')
+	return size >= leastData && data.Match(text[:size])
 }
 
 var data = regexp.MustCompile(`^[A-Za-z0-9+/\\]*={0,2}$`)

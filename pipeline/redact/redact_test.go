@@ -57,6 +57,8 @@ func TestMask(t *testing.T) {
 		{"a Windows path", `{"a":"C:\\new\\` + pat + `"}`, `{"a":"C:\\new\\` + patMask + `"}`},
 		{"backslash at the end", `{"token":"x\\","a":"` + pat + `"}`, `{"token":"x\\","a":"` + patMask + `"}`},
 		{"a command", `{"a":"curl -u \"j.smith:dB2yF6@qL9vZm1P#4J\" https://x.org"}`, `{"a":"curl -u \"[redacted: curl-auth-user]\" https://x.org"}`},
+		{"a mask is no secret", `<add key="Password" value="CleartextPassword1" />`, `<add key="Password" value="[redacted: nuget-config-password]" />`},
+		{"what stands behind a mask is", `<add key="Password" value="[redacted: x]Cleartext1" />`, `<add key="Password" value="[redacted: nuget-config-password]" />`},
 		{"a number", `{"discord_client_id": 177918506041298415 }`, `{"discord_client_id": 177918506041298415 }`},
 		{"a number in JSON in a string", `{"a":"{\"discord_client_id\": 177918506041298415 }"}`, `{"a":"{\"discord_client_id\": 177918506041298415 }"}`},
 		{"a number in text", "discord_client_id = 177918506041298415 ", "discord_client_id = [redacted: discord-client-id] "},
@@ -73,6 +75,7 @@ func TestMask(t *testing.T) {
 		if d := cmp.Diff(tt.want, string(out)); err != nil || d != "" {
 			t.Errorf("%s: %v\n%s", tt.name, err, d)
 		}
+		check(t, []byte(tt.in))
 	}
 }
 

@@ -30,8 +30,9 @@ type rule struct {
 	Keywords    []string
 	Allowlists  []*allowlist
 
-	once  sync.Once // before the fields below are read
-	shape           // how Regex is tried
+	once    sync.Once // before the fields below are read
+	targets bool      // an allowlist asks for more than the secret
+	shape             // how Regex is tried
 }
 
 // An allowlist says what is no secret though a rule matches. Lists with paths are for
@@ -116,6 +117,7 @@ func (r *rule) compile() (err error) {
 		if err := a.compile(); err != nil {
 			return fmt.Errorf("rule %s: %w", r.ID, err)
 		}
+		r.targets = r.targets || a.RegexTarget != ""
 	}
 	return nil
 }
