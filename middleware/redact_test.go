@@ -183,6 +183,23 @@ func TestRedactErrors(t *testing.T) {
 	}
 }
 
+// TestRedactUnavailable: nor in why a server is not there.
+func TestRedactUnavailable(t *testing.T) {
+	down := server(nil)
+	down.state, down.err = upstream.Failed, errors.New("exit status 1: token "+aPAT)
+	for _, ups := range [][]Upstream{
+		{{Name: "s", Prefix: "s", Conn: down, Redact: RedactOn}},
+		{{Name: "s", Prefix: "s", Conn: down, Redact: RedactOn}, {Name: "t", Prefix: "t", Conn: server(nil, "x")}},
+	} {
+		_, conn := dial(t, Options{Upstreams: ups})
+		for _, name := range []string{"s_x", "y"} {
+			if got := call(t, conn, name, `{}`); leaks(got) != "" || !strings.Contains(got, "token [redacted: github-pat]") {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+	}
+}
+
 // TestRedactElsewhere: nor in what is no tool's result: resources, prompts, what the
 // proxy does not know, progress, log messages, what a server asks.
 func TestRedactElsewhere(t *testing.T) {
