@@ -81,7 +81,7 @@ func (s *Server) find(ctx context.Context, name string) (target, error) {
 	if err := s.heldBack(name); err != nil {
 		return target{}, err
 	}
-	return target{}, s.unknownTool(name)
+	return target{}, s.unknownTool(ctx, name)
 }
 
 // maxDown bounds how many servers an error names that may have had the tool.
@@ -89,7 +89,7 @@ const maxDown = 3
 
 // unknownTool is why there is no tool of this name: perhaps its server is not
 // there.
-func (s *Server) unknownTool(name string) error {
+func (s *Server) unknownTool(ctx context.Context, name string) error {
 	e := &pipeline.Error{Code: codeUnknownTool, Text: fmt.Sprintf("no tool %q", show.ClipBytes(name, 80))}
 	var away []string
 	here := false // the server that the name begins with
@@ -105,7 +105,7 @@ func (s *Server) unknownTool(name string) error {
 		if err == nil {
 			err = errConnecting
 		}
-		gone := &upstream.UnavailableError{Server: up.Name, Err: err}
+		gone := s.redactor(up, "").error(ctx, &upstream.UnavailableError{Server: up.Name, Err: err})
 		if begins || len(s.opts.Upstreams) == 1 && !listed {
 			return gone
 		}
@@ -156,6 +156,6 @@ func (s *Server) result(ctx context.Context, t target, r *session.Request, param
 		return nil, err
 	}
 	defer done()
-	raw, err := t.up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: p.Timeout, Hide: s.hider(p.Hide)})
+	raw, err := t.up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: p.Timeout, Hide: s.hider(t.up, p.Hide, t.tool.Name)})
 	return raw, t.called(err)
 }

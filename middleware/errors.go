@@ -66,7 +66,7 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 			e.Hint = "the operator can raise the server's \"timeout\""
 		}
 	case errors.As(err, &down):
-		e.Code, e.Text = codeUnavailable, down.Error()
+		e.Code, e.Text = codeUnavailable, shown(err, down.Error())
 		e.Hint = "it is restarted by itself; try again"
 		switch {
 		case errors.Is(err, isolation.ErrCrowded):
@@ -113,7 +113,7 @@ func protocolError(err error) error {
 	case errors.As(err, &busy), errors.As(err, &rate):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case errors.As(err, &down):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + show.ClipBytes(down.Error(), 500)}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + show.ClipBytes(shown(err, down.Error()), 500)}
 	case err == nil, errors.As(err, &rpc), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, relay.ErrTimeout):

@@ -138,7 +138,8 @@ type Server struct {
 	held    heldWatch
 	odd     oddities
 
-	unmatched unmatched
+	unmatched  unmatched
+	redactions Redactions
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
@@ -185,7 +186,7 @@ func New(opts Options) (*Server, error) {
 	})
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
-		up.server = s.relay.NewServer(up.Name, up.Conn, s.hider(up.allHidden()), up.PerAgent, up.MaxAgents)
+		up.server = s.relay.NewServer(up.Name, up.Conn, s.hider(up, up.allHidden(), ""), up.PerAgent, up.MaxAgents)
 	}
 	return s, nil
 }

@@ -86,6 +86,6 @@ var empty = json.RawMessage("{}")
 // forward sends a request that is not about a tool to a server, with these params, and
 // returns its answer without the hidden fields.
 func (s *Server) forward(ctx context.Context, up *Upstream, hidden []string, r *session.Request, params json.RawMessage) (json.RawMessage, error) {
-	raw, err := up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: up.Policy.Timeout, Hide: s.hider(hidden)})
+	raw, err := up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: up.Policy.Timeout, Hide: s.hider(up, hidden, r.Method)})
 	return raw, protocolError(err)
 }

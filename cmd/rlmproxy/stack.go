@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,7 @@ import (
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/upstream/process"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/redact"
 )
 
 // A stack is the whole proxy, running.
@@ -155,6 +157,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			MaxLineBytes: int64(p.MaxLineBytes),
 			Logger:       logger,
 		}
+		if redacts(p, sc) == middleware.RedactOn {
+			common.Logger = slog.New(redact.Handler(logger.Handler())) // stderr, and why it is not available
+		}
 		shared := common
 		shared.Capabilities = func(ctx context.Context) json.RawMessage {
 			switch s := proxy(); {
@@ -195,6 +200,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		s.ups, s.names = append(s.ups, up), append(s.names, sc.Name)
 		m := served(sc, up)
 		m.TrustHints = trustsHints(p, sc)
+		m.Redact = redacts(p, sc)
 		if pinned(p, sc) && extra[sc.Name] == nil {
 			m.Pins = pins.Server(identity(cfg, sc), quarantined(p, sc), logger.With("server", sc.Name))
 		}
@@ -241,6 +247,11 @@ func dialer(sc config.Server, file string, inProcess *mcp.Server) upstream.Diale
 		cmd.Env = append(cmd.Env, serving(os.Environ(), os.Getpid(), file))
 	}
 	return upstream.Stdio(cmd)
+}
+
+// redacts is what becomes of secrets in what a server sends.
+func redacts(p config.Proxy, sc config.Server) middleware.Redact {
+	return middleware.Redact(cmp.Or(sc.Redact, p.Redact))
 }
 
 // served is the operator's view of a server, as the proxy wants it.
