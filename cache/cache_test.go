@@ -106,7 +106,7 @@ func TestID(t *testing.T) {
 	key := []byte("sixteen bytes!!!")
 	s, other := open(t, Options{Key: key}), open(t, Options{})
 	id := func(s *Store, agent, tool, args, data string) ID {
-		id, err := s.Put(agent, Origin{tool, json.RawMessage(args)}, []byte(data))
+		id, err := s.Put(agent, Origin{Tool: tool, Arguments: json.RawMessage(args)}, []byte(data))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestID(t *testing.T) {
 func TestGet(t *testing.T) {
 	s := open(t, Options{})
 	data := []byte(`{"n": 9007199254740993}`)
-	origin := Origin{"db_query", json.RawMessage(`{"sql":"SELECT 1"}`)}
+	origin := Origin{Tool: "db_query", Arguments: json.RawMessage(`{"sql":"SELECT 1"}`)}
 	id, err := s.Put("a", origin, data)
 	if err != nil {
 		t.Fatal(err)
@@ -228,14 +228,14 @@ func TestGoneError(t *testing.T) {
 		{"long tool", strings.Repeat("t", 257), `{}`, "", ""},
 	} {
 		s := open(t, Options{MaxEntriesPerAgent: 1})
-		id, _ := s.Put("a", Origin{tt.tool, json.RawMessage(tt.args)}, nil)
+		id, _ := s.Put("a", Origin{Tool: tt.tool, Arguments: json.RawMessage(tt.args), ReadOnly: tt.tool != ""}, nil)
 		put(t, s, "a", "two")
 		_, err := s.Get("a", id)
 		var gone *GoneError
 		if !errors.As(err, &gone) || !errors.Is(err, ErrEvicted) || errors.Is(err, ErrExpired) {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
-		if gone.ID != id || gone.Origin.Tool != tt.wantTool || string(gone.Origin.Arguments) != tt.want {
+		if gone.ID != id || gone.Origin.Tool != tt.wantTool || gone.Origin.ReadOnly != (tt.wantTool != "") || string(gone.Origin.Arguments) != tt.want {
 			t.Errorf("%s: %+v", tt.name, gone)
 		}
 		if _, err := s.Get("b", id); err != ErrUnknown {

@@ -20,10 +20,12 @@ import (
 // one, which tells nothing, once in a million tries.
 type ID string
 
-// An Origin is the call that produced an entry: what to call to get it back.
+// An Origin is the call that produced an entry.
 type Origin struct {
 	Tool      string
 	Arguments json.RawMessage // must not be modified; nil for none
+	// ReadOnly says that the same call changes nothing: it gets the entry back.
+	ReadOnly bool
 }
 
 // An Entry is a cached result.
@@ -61,7 +63,7 @@ const (
 type GoneError struct {
 	ID     ID
 	Reason Reason
-	// Origin is the call to repeat. Tool is empty when the tombstone is gone
+	// Origin is the call that it came from. Tool is empty when the tombstone is gone
 	// too; Arguments are nil when they were over 2 KiB.
 	Origin Origin
 }

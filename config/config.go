@@ -79,6 +79,8 @@ type Server struct {
 	TrustHints, PinTools, Quarantine *bool
 	// Hide are fields that no agent sees, whatever tool returns them.
 	Hide []string
+	// Redact is "on", "off" or "report". Empty means the proxy's setting.
+	Redact string
 	// Tools has settings by tool name or glob. An exact name wins over globs.
 	Tools map[string]Tool
 }
@@ -131,6 +133,8 @@ type Proxy struct {
 	MaxCallsPerMinute  int   `koanf:"maxCallsPerMinute"` // of one agent; zero: any number
 	MaxBytesPerAgent   int64 `koanf:"maxBytesPerAgent"`
 	MaxStreamsPerAgent int   `koanf:"maxStreamsPerAgent"`
+
+	Redact string `koanf:"redact"` // "on", "off" or "report"
 
 	// FreshCalls is "ask", "readonly", "all" or "none".
 	FreshCalls   string `koanf:"freshCalls"`

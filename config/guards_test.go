@@ -20,7 +20,7 @@ func loadEntry(entry string) (*Config, error) {
 func TestNearlyOurs(t *testing.T) {
 	for _, tt := range []struct{ key, meant string }{
 		{"denny", "deny"}, {"Deny", "deny"}, {"DENY", "deny"}, {"dney", "deny"}, {"deny_", "deny"}, {"denyTools", "deny"}, {"denylist", "deny"},
-		{"hde", "hide"}, {"hidden", "hide"}, {"hideFields", "hide"}, {"isolaton", "isolation"}, {"isolated", "isolation"}, {"alow", "allow"}, {"allowlist", "allow"},
+		{"hde", "hide"}, {"hidden", "hide"}, {"hideFields", "hide"}, {"isolaton", "isolation"}, {"isolated", "isolation"}, {"redcat", "redact"}, {"redacted", "redact"}, {"redactSecrets", "redact"}, {"alow", "allow"}, {"allowlist", "allow"},
 		{"freshCall", "freshCalls"}, {"fresh_calls", "freshCalls"}, {"disable", "disabled"}, {"tool", "tools"}, {"max_processes", "maxProcesses"},
 		{"inherit_env", "inheritEnv"}, {"evn", "env"}, {"header", "headers"}, {"timeOut", "timeout"}, {"excludedTools", "excludeTools"}, {"disabledTool", "disabledTools"},
 	} {
@@ -76,6 +76,8 @@ func TestNearlyOurSection(t *testing.T) {
 // file. It stopped the start without one, or each call.
 func TestStanding(t *testing.T) {
 	for _, tt := range []struct{ entry, want string }{
+		{`"redact": true`, `mcp.json:1:49: mcpServers.a.redact: expected one of on, off, report, found true`},
+		{`"redact": "yes"`, `mcp.json:1:49: mcpServers.a.redact: expected one of on, off, report, found "yes"`},
 		{`"hide": ["a", "b[0]"]`, `mcp.json:1:53: mcpServers.a.hide[1]: hide "b[0]": an index; name the field alone`},
 		{`"hide": [""]`, `mcp.json:1:48: mcpServers.a.hide[0]: hide "": no key; name a field`},
 		{`"tools": {"t": {"hide": ["a..b"]}}`, `mcp.json:1:64: mcpServers.a.tools.t.hide[0]: path "a..b": empty key at character 3; write paths like items.user.name, and odd keys like items["a.b"].c`},

@@ -31,6 +31,9 @@ var serverTypes = map[string]string{
 // isolations are whom a process of a server is for: all agents, or one.
 var isolations = []string{"shared", "agent"}
 
+// redactions are what becomes of secrets in results.
+var redactions = []string{"on", "off", "report"}
+
 // servers reads mcpServers.
 func (r *reader) servers(n node, vars variables) []Server {
 	members, ok := r.object(n)
@@ -119,11 +122,9 @@ func (r *reader) field(key string, n node, s *Server) {
 			}
 		}
 	case "isolation":
-		if text := n.literal().String(); n.kind() == '"' && slices.Contains(isolations, text) {
-			s.Isolation = text
-		} else {
-			r.noneOf(n, isolations)
-		}
+		s.Isolation = r.word(n, isolations)
+	case "redact":
+		s.Redact = r.word(n, redactions)
 	case "maxProcesses":
 		s.MaxProcesses = r.whole(n, 1, 10_000)
 	case "rateLimit":
@@ -167,6 +168,15 @@ func (r *reader) field(key string, n node, s *Server) {
 			s.Tools = r.tools(n)
 		}
 	}
+}
+
+// word is the string n, which must be one of words, or "" with a mistake noted.
+func (r *reader) word(n node, words []string) string {
+	if text := n.literal().String(); n.kind() == '"' && slices.Contains(words, text) {
+		return text
+	}
+	r.noneOf(n, words)
+	return ""
 }
 
 // checkBackslash warns of a path that a single backslash has changed: "C:\new" has a

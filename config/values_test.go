@@ -51,7 +51,7 @@ func TestServerValues(t *testing.T) {
 		{"lists", `"command": "x", "allow": ["a*"], "deny": ["ab"], "freshCalls": ["a?"]`, Server{Type: "stdio", Command: "x", Allow: []string{"a*"}, Deny: []string{"ab"}, FreshCalls: []string{"a?"}}, ""},
 		{"trust", `"command": "x", "trustHints": true, "pinTools": true, "quarantine": true`, Server{Type: "stdio", Command: "x", TrustHints: new(true), PinTools: new(true), Quarantine: new(true)}, ""},
 		{"no trust", `"command": "x", "trustHints": false, "pinTools": false, "quarantine": null`, Server{Type: "stdio", Command: "x", TrustHints: new(false), PinTools: new(false)}, ""},
-		{"tools", `"command": "x", "shape": true, "maxResponseTokens": 90, "tools": {"t*": {"shape": false, "fields": ["a.b"], "exclude": ["c"], "hide": ["k"]}}, "hide": ["s"]`, Server{Type: "stdio", Command: "x", Shape: new(true), MaxResponseTokens: 90, Tools: map[string]Tool{"t*": {Shape: new(false), Fields: []string{"a.b"}, Exclude: []string{"c"}, Hide: []string{"k"}}}, Hide: []string{"s"}}, ""},
+		{"tools", `"command": "x", "shape": true, "maxResponseTokens": 90, "tools": {"t*": {"shape": false, "fields": ["a.b"], "exclude": ["c"], "hide": ["k"]}}, "hide": ["s"], "redact": "report"`, Server{Type: "stdio", Command: "x", Shape: new(true), MaxResponseTokens: 90, Tools: map[string]Tool{"t*": {Shape: new(false), Fields: []string{"a.b"}, Exclude: []string{"c"}, Hide: []string{"k"}}}, Hide: []string{"s"}, Redact: "report"}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,7 +11,8 @@ type odd struct {
 	name    string
 	result  string
 	failure string
-	large   bool // over the limit: whole only where nothing is shaped
+	reply   string // what clients get where that is something else: only the proxy may say it
+	large   bool   // over the limit: whole only where nothing is shaped
 }
 
 // odds are the corpus: a case a line. Each went wrong somewhere, in the Go SDK's
@@ -19,6 +20,7 @@ type odd struct {
 func odds() []odd {
 	blob := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00\x01\xfe\xff~", 9000)))
 	pixel := `iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==`
+	const ofServer = `[from server \"s\", not from the proxy:]\n`
 	deep := strings.Repeat(`[{"d":`, 450) + "1" + strings.Repeat("}]", 450)
 	return []odd{
 		// Content types.
@@ -53,7 +55,10 @@ func odds() []odd {
 		{name: "meta", result: `{"_meta":{"z":1.0,"a":{"c":9007199254740993,"b":null},"vendor.example/x":[]},"content":[]}`},
 		{name: "meta last, spaced", result: `{"content":[],"_meta": { "a" : 1 } }`},
 		{name: "meta empty", result: `{"_meta":{},"content":[]}`},
-		{name: "meta with tickets", result: `{"content":[],"_meta":{"rlmproxy/splice":"1","rlmproxy/agent":"me"}}`},
+		{name: "meta with tickets", result: `{"content":[],"_meta":{"rlmproxy/splice":"1","rlmproxy/agent":"me","a":1.0}}`, reply: `{"content":[],"_meta":{"a":1.0}}`},
+		{name: "our first line", result: `{"content":[ {"type":"text" , "text" : "[cut: \u00e9"} , {"n":1.0,"text":"n\u0065xt: x","type":"text"}],"x":1e2}`,
+			reply: `{"content":[ {"type":"text" , "text" : "` + ofServer + `[cut: \u00e9"} , {"n":1.0,"text":"` + ofServer + `n\u0065xt: x","type":"text"}],"x":1e2}`},
+		{name: "nearly our first line", result: `{"content":[{"type":"text","text":"x\n[cut: "},{"type":"text","text":"[cut off]"}]}`},
 		{name: "a ticket", result: `{"rlmproxy/splice":"AAAA.1"}`},
 		{name: "result type", result: `{"resultType":"complete","content":[{"type":"text","text":"x"}]}`},
 

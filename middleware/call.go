@@ -61,8 +61,9 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	if err != nil {
 		return nil, err
 	}
-	origin := cache.Origin{Tool: t.exposed, Arguments: r.Arguments}
-	return s.shaper.ToolResult(r.Session.Agent, origin, raw, t.up.policy(t.tool.Name).shaping())
+	origin := cache.Origin{Tool: t.exposed, Arguments: r.Arguments, ReadOnly: t.readOnly()}
+	raw, err = s.shaper.ToolResult(r.Session.Agent, origin, raw, t.up.policy(t.tool.Name).shaping(t.up.Name))
+	return raw, t.called(err)
 }
 
 // find returns the tool of an exposed name that an agent may use. A name that is not known
@@ -83,7 +84,7 @@ func (s *Server) find(ctx context.Context, v view, name string) (target, error) 
 	if err := s.heldBack(v, name); err != nil {
 		return target{}, err
 	}
-	return target{}, s.unknownTool(v, name)
+	return target{}, s.unknownTool(ctx, v, name)
 }
 
 // maxDown bounds how many servers an error names that may have had the tool.
@@ -91,7 +92,7 @@ const maxDown = 3
 
 // unknownTool is why there is no tool of this name: perhaps its server is not
 // there.
-func (s *Server) unknownTool(v view, name string) error {
+func (s *Server) unknownTool(ctx context.Context, v view, name string) error {
 	e := &pipeline.Error{Code: codeUnknownTool, Text: fmt.Sprintf("no tool %q", show.ClipBytes(name, 80))}
 	var away []string
 	here := false // the server that the name begins with
@@ -111,11 +112,16 @@ func (s *Server) unknownTool(v view, name string) error {
 		if err == nil {
 			err = errConnecting
 		}
-		gone := &upstream.UnavailableError{Server: up.Name, Err: err}
+		gone := s.redactor(up, "").error(ctx, &upstream.UnavailableError{Server: up.Name, Err: err})
 		if begins || len(s.opts.Upstreams) == 1 && !listed {
 			return gone
 		}
 		away = append(away, show.ClipBytes(gone.Error(), 300))
+	}
+	for i := range s.opts.Upstreams {
+		if left := s.opts.Upstreams[i].leftOut(); left.N > 0 && v.all() {
+			e.Text += fmt.Sprintf("; of server %q, %s tools are left out (%s)", s.opts.Upstreams[i].Name, show.Count(left.N), left.Why)
+		}
 	}
 	if !here && len(away) > 0 {
 		e.Text += "; " + strings.Join(away[:min(len(away), maxDown)], "; ")
@@ -157,5 +163,6 @@ func (s *Server) result(ctx context.Context, t target, r *session.Request, param
 		return nil, err
 	}
 	defer done()
-	return t.up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: p.Timeout, Hide: s.hider(p.Hide)})
+	raw, err := t.up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: p.Timeout, Hide: s.hider(t.up, p.Hide, t.tool.Name)})
+	return raw, t.called(err)
 }

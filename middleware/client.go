@@ -2,11 +2,13 @@ package middleware
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
+	"rlmproxy/middleware/upstream"
 )
 
 // A Session is a client, and an Identity what its transport knows of it.
@@ -91,7 +93,7 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 	case <-ctx.Done():
 	case <-conn.Done():
 		c.Drain()
-		awaitAnswers(ctx, conn, w)
+		s.awaitAnswers(ctx, conn, w)
 	}
 	conn.Close()
 	c.End()
@@ -104,17 +106,25 @@ const (
 	// answerTime is how long requests go on for a client that has closed its end where
 	// it cannot be told whether it has gone.
 	answerTime = 10 * time.Second
+	// hangTime is how long nothing may come for a client that has closed its end, while
+	// no server is connecting. Then what it waits for hangs.
+	hangTime = 2 * time.Second
 )
 
+// errHangs answers what hangs at the end.
+var errHangs = fmt.Errorf("cancelled: the client closed its end, and then nothing came for %v; who wants the answer keeps stdin open until it is there", hangTime)
+
 // awaitAnswers returns when a client that has closed its end, as one does that pipes
-// requests into a server, has its answers: or when it has gone, or does not read.
-func awaitAnswers(ctx context.Context, conn *rpc.Conn, w io.Writer) {
+// requests into a server, has its answers: or when it has gone, or does not read, or
+// the answers hang.
+func (s *Server) awaitAnswers(ctx context.Context, conn *rpc.Conn, w io.Writer) {
 	answered := make(chan struct{})
 	go func() {
 		conn.Wait()
 		close(answered)
 	}()
 	begun := time.Now()
+	quiet := begun // since when nothing has come
 	look := time.NewTicker(readTime / 4)
 	defer look.Stop()
 	for {
@@ -125,6 +135,16 @@ func awaitAnswers(ctx context.Context, conn *rpc.Conn, w io.Writer) {
 		if gone || conn.Stuck() >= readTime || !known && time.Since(begun) >= answerTime {
 			return
 		}
+		if sent := conn.LastSent(); sent.After(quiet) {
+			quiet = sent
+		}
+		switch {
+		case s.connecting():
+			quiet = time.Now()
+		case time.Since(quiet) >= hangTime:
+			conn.Abandon(errHangs)
+			return
+		}
 		select {
 		case <-answered:
 			return
@@ -133,4 +153,17 @@ func awaitAnswers(ctx context.Context, conn *rpc.Conn, w io.Writer) {
 		case <-look.C:
 		}
 	}
+}
+
+// connecting reports whether a server is connecting that the first requests wait for.
+func (s *Server) connecting() bool {
+	if time.Since(s.begun) > patience*s.opts.ListWait {
+		return false
+	}
+	for i := range s.opts.Upstreams {
+		if state, _ := s.opts.Upstreams[i].Conn.State(); state == upstream.Connecting {
+			return true
+		}
+	}
+	return false
 }

@@ -34,10 +34,10 @@ func (i inlet) Close() error {
 	return i.ReadCloser.Close()
 }
 
-// lastCall is a client that closes its end behind a call that takes half a minute,
-// and reads on, has gone, or may have. It returns the line of the answer, if one
+// lastCall is a client that closes its end behind a call that takes a while, and reads
+// on, has gone, or may have. It returns the line of the answer, if one
 // came, and what became of the call.
-func lastCall(t *testing.T, client, before string) (answer string, took time.Duration, ended error) {
+func lastCall(t *testing.T, client, before string, takes time.Duration) (answer string, took time.Duration, ended error) {
 	t.Helper()
 	store, err := cache.New(cache.Options{})
 	if err != nil {
@@ -45,13 +45,21 @@ func lastCall(t *testing.T, client, before string) (answer string, took time.Dur
 	}
 	defer store.Close()
 	f := server(nil, "slow")
-	f.call = func(ctx context.Context, _ toolCall) (json.RawMessage, error) {
-		select {
-		case <-ctx.Done():
-			ended = ctx.Err()
-			return nil, ended
-		case <-time.After(30 * time.Second):
-			return json.RawMessage(`{"content":[]}`), nil
+	f.call = func(ctx context.Context, c toolCall) (json.RawMessage, error) {
+		over, alive := time.After(takes), time.NewTicker(hangTime*3/4)
+		defer alive.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				ended = ctx.Err()
+				return nil, ended
+			case <-over:
+				return json.RawMessage(`{"content":[]}`), nil
+			case <-alive.C:
+				if c.Progress != nil {
+					c.Progress(json.RawMessage(`{"progressToken":1,"progress":1}`))
+				}
+			}
 		}
 	}
 	s, err := New(Options{Store: store, Upstreams: []Upstream{{Name: "s", Conn: f}}})
@@ -62,14 +70,18 @@ func lastCall(t *testing.T, client, before string) (answer string, took time.Dur
 	r2, w2 := io.Pipe()
 	known := &outlet{WriteCloser: w2}
 	var out io.WriteCloser = known
-	if client == "unknown" {
+	if strings.HasPrefix(client, "unknown") {
 		out = w2
+	}
+	params := meta(before)
+	if strings.HasSuffix(client, "progress") {
+		params = `,"_meta":{"progressToken":1}`
 	}
 	served := make(chan error, 1)
 	begun := time.Now()
 	go func() { served <- s.Serve(context.Background(), r1, out) }()
 	go func() {
-		io.WriteString(w1, before+`{"jsonrpc":"2.0","id":"last","method":"tools/call","params":{"name":"slow","arguments":{}`+meta(before)+`}}`+"\n")
+		io.WriteString(w1, before+`{"jsonrpc":"2.0","id":"last","method":"tools/call","params":{"name":"slow","arguments":{}`+params+`}}`+"\n")
 		synctest.Wait() // the call runs
 		known.gone.Store(client == "gone")
 		w1.Close()
@@ -102,7 +114,8 @@ func meta(before string) string {
 }
 
 // TestLastRequests: a client that closed its end behind its last request, as printf
-// and a shell do, got no answer: what ran was cancelled.
+// and a shell do, got no answer: what ran was cancelled. Then one that hung held up the
+// end for a minute.
 func TestLastRequests(t *testing.T) {
 	const older = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
@@ -123,19 +136,36 @@ func TestLastRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				answer, took, ended := lastCall(t, "reads", before)
-				if (ended != nil && name != "odd") || !strings.Contains(answer, `"content":[]`) || took != 30*time.Second {
+				const takes = 1900 * time.Millisecond
+				answer, took, ended := lastCall(t, "reads", before, takes)
+				if (ended != nil && name != "odd") || !strings.Contains(answer, `"content":[]`) || took != takes {
+					t.Errorf("%s after %v; the call: %v", answer, took, ended)
+				}
+			})
+			synctest.Test(t, func(t *testing.T) {
+				answer, took, ended := lastCall(t, "reads", before, time.Hour)
+				if !errors.Is(ended, context.Canceled) || !strings.Contains(answer, `"message":"cancelled: the client closed its end`) || took > hangTime+readTime/4 {
 					t.Errorf("%s after %v; the call: %v", answer, took, ended)
 				}
 			})
 		})
 	}
-	for client, want := range map[string]time.Duration{"gone": 0, "unknown": answerTime} {
-		t.Run(client, func(t *testing.T) {
+	for _, c := range []struct {
+		client string
+		takes  time.Duration
+		want   string // in the answer; empty: there is none
+		after  time.Duration
+	}{
+		{"gone", time.Hour, "", 0},
+		{"unknown", time.Hour, "cancelled", hangTime},
+		{"progress", time.Minute, `"content":[]`, time.Minute},
+		{"unknown progress", time.Minute, "", answerTime},
+	} {
+		t.Run(c.client, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				answer, took, ended := lastCall(t, client, older)
-				if !errors.Is(ended, context.Canceled) || answer != "" || took < want || took > want+readTime {
-					t.Errorf("%s after %v; the call: %v", answer, took, ended)
+				answer, took, _ := lastCall(t, c.client, older, c.takes)
+				if !strings.Contains(answer, c.want) || (answer == "") != (c.want == "") || took < c.after || took > c.after+readTime {
+					t.Errorf("%s after %v", answer, took)
 				}
 			})
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/isolation"
 	"rlmproxy/middleware/relay"
@@ -44,6 +45,7 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 	var busy *guard.BusyError
 	var rate *guard.RateError
 	e := &pipeline.Error{Err: err}
+	acted := mayHaveActed(err)
 	switch {
 	case errors.As(err, &rpc) && !errors.As(err, &down): // what a server said of its handshake is no answer
 		return nil, err
@@ -54,10 +56,17 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 	case errors.As(err, &rate):
 		e.Code, e.Text, e.Hint = codeRateLimited, rate.Text, fmt.Sprintf("try again in %v", rate.Wait)
 	case errors.Is(err, relay.ErrTimeout):
+		var called *calledError
+		if errors.As(err, &called) {
+			tool = called.tool // and not the tool of ours that called it
+		}
 		e.Code, e.Text = codeTimeout, fmt.Sprintf("%s did not answer in time: %v", tool, err)
 		e.Hint = "ask for less, or have the operator raise the server's \"timeout\""
+		if acted != "" {
+			e.Hint = "the operator can raise the server's \"timeout\""
+		}
 	case errors.As(err, &down):
-		e.Code, e.Text = codeUnavailable, down.Error()
+		e.Code, e.Text = codeUnavailable, shown(err, down.Error())
 		e.Hint = "it is restarted by itself; try again"
 		switch {
 		case errors.Is(err, isolation.ErrCrowded):
@@ -65,7 +74,10 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 		case errors.Is(err, errConnecting):
 			e.Hint = "try again in a moment, or use other tools"
 		case down.Lost:
-			e.Hint = "it is being restarted; check what the call did before you repeat it"
+			e.Hint = "it is being restarted; try again in a moment"
+			if acted != "" {
+				e.Hint = "it is being restarted"
+			}
 		}
 		if hint := down.Hint(); hint != "" {
 			e.Hint = hint
@@ -73,6 +85,9 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Code, e.Text = pipeline.LimitTime, "the time limit passed before the call was done"
 		e.Hint = "narrow first, with fields, jq or offset and limit"
+		if acted != "" {
+			e.Hint = ""
+		}
 	case errors.Is(err, context.Canceled):
 		return nil, err // the client is gone, or wants no answer
 	default:
@@ -80,6 +95,9 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 		ref := hex.EncodeToString(sum[:4])
 		s.logger.Error("internal error", "ref", ref, "tool", tool, "error", err)
 		e.Code, e.Text = codeInternal, "internal error (ref "+ref+"); the proxy's log has it in full"
+	}
+	if acted != "" {
+		e = warned(e, acted)
 	}
 	return shape.Error(e), nil
 }
@@ -95,13 +113,13 @@ func protocolError(err error) error {
 	case errors.As(err, &busy), errors.As(err, &rate):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case errors.As(err, &down):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + show.ClipBytes(down.Error(), 500)}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + show.ClipBytes(shown(err, down.Error()), 500)}
 	case err == nil, errors.As(err, &rpc), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, relay.ErrTimeout):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeTimeout + ": " + err.Error()}
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeInternal + ": " + show.ClipBytes(err.Error(), 500)}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeInternal + ": " + show.ClipBytes(frame.OneLine(err.Error()), 500)}
 }
 
 // clipped is what an error may repeat of a request.

@@ -20,6 +20,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline/tokens"
@@ -213,7 +214,7 @@ func TestSeveralServers(t *testing.T) {
 	if caps := s.capabilities(s.everything()); caps.Prompts == nil || !caps.Resources.Subscribe || caps.Completions == nil || caps.Logging == nil {
 		t.Errorf("capabilities %+v", caps)
 	}
-	if got := s.instructions(s.everything()); !strings.Contains(got, "git_hub: Be kind.") || !strings.HasPrefix(got, tools.Instructions) {
+	if got := s.instructions(s.everything()); !strings.Contains(got, frame.From("git_hub")+"Be kind.") || !strings.HasPrefix(got, tools.Instructions) {
 		t.Errorf("instructions %q", got)
 	}
 }

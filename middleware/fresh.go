@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/tidwall/gjson"
-
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/session"
+	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/pipeline"
 )
@@ -47,7 +47,10 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 		params = jsonscan.AppendMember(params, "arguments", arguments)
 	}
 	raw, err := f.s.result(ctx, t, f.request, append(params, '}'))
-	return raw, origin, err
+	if err == nil && !shape.HasData(raw) {
+		raw = frame.Label(raw, t.up.Name) // the agent reads it as it came
+	}
+	return raw, cache.Origin{Tool: t.exposed, Arguments: arguments, ReadOnly: t.readOnly()}, err
 }
 
 // notFresh is why a tool is not called, and the way to go.
@@ -75,12 +78,7 @@ func (s *Server) trusts(t target) bool {
 	case FreshNone:
 		return false
 	}
-	return rights.Match(t.up.Fresh, t.tool.Name) || t.up.TrustHints && readOnly(t.tool.Raw)
-}
-
-// readOnly reports whether the tool declares that it changes nothing.
-func readOnly(raw json.RawMessage) bool {
-	return gjson.GetBytes(raw, "annotations.readOnlyHint").Type == gjson.True
+	return rights.Match(t.up.Fresh, t.tool.Name) || t.up.TrustHints && t.readOnly()
 }
 
 // A freshOffer is what proxy_* can call for a client.

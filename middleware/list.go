@@ -7,6 +7,7 @@ import (
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/tools"
+	"rlmproxy/middleware/upstream"
 )
 
 // listTools returns the result of tools/list: every definition as the upstream
@@ -33,7 +34,46 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 	for _, tool := range tools.Definitions(fresh.any, fresh.readOnly) {
 		items = append(items, json.RawMessage(tool))
 	}
-	return page(r, "tools", items)
+	list, err := page(r, "tools", items)
+	if left := s.leftOut(v); err == nil && left != nil {
+		list = jsonscan.With(list, "_meta", jsonscan.Object(metaLeftOut, left))
+	}
+	return list, err
+}
+
+// metaLeftOut is the key in the _meta of a list of tools of what servers offer and it
+// lacks.
+const metaLeftOut = "rlmproxy/left_out"
+
+// leftOut is that, for each server that offers more, or nil. Who may not use all tools does
+// not hear of what has no name here that rights could speak of.
+func (s *Server) leftOut(v view) json.RawMessage {
+	type left struct {
+		Server string   `json:"server"`
+		Number int      `json:"number"`
+		Tools  []string `json:"tools"` // the first of them
+		Why    string   `json:"why"`   // the first is left out
+	}
+	var all []left
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		if l := up.leftOut(); l.N > 0 && v.all() {
+			all = append(all, left{up.Name, l.N, l.Names, l.Why})
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	raw, _ := json.Marshal(all) // which always encodes
+	return raw
+}
+
+// leftOut is what the server offers beyond what is listed of it.
+func (u *Upstream) leftOut() upstream.LeftOut {
+	if conn, ok := u.Conn.(interface{ LeftOut() upstream.LeftOut }); ok {
+		return conn.LeftOut()
+	}
+	return upstream.LeftOut{}
 }
 
 // exposed returns a tool definition under another name. It leaves outputSchema

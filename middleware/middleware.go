@@ -143,7 +143,8 @@ type Server struct {
 	odd     oddities
 	rules   atomic.Pointer[rights.Rules]
 
-	unmatched unmatched
+	unmatched  unmatched
+	redactions Redactions
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
@@ -192,7 +193,7 @@ func New(opts Options) (*Server, error) {
 	})
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
-		up.server = s.relay.NewServer(up.Name, up.Conn, s.hider(up.allHidden()), up.PerAgent, up.MaxAgents)
+		up.server = s.relay.NewServer(up.Name, up.Conn, s.hider(up, up.allHidden(), ""), up.PerAgent, up.MaxAgents)
 	}
 	return s, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/pipeline/show"
@@ -79,7 +80,8 @@ func (s *Server) capabilities(v view) *mcp.ServerCapabilities {
 // maxInstructions bounds what each server may tell every conversation, in bytes.
 const maxInstructions = 4000
 
-// instructions are ours and those of the servers that an agent sees.
+// instructions are ours and those of the servers that an agent sees, each below a line that says whose they
+// are, which no server can write itself.
 func (s *Server) instructions(v view) string {
 	parts := []string{tools.Instructions}
 	for _, up := range v.servers() {
@@ -88,10 +90,7 @@ func (s *Server) instructions(v view) string {
 			continue
 		}
 		text := show.ClipBytes(strings.TrimSpace(info.Instructions), maxInstructions)
-		if len(s.opts.Upstreams) > 1 {
-			text = up.Name + ": " + text
-		}
-		parts = append(parts, text)
+		parts = append(parts, frame.From(up.Name)+string(frame.Quote([]byte(text))))
 	}
 	parts = append(parts, s.heldNotes(v)...)
 	return strings.Join(parts, "\n\n")

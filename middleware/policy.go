@@ -55,6 +55,8 @@ type Upstream struct {
 	// has them call those that declare readOnlyHint, which is the server's own word.
 	Fresh      []string
 	TrustHints bool
+	// Redact says what becomes of secrets in what the server sends.
+	Redact Redact
 	// Pins holds back tools that are not as the operator knows them. Nil: none is.
 	Pins *pin.Server
 
@@ -145,6 +147,11 @@ func (u *Upstream) policy(tool string) Policy {
 // Check compiles the standing programs and paths, so that a mistake in one stops
 // the start and not each call. It needs no Conn.
 func (u *Upstream) Check() error {
+	switch u.Redact {
+	case "", RedactOff, RedactOn, RedactReport:
+	default:
+		return fmt.Errorf("server %q: redact %q, want on, off or report", u.Name, u.Redact)
+	}
 	if _, err := pipeline.NewHide(u.Policy.Hide); err != nil {
 		return fmt.Errorf("server %q: %w", u.Name, err)
 	}
@@ -160,42 +167,53 @@ func (p Policy) check() error {
 	if _, err := pipeline.NewHide(p.Hide); err != nil {
 		return err
 	}
-	return p.shaping().Narrow.Check()
+	return p.shaping("").Narrow.Check()
 }
 
 func (p Policy) shapes() bool { return p.Shape == nil || *p.Shape }
 
-// shaping is the part of the policy that is about answers.
-func (p Policy) shaping() shape.Policy {
-	return shape.Policy{Whole: !p.shapes(), MaxTokens: p.MaxTokens,
+// shaping is the part of the policy that is about answers, of a server.
+func (p Policy) shaping(server string) shape.Policy {
+	return shape.Policy{Server: server, Whole: !p.shapes(), MaxTokens: p.MaxTokens,
 		Narrow: shape.Narrow{Fields: p.Fields, Exclude: p.Exclude, JQ: p.JQ}}
 }
 
-// A hider takes fields out of what servers send.
+// A hider takes fields out of what servers send, and masks secrets.
 type hider struct {
 	shaper *shape.Shaper
 	fields []string
+	redact *redactor // nil: none are looked for
 }
 
-// hider returns what takes fields out, nil if there are none.
-func (s *Server) hider(fields []string) relay.Hider {
-	if len(fields) == 0 {
+// hider returns what does so with what up answers to request, a tool or a method; nil
+// where there is nothing to do.
+func (s *Server) hider(up *Upstream, fields []string, request string) relay.Hider {
+	h := hider{s.shaper, fields, s.redactor(up, request)}
+	if len(fields) == 0 && h.redact == nil {
 		return nil
 	}
-	return hider{s.shaper, fields}
+	return h
 }
 
 // Result implements [relay.Hider].
 func (h hider) Result(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
-	return h.shaper.Hide(ctx, raw, h.fields)
+	kept, err := h.shaper.Hide(ctx, raw, h.fields)
+	if err != nil {
+		return nil, err
+	}
+	return h.redact.json(ctx, kept)
 }
 
 // Notification implements [relay.Hider].
 func (h hider) Notification(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
-	return h.shaper.HideInNotification(ctx, params, h.fields)
+	kept, err := h.shaper.HideInNotification(ctx, params, h.fields)
+	if err != nil {
+		return nil, err
+	}
+	return h.redact.json(ctx, kept)
 }
 
 // Error implements [relay.Hider].
 func (h hider) Error(ctx context.Context, err error) error {
-	return h.shaper.HideInError(ctx, err, h.fields)
+	return h.redact.error(ctx, h.shaper.HideInError(ctx, err, h.fields))
 }

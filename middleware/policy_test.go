@@ -176,7 +176,7 @@ func TestUpstreamErrors(t *testing.T) {
 		code string
 		want string
 	}{
-		{&upstream.UnavailableError{Server: "s", Lost: true, Err: errors.New("signal: killed")}, "upstream_unavailable", "check what the call did"},
+		{&upstream.UnavailableError{Server: "s", Lost: true, Err: errors.New("signal: killed")}, "upstream_unavailable", "try again in a moment"},
 		{&upstream.UnavailableError{Server: "s", Err: errors.New("no such file")}, "upstream_unavailable", "no such file"},
 		{&upstream.UnavailableError{Server: "s", Err: &jsonrpc.Error{Code: -32000, Message: "no licence"}}, "upstream_unavailable", "no licence"},
 		{errors.New("token=secret"), "internal", "internal error (ref "},

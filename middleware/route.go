@@ -3,9 +3,6 @@ package middleware
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/guard"
@@ -78,13 +75,10 @@ func (s *Server) route(ctx context.Context, r *session.Request) (json.RawMessage
 		return empty, s.relay.SetLevel(ctx, r.Session, stringOf(r.Params, "level"))
 	case "completion/complete":
 		return s.completeArgument(ctx, r)
+	case "tasks/get", "tasks/result", "tasks/cancel", "tasks/update":
+		return s.taskRequest(ctx, r)
 	}
-	if up := s.viewOf(r).only(); up != nil {
-		// It may be about any tool, as tasks/result is.
-		return s.forward(ctx, up, up.allHidden(), r, r.Params)
-	}
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
-		Message: fmt.Sprintf("method %q is not known, and several servers could be meant", clipped(r.Method))}
+	return s.unknown(ctx, r)
 }
 
 var empty = json.RawMessage("{}")
@@ -92,6 +86,6 @@ var empty = json.RawMessage("{}")
 // forward sends a request that is not about a tool to a server, with these params, and
 // returns its answer without the hidden fields.
 func (s *Server) forward(ctx context.Context, up *Upstream, hidden []string, r *session.Request, params json.RawMessage) (json.RawMessage, error) {
-	raw, err := up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: up.Policy.Timeout, Hide: s.hider(hidden)})
+	raw, err := up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: up.Policy.Timeout, Hide: s.hider(up, hidden, r.Method)})
 	return raw, protocolError(err)
 }

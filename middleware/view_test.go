@@ -235,7 +235,7 @@ func TestRightsOfOneServer(t *testing.T) {
 	for agent, want := range map[string]bool{"alice": false, "root": true} {
 		conn := attach(t, s, Identity{Subject: agent, Who: rights.Who{Agent: agent}}, clientOptions{})
 		hello := said(t, conn, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
-		ran := said(t, conn, "tasks/result", `{"name":"delete"}`)
+		ran := said(t, conn, "future/run", `{"name":"delete"}`)
 		if strings.Contains(hello, "tasks") != want || strings.Contains(ran, "ran") != want {
 			t.Errorf("%s: %s %s", agent, hello, ran)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -14,8 +15,10 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/config"
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
+	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -94,7 +97,7 @@ func (c *cli) toolsCommand() *cobra.Command {
 				return err
 			}
 			defer done()
-			raw, err := conn.Call(cmd.Context(), "tools/list", json.RawMessage(`{}`), nil)
+			raw, err := listTools(cmd.Context(), conn)
 			if err != nil {
 				return err
 			}
@@ -112,6 +115,41 @@ func (c *cli) toolsCommand() *cobra.Command {
 	agentFlag(cmd, &agent)
 	c.settings(cmd)
 	return cmd
+}
+
+// listTools is the result of tools/list, its pages joined.
+func listTools(ctx context.Context, conn *rpc.Conn) (json.RawMessage, error) {
+	var all []json.RawMessage
+	for params := json.RawMessage(`{}`); ; {
+		raw, err := conn.Call(ctx, "tools/list", params, nil)
+		if err != nil {
+			return nil, err
+		}
+		next := jsonscan.Member(raw, "nextCursor")
+		if all == nil && next == nil {
+			return raw, nil // as it came
+		}
+		err = jsonscan.Elements(jsonscan.Member(raw, "tools"), func(t json.RawMessage) error {
+			all = append(all, t)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			tools := []byte{'['}
+			for _, t := range all {
+				tools = jsonscan.AppendElement(tools, t)
+			}
+			return jsonscan.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
+				if key == "tools" {
+					return append(tools, ']')
+				}
+				return value
+			})
+		}
+		params = jsonscan.Object("cursor", next)
+	}
 }
 
 func (c *cli) printTools(raw json.RawMessage) error {
@@ -134,7 +172,22 @@ func (c *cli) printTools(raw json.RawMessage) error {
 		fmt.Fprintf(w, "%s\t%d\t%s\n", name, n, line)
 	}
 	fmt.Fprintf(w, "%d tools\t%d\tof these the proxy's own: %d\n", len(tools), all, ours)
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, l := range gjson.GetBytes(raw, `_meta.rlmproxy/left_out`).Array() {
+		var names []string
+		for _, n := range l.Get("tools").Array() {
+			names = append(names, strconv.Quote(n.String())) // which may hold anything
+		}
+		if more := int(l.Get("number").Int()) - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("and %s more", show.Count(more)))
+		}
+		if _, err := fmt.Fprintf(c.stdout, "left out of server %q (%q): %s\n", l.Get("server").String(), l.Get("why").String(), strings.Join(names, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printFindings prints what is odd in what servers say of themselves.

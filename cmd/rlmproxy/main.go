@@ -2,6 +2,15 @@
 // results out of the agent's context.
 package main
 
-import "os"
+import (
+	"os"
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+	"rlmproxy/middleware/upstream/process"
+)
+
+func main() {
+	if exit, done := process.Adopt(); done {
+		os.Exit(exit)
+	}
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

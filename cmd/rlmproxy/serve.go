@@ -12,6 +12,7 @@ import (
 
 	"rlmproxy/config"
 	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/upstream/process"
 )
 
 func (c *cli) serveCommand() *cobra.Command {
@@ -105,6 +106,9 @@ stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); at > 0 {
 				return &usageError{fmt.Errorf("%q stands before --", args[0]), "put the server's command after --"}
+			}
+			if len(args) > 0 {
+				process.Prepare()
 			}
 			cfg, err := c.wrapped(cmd, w, args)
 			if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +23,9 @@ import (
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
+	"rlmproxy/middleware/upstream/process"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/redact"
 )
 
 // A stack is the whole proxy, running.
@@ -67,7 +70,7 @@ func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
 		return nil, &usageError{err, "write one as in mcp.json.example, or put the proxy in front of one server: rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem ."}
 	case err != nil:
 		return nil, &usageError{err: err}
-	case startsItself(os.Environ(), os.Getppid(), cfg.Path):
+	case startsItself(os.Environ(), process.Starter(), cfg.Path):
 		return nil, &usageError{fmt.Errorf("%s: a proxy that serves this file has started this one, which would start the next", cfg.Path),
 			"take the proxy's own entry out of that file: it belongs in the file of the client"}
 	}
@@ -156,6 +159,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			MaxLineBytes: int64(p.MaxLineBytes),
 			Logger:       logger,
 		}
+		if redacts(p, sc) == middleware.RedactOn {
+			common.Logger = slog.New(redact.Handler(logger.Handler())) // stderr, and why it is not available
+		}
 		shared := common
 		shared.Capabilities = func(ctx context.Context) json.RawMessage {
 			switch s := proxy(); {
@@ -196,6 +202,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		s.ups, s.names = append(s.ups, up), append(s.names, sc.Name)
 		m := served(sc, up)
 		m.TrustHints = trustsHints(p, sc)
+		m.Redact = redacts(p, sc)
 		if pinned(p, sc) && extra[sc.Name] == nil {
 			m.Pins = pins.Server(identity(cfg, sc), quarantined(p, sc), logger.With("server", sc.Name))
 		}
@@ -242,6 +249,11 @@ func dialer(sc config.Server, file string, inProcess *mcp.Server) upstream.Diale
 		cmd.Env = append(cmd.Env, serving(os.Environ(), os.Getpid(), file))
 	}
 	return upstream.Stdio(cmd)
+}
+
+// redacts is what becomes of secrets in what a server sends.
+func redacts(p config.Proxy, sc config.Server) middleware.Redact {
+	return middleware.Redact(cmp.Or(sc.Redact, p.Redact))
 }
 
 // served is the operator's view of a server, as the proxy wants it.

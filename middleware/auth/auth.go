@@ -183,6 +183,9 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 				defer cancel(nil)
 				defer context.AfterFunc(who.token.life, func() { cancel(ErrRevoked) })()
 			}
+		} else if no := checkForwarded(r); no != nil {
+			g.refuse(w, r, no)
+			return
 		}
 		r = r.WithContext(ctx)                // a copy
 		if r.Header["Authorization"] != nil { // a token for us is nobody else's business
@@ -206,6 +209,15 @@ func (g *Guard) authenticate(r *http.Request) (who subject, no *refusal) {
 		return who, invalidToken("foreign token")
 	}
 	return g.jwt.verify(r.Context(), token, time.Now())
+}
+
+// Knows reports whether r shows a token that is valid here.
+func (g *Guard) Knows(r *http.Request) bool {
+	if !g.Authenticates() || r.Header["Authorization"] == nil {
+		return false
+	}
+	_, no := g.authenticate(r)
+	return no == nil
 }
 
 // Open guards what anybody may see, such as whether the server runs: only a Host

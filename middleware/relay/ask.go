@@ -8,6 +8,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/frame"
+	"rlmproxy/middleware/handle"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
 	"rlmproxy/pipeline/show"
@@ -20,16 +23,30 @@ func (c *Connection) Ask(ctx context.Context, method string, params json.RawMess
 	if c.agent == "" && c.server.PerAgent() {
 		return nil, refused("there is no client here: each agent has a connection of its own")
 	}
-	to := c.askedBy(ctx)
+	h, about := c.handleIn(method, params)
+	to := recipient{}
+	if about {
+		to = c.ownerOf(ctx, h, c.ownersSoon(ctx, h), c.askedBy)
+	} else {
+		to = c.askedBy(ctx)
+	}
 	if to.client == nil {
 		return nil, refused(to.why)
 	}
 	if to.request != nil && !session.Declares(to.request.Capabilities, method) || to.request == nil && !to.client.Can(method) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", show.ClipBytes(method, 80))}
 	}
-	if params, err = hidden(ctx, c.server.hide, params); err != nil {
+	if params, err = hidden(ctx, c.server.hide, frame.Strip(params)); err != nil {
 		return nil, err
 	}
+	if method == "elicitation/create" {
+		c.giveElicitation(to.client.Party, params)
+	}
+	defer func() {
+		if task := jsonscan.Member(answer, "task"); err == nil && c.agent == "" && jsonscan.StringMember(task, "taskId") != "" {
+			c.handles().Give(to.client.Party, c.handle(handle.ClientTask, jsonscan.StringMember(task, "taskId")), lifeOf(task))
+		}
+	}()
 	asking, cancel := context.WithCancel(to.about(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()

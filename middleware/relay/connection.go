@@ -25,6 +25,7 @@ type Connection struct {
 	stateless    bool            // its client speaks the stateless revision
 
 	toClients, toServer *queue.Queue // what each is told
+	early               early        // that clients are told later
 
 	turns *guard.Turns // of calls
 
@@ -32,6 +33,8 @@ type Connection struct {
 	running map[*running]struct{}
 	begun   int // how many requests there ever were
 	users   users
+	party   string // that used it first
+	several bool   // others have, too
 	level   toldLevel
 }
 
@@ -142,6 +145,10 @@ func (c *Connection) use(s *session.Session) {
 	life := c.Info()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.party == "" {
+		c.party = s.Party
+	}
+	c.several = c.several || c.party != s.Party
 	switch {
 	case c.users.party == "" || c.users.life != life:
 		c.users = users{life: life, party: s.Party}

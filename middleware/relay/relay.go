@@ -17,6 +17,7 @@ import (
 
 	"rlmproxy/middleware/deferred"
 	"rlmproxy/middleware/guard"
+	"rlmproxy/middleware/handle"
 	"rlmproxy/middleware/isolation"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
@@ -69,6 +70,8 @@ type Relay struct {
 	deferred *deferred.List
 	pool     *isolation.Pool[agentConnection]
 	watches  watches
+	handles  handle.Table
+	cursors  cursors
 	servers  []*Server // all, before the first client comes
 }
 
@@ -78,6 +81,7 @@ func New(opts Options) *Relay {
 		opts:     opts,
 		log:      opts.Logger,
 		deferred: deferred.NewList(opts.Accounts),
+		cursors:  newCursors(),
 		pool:     isolation.New[agentConnection](opts.AgentIdle, opts.Logger),
 		watches:  watches{accounts: opts.Accounts, open: map[watched]map[*subscription]bool{}, clients: map[*session.Session]map[named]*subscription{}},
 	}
@@ -102,6 +106,9 @@ func (r *Relay) Leave(ctx context.Context, s *session.Session) {
 	r.unsubscribeAll(ctx, s)
 	if s.Level() != "" {
 		r.tellLevels(s)
+	}
+	if s.PartyEnds {
+		r.handles.Forget(s.Party)
 	}
 	if s.Ends {
 		r.deferred.Forget(ctx, s.Agent)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rlmproxy/middleware/deferred"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
@@ -19,6 +20,9 @@ type Sending struct {
 	// Timeout bounds the request; progress gives it all its time anew. Zero means
 	// Options.CallTimeout.
 	Timeout time.Duration
+	// Unknown says that nobody knows what the request is about: it passes only where one
+	// party alone uses the connection.
+	Unknown bool
 	// Hide, if not nil, takes out of the result and its progress what is never shown.
 	Hide Hider
 }
@@ -33,7 +37,7 @@ func (v *Server) Send(ctx context.Context, m Sending) (json.RawMessage, error) {
 	if err != nil && m.Hide != nil {
 		err = m.Hide.Error(ctx, err)
 	}
-	return raw, err
+	return raw, frame.Error(err, v.name)
 }
 
 func (v *Server) send(ctx context.Context, m Sending) (json.RawMessage, error) {
@@ -67,6 +71,9 @@ func (v *Server) run(ctx context.Context, m Sending, d *deferred.Request) (json.
 		return nil, err
 	}
 	defer done()
+	if m.Params, err = c.admit(m); err != nil {
+		return nil, err
+	}
 	r := upstream.Request{Method: m.Request.Method, Params: m.Params, Stateless: m.Request.Stateless}
 	if m.Request.Token != nil { // a server that is not asked does not report
 		r.Progress = c.progress(ctx, m, d, timer)
@@ -86,11 +93,15 @@ func (v *Server) run(ctx context.Context, m Sending, d *deferred.Request) (json.
 		err = guard.HoldOf(ctx).Work(ctx, int64(len(raw)))
 	}
 	if err != nil {
+		c.handOutInError(client.Party, err)
+		return nil, err
+	}
+	if raw, err = c.handOut(m.Request, raw); err != nil {
 		return nil, err
 	}
 	// Whoever takes the result of a deferred request, what its own policy hides stays
 	// hidden.
-	return hidden(ctx, m.Hide, raw)
+	return hidden(ctx, m.Hide, frame.Strip(raw))
 }
 
 // progress hands the server's reports on a request to the client.
@@ -102,7 +113,7 @@ func (c *Connection) progress(ctx context.Context, m Sending, d *deferred.Reques
 		if d != nil {
 			now = d.Current()
 		}
-		if kept, err := hidden(ctx, m.Hide, params); err == nil {
+		if kept, err := hidden(ctx, m.Hide, frame.Strip(params)); err == nil {
 			now.Progress(kept)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/session"
 )
 
@@ -37,7 +38,19 @@ func (c *Connection) tellUpdated(uri string) {
 
 // tell passes on what is about requests that run.
 func (c *Connection) tell(ctx context.Context, method string, params json.RawMessage) {
-	to := c.toldBy(ctx)
+	to := recipient{}
+	if h, about := c.handleIn(method, params); about {
+		owners := c.handles().Owners(h)
+		if to = c.ownerOf(ctx, h, owners, c.toldBy); to.client == nil && len(owners) == 0 {
+			c.early.add(notification{h, method, params})
+			if len(c.handles().Owners(h)) > 0 { // given meanwhile
+				c.tellEarly(h)
+			}
+		}
+	} else {
+		to = c.toldBy(ctx)
+	}
+	params = frame.Strip(params)
 	switch {
 	case to.client == nil:
 		c.log.Debug("a notification that could be for several clients", "method", method)
@@ -68,6 +81,10 @@ func (v *Server) TellServer(s *session.Session, key, method string, params json.
 	params = bytes.Clone(params)
 	if params != nil {
 		c.use(s)
+		if !c.mayTell(s, method, params) {
+			c.log.Debug("a notification of a client that could be about anybody's", "method", method)
+			return
+		}
 	}
 	q := s.Outbox(v.name, v.relay.log)
 	if q == nil {

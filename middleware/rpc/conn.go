@@ -73,6 +73,9 @@ func (c *Conn) Done() <-chan struct{} { return c.done }
 // may have stopped reading.
 func (c *Conn) Stuck() time.Duration { return c.w.stuck() }
 
+// LastSent is when the last message was written, the zero of Unix time if none was.
+func (c *Conn) LastSent() time.Time { return time.Unix(0, c.w.ended.Load()) }
+
 // Close ends what runs, closes both streams, and returns when nothing is answered any
 // more. Reading ends as soon as the stream lets it: a terminal's may not, before it has
 // something to read. It may be called more than once, but not by Handle.

@@ -49,7 +49,7 @@ func (l *lineReader) next() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
+		if line = Trim(line); len(line) > 0 {
 			return line, nil
 		}
 	}

@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -154,4 +156,22 @@ func (p *pieces) Read(b []byte) (int, error) {
 	copy(b, p.rest[:n])
 	p.rest = p.rest[n:]
 	return n, nil
+}
+
+// TestByteOrderMark: some programs write one before all text, or before each message.
+// Such a line was no message.
+func TestByteOrderMark(t *testing.T) {
+	_, p := connect(t, ConnOptions{Server: true, Options: Options{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage("{}"), nil
+	}}})
+	for _, line := range []string{
+		"\xef\xbb\xbf" + `{"jsonrpc":"2.0","id":1,"method":"x"}`,
+		" \xef\xbb\xbf " + `{"jsonrpc":"2.0","id":1,"method":"x"}` + "\r",
+		"\xef\xbb\xbf\n" + `{"jsonrpc":"2.0","id":1,"method":"x"}`,
+	} {
+		p.say(t, line)
+		if got, want := p.hear(t), `{"jsonrpc":"2.0","id":1,"result":{}}`; got != want {
+			t.Errorf("%q: %s", line, got)
+		}
+	}
 }

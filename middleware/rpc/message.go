@@ -51,6 +51,12 @@ func Parse(data []byte) (Message, error) {
 	return m, err
 }
 
+// Trim is a message without the blanks around it and the byte order mark that may stand
+// before it: some programs write one before all text.
+func Trim(data []byte) []byte {
+	return bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(data), []byte("\xef\xbb\xbf")))
+}
+
 // Clone returns m in memory of its own.
 func (m Message) Clone() Message {
 	m.ID, m.Params = bytes.Clone(m.ID), bytes.Clone(m.Params)

@@ -87,6 +87,7 @@ type Peer struct {
 type call struct {
 	ctx      context.Context
 	answer   chan Message  // capacity 1; closed when there will be none
+	failed   error         // why, set before that; nil: the connection has ended
 	progress *progressFeed // nil: none was asked for
 }
 
@@ -152,15 +153,15 @@ func (p *Peer) Call(ctx context.Context, method string, params json.RawMessage, 
 		select {
 		case m, ok := <-c.answer:
 			if ok || ctx.Err() == nil {
-				return answerOf(m, ok)
+				return c.answerOf(m, ok)
 			}
 		case <-ctx.Done():
 		}
 	} else {
 		select {
 		case m, ok := <-c.answer: // it came before what went wrong
-			if ok {
-				return m.answer()
+			if ok || c.failed != nil {
+				return c.answerOf(m, ok)
 			}
 		default:
 		}
@@ -174,11 +175,14 @@ func (p *Peer) Call(ctx context.Context, method string, params json.RawMessage, 
 	return nil, err
 }
 
-func answerOf(m Message, ok bool) (json.RawMessage, error) {
-	if !ok {
-		return nil, ErrClosed
+func (c *call) answerOf(m Message, ok bool) (json.RawMessage, error) {
+	switch {
+	case ok:
+		return m.answer()
+	case c.failed != nil:
+		return nil, c.failed
 	}
-	return m.answer()
+	return nil, ErrClosed
 }
 
 // cancelledParams is the params of notifications/cancelled for the request of this id.
@@ -279,20 +283,21 @@ func (p *Peer) waits(id string) bool {
 }
 
 // Unreadable tells the peer of a message that could not be read: the call that it would
-// have answered fails. Where nobody can tell which that is and all is set, every call
+// have answered fails with [ErrBadAnswer]. Where nobody can tell which that is and all is set, every call
 // fails, since one of them would wait for ever.
 func (p *Peer) Unreadable(ends Ends, why error, all bool) {
 	id, answer := ends.Answers()
 	if !answer {
 		return
 	}
-	failed := Message{Error: ErrorObject(brief{why})}
+	failed := fmt.Errorf("%w: %w", ErrBadAnswer, brief{why})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, c := range p.calls {
 		if key == string(id) || all && id == nil {
 			delete(p.calls, key)
-			c.answer <- failed
+			c.failed = failed
+			close(c.answer)
 		}
 	}
 }
@@ -412,6 +417,20 @@ func (p *Peer) cancelled(id json.RawMessage) {
 	if s := p.serving[string(id)]; s != nil && s.method != "initialize" {
 		s.cancel()
 		delete(p.serving, string(id))
+	}
+}
+
+// Abandon cancels the requests of the other side that wait, and answers each with why.
+func (p *Peer) Abandon(why error) {
+	p.mu.Lock()
+	waiting := p.serving
+	p.serving = map[string]*serving{}
+	for _, s := range waiting {
+		s.cancel() // before it can be answered otherwise
+	}
+	p.mu.Unlock()
+	for id := range waiting {
+		_ = p.transport.Send(p.life, Message{ID: json.RawMessage(id), Error: ErrorObject(why)}) // it fails only if nobody is there to read it
 	}
 }
 

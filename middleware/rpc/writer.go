@@ -29,6 +29,7 @@ type lineWriter struct {
 	queue   chan outgoing
 	tried   atomic.Int64 // bytes in queue that nobody waits for
 	begun   atomic.Int64 // when the line that is being written began, in ns of Unix time, or 0
+	ended   atomic.Int64 // when the last one was written, likewise
 	done    chan struct{}
 	closing sync.Once
 	closed  func() // called once
@@ -102,6 +103,7 @@ func (w *lineWriter) run() {
 				w.begun.Store(time.Now().UnixNano())
 				err = write(buffered, out.m)
 				w.begun.Store(0)
+				w.ended.Store(time.Now().UnixNano())
 				if err != nil {
 					err = fmt.Errorf("%w: %w", ErrClosed, err)
 				}

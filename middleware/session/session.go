@@ -67,6 +67,8 @@ type Session struct {
 	// Party is the agent that it would be if no two shared a name: what servers ask and
 	// tell is for one party, whether or not agents share what is kept.
 	Party string
+	// PartyEnds says that nobody can be that party once the session has ended.
+	PartyEnds bool
 
 	begun    chan struct{} // closed by Begin
 	gate     *gate
@@ -96,7 +98,7 @@ func New(opts Options, base rpc.Options, bind func(rpc.Options) *rpc.Peer) *Sess
 		who:       opts.Identity.Who,
 	}
 	s.Party, s.Ends = opts.Identity.agent(opts.Number)
-	s.Agent = s.Party
+	s.Agent, s.PartyEnds = s.Party, s.Ends
 	if opts.Shared {
 		s.Agent, s.Ends = sharedAgent, false
 	}

@@ -1,11 +1,10 @@
 package shape
 
 import (
-	"bytes"
 	"encoding/json"
-	"regexp"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/pipeline"
 )
 
@@ -14,16 +13,19 @@ type Answer struct {
 	Header string // whole lines above the value, or empty
 	Value  pipeline.Value
 	Source cache.ID // of what was asked
+	// Printed says that Value is our account of the data, as a search prints it, and not
+	// the data itself.
+	Printed bool
 }
 
 // Answer returns what agent reads of a query's answer, as the result of a
 // tools/call. An answer over the limit is kept under an id of its own.
 func (s *Shaper) Answer(agent string, origin cache.Origin, a Answer) (json.RawMessage, error) {
 	lim, v := s.limit(Policy{}), a.Value
-	if a.Header == "" && imitates(v.Data) {
-		a.Header = "[complete, as it is:]\n"
+	if a.Printed {
+		v.Data = frame.Quote(v.Data)
 	}
-	text := append([]byte(a.Header), v.Data...)
+	text := appendData([]byte(a.Header), v.Data)
 	n := count(text)
 	whole := &reply{text: text, facts: Facts{CacheID: a.Source, Tokens: n, ShownTokens: n, Items: v.Total, ShownItems: v.Items}}
 	if s.opts.PassThrough || lim.fits(text) {
@@ -49,10 +51,11 @@ func (s *Shaper) Answer(agent string, origin cache.Origin, a Answer) (json.RawMe
 	return r.toolResult(nil, false), nil
 }
 
-// imitates reports whether data begins as a line of ours does.
-func imitates(data []byte) bool {
-	line, _, _ := bytes.Cut(data[:min(len(data), 300)], []byte{'\n'})
-	return ourLine.Match(line)
+// appendData appends data to the lines of ours that stand above it, or to none. Where it
+// begins as such a line, one that says so comes between.
+func appendData(lines, data []byte) []byte {
+	if frame.Imitates(data) {
+		lines = append(lines, frame.Data...)
+	}
+	return append(lines, data...)
 }
-
-var ourLine = regexp.MustCompile(`^\[(cut: |complete|cache_id=|[\d,]+ of )`)

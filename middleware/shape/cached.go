@@ -34,9 +34,13 @@ func (s *Shaper) keep(agent string, origin cache.Origin, docs *Documents) (*Cach
 func (s *Shaper) Keep(agent string, origin cache.Origin, raw json.RawMessage) (cache.ID, error) {
 	id, err := s.opts.Store.Put(agent, origin, raw)
 	if errors.Is(err, cache.ErrTooLarge) {
-		return "", &pipeline.Error{Code: pipeline.LimitMemory, Err: err,
+		e := &pipeline.Error{Code: pipeline.LimitMemory, Err: err,
 			Text: fmt.Sprintf("the result of %s, %s bytes, is too large to keep", origin.Tool, show.Count(len(raw))),
 			Hint: "call the tool with narrower arguments"}
+		if !origin.ReadOnly {
+			e.Hint = ActsAgain(origin.Tool)
+		}
+		return "", e
 	}
 	return id, err
 }

@@ -42,5 +42,5 @@ func ExampleShaper_ToolResult() {
 	// [cut: …
 	// 6009 <nil>
 	// no result of yours has this cache_id
-	// hint: copy the cache_id from a reply's first line, or call the tool again
+	// hint: copy the cache_id from a reply's first line; a call that only reads can also be made again
 }

@@ -26,8 +26,10 @@ func (s *Shaper) limit(p Policy) limit {
 // Budget is how many tokens the answer of a query may have.
 func (s *Shaper) Budget() int { return s.limit(Policy{}).tokens }
 
-// Fits reports whether text is short enough for the answer of a query.
-func (s *Shaper) Fits(text []byte) bool { return s.limit(Policy{}).fits(text) }
+// Fits reports whether data below a header is short enough for the answer of a query.
+func (s *Shaper) Fits(header string, data []byte) bool {
+	return s.limit(Policy{}).fits(appendData([]byte(header), data))
+}
 
 // fits reports whether text is within the limit.
 func (l limit) fits(text []byte) bool {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/pipeline"
 )
 
@@ -74,8 +75,8 @@ func (s *Shaper) narrow(agent string, origin cache.Origin, docs *Documents, n Na
 	if err != nil {
 		return nil
 	}
-	text := append(firstLine(whole.ID, left, total, " · fields chosen by the operator"), Notes(v.Note)...)
-	text = append(text, v.Data...)
+	text := append(firstLine(whole.ID, origin, left, total, " · fields chosen by the operator"), Notes(v.Note)...)
+	text = appendData(text, v.Data)
 	if count(text) >= total {
 		return nil
 	}
@@ -107,7 +108,7 @@ func (s *Shaper) narrowed(agent, tool string, d Document, n Narrow) (pipeline.Va
 func Notes(notes ...string) (lines string) {
 	for _, note := range notes {
 		if note != "" {
-			lines += "[" + note + "]\n"
+			lines += "[" + frame.OneLine(note) + "]\n"
 		}
 	}
 	return lines

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
 )
@@ -13,6 +14,7 @@ import (
 // A preview is what an agent sees of an answer that is over the limit.
 type preview struct {
 	of    *Cached
+	from  cache.Origin
 	total int    // tokens of the answer
 	notes string // whole lines below the first one
 	call  string // an example of a next call, complete; or empty
@@ -48,17 +50,20 @@ func (p *preview) render(budget int) ([]byte, Facts) {
 			items += ", abridged" // or it would look whole
 		}
 	}
-	out := firstLine(p.of.ID, count(body), p.total, items)
+	out := firstLine(p.of.ID, p.from, count(body), p.total, items)
 	out = append(out, p.notes...)
 	if call != "" {
-		out = fmt.Appendf(out, "next: %s\n", call)
+		out = fmt.Appendf(out, "next: %s\n", frame.OneLine(call))
 	}
 	return append(out, body...), Facts{CacheID: p.of.ID, Tokens: p.total, ShownItems: part.Shown, Items: part.Total}
 }
 
 // firstLine is the line that no cut goes without. Items may be empty.
-func firstLine(id cache.ID, shown, total int, items string) []byte {
+func firstLine(id cache.ID, from cache.Origin, shown, total int, items string) []byte {
 	b := fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown%s", show.Count(shown), show.Count(total), items)
+	if id == "" && !from.ReadOnly {
+		return append(b, " · too large to keep, and a call acts again]\n"...)
+	}
 	if id == "" {
 		return append(b, " · too large to keep: call the tool again with narrower arguments]\n"...)
 	}
@@ -81,12 +86,12 @@ func (p *preview) documents(budget int) ([]byte, pipeline.Part) {
 			fmt.Fprintf(&body, "--- block %d of this result: ~%s tokens\n", d.Block, show.Count(count(d.Text)))
 		}
 		if d.Media != "" {
-			fmt.Fprintf(&body, "%s, %s characters of base64: read the resource %s\n", d.Media, show.Count(len(d.Text)), blockURI(p.of.ID, d.Block))
+			fmt.Fprintf(&body, "%s, %s characters of base64: read the resource %s\n", mediaLine(d.Media), show.Count(len(d.Text)), blockURI(p.of.ID, d.Block))
 			continue
 		}
 		var text []byte
 		text, part = pipeline.Preview(p.of.Value(d), each)
-		body.Write(text)
+		body.Write(frame.Quote(text))
 		if i < listed-1 {
 			body.WriteByte('\n')
 		}
@@ -95,6 +100,11 @@ func (p *preview) documents(budget int) ([]byte, pipeline.Part) {
 		part = pipeline.Part{Shown: listed, Total: len(docs), Unit: "blocks"}
 	}
 	return body.Bytes(), part
+}
+
+// mediaLine is a media type as a line begins with it. The server has chosen it.
+func mediaLine(media string) string {
+	return string(frame.Quote([]byte(show.Clip(frame.OneLine(media), 80))))
 }
 
 // nextCall returns a call made for the largest text of the answer, or "".

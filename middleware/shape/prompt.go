@@ -27,11 +27,11 @@ func (s *Shaper) Prompt(agent, name string, raw json.RawMessage, p Policy) (json
 	lim := s.limit(p)
 	list := jsonscan.Member(raw, "messages")
 	if s.opts.PassThrough || p.Whole || lim.admits(len(raw)) || !begins(list, '[') {
-		return raw, nil
+		return p.asItCame(raw), nil
 	}
 	messages, size, err := messagesOf(list, lim)
 	if err != nil || lim.admits(size) {
-		return raw, err
+		return p.asItCame(raw), err
 	}
 	long, kept := longest(messages, lim)
 	part := lim.less(kept).share(len(long))
@@ -41,9 +41,9 @@ func (s *Shaper) Prompt(agent, name string, raw json.RawMessage, p Policy) (json
 		}
 		long, part = []int{0}, lim
 	}
-	out, facts, err := s.messages(agent, cache.Origin{Tool: "prompts/get " + name}, messages, long, p, part)
+	out, facts, err := s.messages(agent, cache.Origin{Tool: "prompts/get " + name, ReadOnly: true}, messages, long, p, part)
 	if err != nil || facts == nil {
-		return raw, err
+		return p.asItCame(raw), err
 	}
 	return withList(raw, "messages", out, *facts)
 }
@@ -117,7 +117,7 @@ func (s *Shaper) messages(agent string, origin cache.Origin, messages []message,
 	for i, m := range messages {
 		r := replies[i]
 		if r == nil {
-			list = jsonscan.AppendElement(list, m.raw)
+			list = jsonscan.AppendElement(list, p.asItCame(m.raw))
 			continue
 		}
 		// One message for each block that stands for it.

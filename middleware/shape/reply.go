@@ -6,6 +6,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
 )
@@ -93,9 +94,9 @@ func withList(raw json.RawMessage, member string, list json.RawMessage, facts Fa
 
 // Error writes a failure as the result of a tools/call, no part of it unbounded.
 func Error(e *pipeline.Error) json.RawMessage {
-	text := e.Code + ": " + show.ClipBytes(e.Text, 1500)
+	text := e.Code + ": " + string(frame.Quote([]byte(show.ClipBytes(e.Text, 1500))))
 	if e.Hint != "" {
-		text += "\nhint: " + show.ClipBytes(e.Hint, 1500)
+		text += "\nhint: " + show.ClipBytes(frame.OneLine(e.Hint), 1500)
 	}
 	return fmt.Appendf(nil, `{"content":[%s],"isError":true,"_meta":{%q:{"code":%q}}}`, textBlock([]byte(text)), metaError, e.Code)
 }

@@ -17,15 +17,15 @@ func (s *Shaper) Resource(agent, uri string, raw json.RawMessage, p Policy) (jso
 	lim := s.limit(p)
 	list := jsonscan.Member(raw, "contents")
 	if s.opts.PassThrough || p.Whole || lim.admits(len(raw)) || len(list) == 0 || list[0] != '[' {
-		return raw, nil
+		return p.asItCame(raw), nil
 	}
 	docs, err := newContents(list)
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.shape(agent, cache.Origin{Tool: "resources/read " + uri}, docs, p, lim)
+	r, err := s.shape(agent, cache.Origin{Tool: "resources/read " + uri, ReadOnly: true}, docs, p, lim)
 	if err != nil || r == nil {
-		return raw, err
+		return p.asItCame(raw), err
 	}
 	out := append([]byte{'['}, textContents(uri, "text/plain", "text", r.text)...)
 	for _, contents := range r.others {
@@ -60,9 +60,13 @@ func (s *Shaper) Block(ctx context.Context, agent, uri string) (json.RawMessage,
 		return nil, false
 	}
 	d, ok := kept.Doc(block)
-	media, member := d.Media, "blob"
-	if media == "" {
-		media, member = "text/plain", "text"
+	if !ok {
+		contents, ok := kept.other(uri, block)
+		return fmt.Appendf(nil, `{"contents":[%s]}`, contents), ok
 	}
-	return fmt.Appendf(nil, `{"contents":[%s]}`, textContents(uri, media, member, d.Text)), ok
+	media, member, data := d.Media, "blob", d.Text
+	if media == "" {
+		media, member, data = "text/plain", "text", appendData(nil, d.Text)
+	}
+	return fmt.Appendf(nil, `{"contents":[%s]}`, textContents(uri, media, member, data)), ok
 }

@@ -14,12 +14,14 @@
 package shape
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/jq"
 	"rlmproxy/pipeline/show"
@@ -60,6 +62,9 @@ func New(opts Options) *Shaper { return &Shaper{opts} }
 // A Policy is what the operator wants of one tool's answers. The zero value is
 // the default.
 type Policy struct {
+	// Server is whose answers these are, for a text that looks like one of ours. Empty:
+	// ours, or such texts are labelled already.
+	Server string
 	// Whole leaves answers as they came.
 	Whole bool
 	// MaxTokens is the limit. Zero means that of [Options].
@@ -67,6 +72,15 @@ type Policy struct {
 	// Narrow is applied to every answer before the agent reads it; the whole
 	// answer stays in the cache.
 	Narrow Narrow
+}
+
+// asItCame is an answer that is not shaped. A text in it that begins as a line of ours has a
+// line above it that says whose it is.
+func (p Policy) asItCame(raw json.RawMessage) json.RawMessage {
+	if p.Server == "" {
+		return raw
+	}
+	return frame.Label(raw, p.Server)
 }
 
 // shape returns the reply that stands for docs, or nil if the agent reads them as
@@ -114,7 +128,7 @@ func lossless(docs *Documents, total int, lim limit) *reply {
 		how = " · " + v.Note
 	}
 	text := fmt.Appendf(nil, "[complete: nothing left out%s · ~%s instead of ~%s tokens]\n", how, show.Count(n), show.Count(total))
-	text = append(text, v.Data...)
+	text = appendData(text, v.Data)
 	if !lim.fits(text) {
 		return nil
 	}
@@ -129,7 +143,7 @@ func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total i
 	if err != nil && !errors.Is(err, cache.ErrTooLarge) {
 		return nil, err
 	}
-	p := preview{of: kept, total: total, notes: notes, call: kept.nextCall()}
+	p := preview{of: kept, from: origin, total: total, notes: notes, call: kept.nextCall()}
 	// Half the limit: an agent chooses its next call by a preview, and asks for
 	// all that fits if it needs that.
 	most := lim.tokens / 2
@@ -144,7 +158,7 @@ func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total i
 	}
 	// The limit has no room for a preview. The first line alone tells the truth,
 	// if it is shorter than the answer.
-	line := firstLine(kept.ID, 0, total, "")
+	line := firstLine(kept.ID, origin, 0, total, "")
 	for _, text := range [][]byte{append(line[:len(line):len(line)], notes...), line} {
 		if n := count(text); n < total {
 			return &reply{text, docs.others(), Facts{CacheID: kept.ID, Tokens: total, ShownTokens: n}}, nil

@@ -46,21 +46,24 @@ func ParseToolResult(raw json.RawMessage) (*ToolResult, error) {
 func (s *Shaper) ToolResult(agent string, origin cache.Origin, raw json.RawMessage, p Policy) (json.RawMessage, error) {
 	lim := s.limit(p)
 	if s.opts.PassThrough || p.Whole || p.Narrow.empty() && lim.admits(len(raw)) {
-		return raw, nil
+		return p.asItCame(raw), nil
 	}
 	r, err := ParseToolResult(raw)
 	if err != nil {
 		return nil, err
 	}
 	if r.isQuestion {
-		return raw, nil
+		return p.asItCame(raw), nil
 	}
 	if r.IsError {
 		p.Narrow = Narrow{}
 	}
 	reply, err := s.shape(agent, origin, &r.Documents, p, lim)
+	if err == nil {
+		reply, err = s.fewer(agent, origin, &r.Documents, reply)
+	}
 	if err != nil || reply == nil {
-		return raw, err
+		return p.asItCame(raw), err
 	}
 	return reply.toolResult(r.meta, r.IsError), nil
 }

@@ -23,22 +23,28 @@ func (c *call) run(ctx context.Context, src *source, stages pipeline.Pipeline, t
 	if err != nil || done != nil {
 		return done, err
 	}
+	done, err = c.query(ctx, &d, src, stages, timeout)
+	return done, d.hinted(err)
+}
+
+// query answers with what stages make of an open document.
+func (c *call) query(ctx context.Context, d *document, src *source, stages pipeline.Pipeline, timeout time.Duration) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := c.read(ctx, &d, src.block); err != nil {
+	if err := c.read(ctx, d, src.block); err != nil {
 		return nil, err
 	}
 	v, err := stages.Run(ctx, d.value)
 	if err != nil {
-		return nil, d.hinted(err)
+		return nil, err
 	}
-	return c.reply(&d, header(&d, v), v)
+	return c.reply(d, header(d, v), v)
 }
 
 // reply answers with v below a header.
 func (c *call) reply(d *document, header string, v pipeline.Value) (json.RawMessage, error) {
-	origin := cache.Origin{Tool: c.tool, Arguments: c.arguments}
-	return c.opts.Shaper.Answer(c.agent, origin, shape.Answer{Header: header, Value: v, Source: d.id})
+	origin := cache.Origin{Tool: c.tool, Arguments: c.arguments, ReadOnly: !d.fresh || d.origin.ReadOnly}
+	return c.opts.Shaper.Answer(c.agent, origin, shape.Answer{Header: header, Value: v, Source: d.id, Printed: c.tool != "proxy_filter"})
 }
 
 // header says what an answer is a part of, if it is one, and where a fresh call's
@@ -55,17 +61,27 @@ func header(d *document, v pipeline.Value) string {
 	return shape.Notes(strings.Join(said, " · "), d.note, v.Note)
 }
 
-// hinted adds to an error without a hint the call that shows what is there.
+// hinted adds to an error without a hint the call that shows what is there. Behind a fresh
+// call it says where the result is, which need not be called for again.
 func (d *document) hinted(err error) error {
 	var e *pipeline.Error
-	if !errors.As(err, &e) {
+	switch {
+	case errors.As(err, &e):
+	case d.fresh && errors.Is(err, context.DeadlineExceeded):
+		e = &pipeline.Error{Code: pipeline.LimitTime, Err: err, Text: "the time limit passed before the query was done",
+			Hint: "narrow first, with fields, jq or offset and limit"}
+	default:
 		return err
 	}
 	out := *e
 	if out.Hint == "" {
 		out.Hint = fmt.Sprintf(`proxy_explore {"cache_id":%q} shows what is there`, d.id)
-	} else if d.fresh {
-		out.Hint += fmt.Sprintf(" (the result of the fresh call is kept: cache_id=%s)", d.id)
+	}
+	if d.fresh {
+		out.Hint += fmt.Sprintf(`; the result is kept: give "cache_id":%q in place of tool and arguments`, d.id)
+		if !d.origin.ReadOnly {
+			out.Hint += "; " + shape.ActsAgain(d.origin.Tool)
+		}
 	}
 	return &out
 }

@@ -21,22 +21,29 @@ func (c *call) page(ctx context.Context, f *filter) (json.RawMessage, error) {
 	if err != nil || done != nil {
 		return done, err
 	}
+	done, err = c.pageOf(ctx, f, &d)
+	return done, d.hinted(err)
+}
+
+// pageOf answers with a page of an open document.
+func (c *call) pageOf(ctx context.Context, f *filter, d *document) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.QueryTimeout)
 	defer cancel()
-	if err := c.read(ctx, &d, f.source.block); err != nil {
+	if err := c.read(ctx, d, f.source.block); err != nil {
 		return nil, err
 	}
 	if as := f.format.As; d.value.Kind == pipeline.Text && as != "" && as != "text" {
 		// A table that is asked for as records is paged as records.
+		var err error
 		if d.value, err = (&pipeline.Format{As: "lines"}).Apply(ctx, d.value); err != nil {
-			return nil, d.hinted(err)
+			return nil, err
 		}
 	}
-	v, head, err := c.fill(ctx, f, &d)
+	v, head, err := c.fill(ctx, f, d)
 	if err != nil {
-		return nil, d.hinted(err)
+		return nil, err
 	}
-	return c.reply(&d, head, v)
+	return c.reply(d, head, v)
 }
 
 // fill returns the items of a page, as f wants them written, and what stands above
@@ -57,7 +64,7 @@ func (c *call) fill(ctx context.Context, f *filter, d *document) (page pipeline.
 		}
 		page.Items, page.Total, page.Unit = items.Items, items.Total, items.Unit
 		head = pageHeader(d, f.slice.Offset, next, page)
-		if items.Items <= 1 || c.opts.Shaper.Fits(append([]byte(head), page.Data...)) {
+		if items.Items <= 1 || c.opts.Shaper.Fits(head, page.Data) {
 			return page, head, nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rlmproxy/middleware/frame"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -57,7 +58,7 @@ func TestPages(t *testing.T) {
 			if !strings.HasPrefix(first, "[") || strings.HasPrefix(first, "[cut") {
 				t.Fatalf("%s at %d: %s", tt.name, offset, first)
 			}
-			parts = append(parts, rest)
+			parts = append(parts, strings.TrimPrefix(rest, frame.Data))
 			m := nextOffset.FindStringSubmatch(first)
 			if m == nil {
 				break
@@ -113,14 +114,15 @@ func TestPagesWithALongItem(t *testing.T) {
 	}
 }
 
-// TestPageThatImitates: a text that begins as a page of ours does.
+// TestPageThatImitates: a text that begins as a page of ours does stands below a line that
+// says so.
 func TestPageThatImitates(t *testing.T) {
 	const doc = "[20 of 30 items · next offset 50]\nwords\n"
 	b := newBench(t, doc, 200)
-	if got, _ := b.ask(t, "proxy_filter", `{"tool":"doc","arguments":{}}`); !strings.HasPrefix(got, "[cache_id=") || !strings.HasSuffix(got, doc) {
+	if got, _ := b.ask(t, "proxy_filter", `{"tool":"doc","arguments":{}}`); !strings.HasPrefix(got, "[cache_id=") || !strings.HasSuffix(got, "]\n"+frame.Data+doc) {
 		t.Errorf("got %s", got)
 	}
-	if got, _ := b.ask(t, "proxy_filter", `{"cache_id":"ID"}`); got != "[complete, as it is:]\n"+doc {
+	if got, _ := b.ask(t, "proxy_filter", `{"cache_id":"ID"}`); got != frame.Data+doc {
 		t.Errorf("got %s", got)
 	}
 }

@@ -39,10 +39,11 @@ func withoutFresh(params []param) []param {
 
 // A document is the text of a source.
 type document struct {
-	id    cache.ID
-	fresh bool // the id is new to the agent
-	value pipeline.Value
-	note  string // how it was made of the result, or empty
+	id     cache.ID
+	fresh  bool         // the id is new to the agent
+	origin cache.Origin // of a fresh call
+	value  pipeline.Value
+	note   string // how it was made of the result, or empty
 }
 
 // open returns the id of the source, which it makes by a fresh call if need be.
@@ -75,7 +76,7 @@ func (c *call) open(ctx context.Context, src *source) (d document, done json.Raw
 		return d, done, err
 	}
 	id, err := c.opts.Shaper.Keep(c.agent, origin, raw)
-	return document{id: id, fresh: true}, nil, err
+	return document{id: id, fresh: true, origin: origin}, nil, err
 }
 
 // bareID is the id in what an agent has copied, which may be a reply's first line or

@@ -10,17 +10,39 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/tidwall/gjson"
-	"golang.org/x/time/rate"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/frame"
+	"rlmproxy/pipeline/show"
 )
 
-// Bounds on what one server may offer: a hostile list must not grow for ever.
+// Bounds on what one server may offer: all of it may stand in an agent's context, where
+// a mebibyte is a quarter of a million tokens.
 const (
-	maxTools     = 10000
-	maxPages     = 1000
-	maxListBytes = 16 << 20 // of definitions
+	maxTools      = 2000
+	maxPages      = 1000
+	maxThingBytes = 128 << 10 // of one definition
+	maxListBytes  = 4 << 20   // of all
 )
+
+// LeftOut is what a server offers beyond the bounds, or against the protocol.
+type LeftOut struct {
+	N     int
+	Names []string // the first of them, clipped
+	Why   string   // the reason for the first
+}
+
+// maxLeftOut is how many names are kept of what is left out.
+const maxLeftOut = 20
+
+func (l *LeftOut) add(name string, why error) {
+	if l.N++; l.N == 1 {
+		l.Why = show.ClipBytes(why.Error(), 200)
+	}
+	if len(l.Names) < maxLeftOut {
+		l.Names = append(l.Names, show.ClipBytes(name, 80))
+	}
+}
 
 // A listing is a list of things with names, read page by page.
 type listing struct {
@@ -32,15 +54,25 @@ type listing struct {
 
 	things []Tool
 	names  map[string]bool
-	bytes  int            // of things
-	log    rate.Sometimes // of what was left out
+	bytes  int // of things
+	left   LeftOut
 }
 
 // list reads a list of things with names, page by page: what is "tools" under
-// tools/list. What check refuses is logged and left out, as is what goes beyond
+// tools/list. What check refuses is left out and logged, as is what goes beyond
 // the bounds, and a server that does not know the method has none.
-func (u *Upstream) list(ctx context.Context, s *session, what string, check func(json.RawMessage) (string, error)) ([]Tool, error) {
-	list := &listing{logger: u.logger, what: what, method: what + "/list", check: check, names: map[string]bool{}, log: rate.Sometimes{First: 16}}
+func (u *Upstream) list(ctx context.Context, s *session, what string, check func(json.RawMessage) (string, error)) ([]Tool, LeftOut, error) {
+	list := &listing{logger: u.logger, what: what, method: what + "/list", check: check, names: map[string]bool{}}
+	things, err := list.read(ctx, s)
+	if list.left.N > 0 {
+		u.leftOut.Do(func() {
+			u.logger.Warn(list.method+": left out", "number", list.left.N, "names", list.left.Names, "error", list.left.Why)
+		})
+	}
+	return things, list.left, err
+}
+
+func (list *listing) read(ctx context.Context, s *session) ([]Tool, error) {
 	cursor := ""
 	for range maxPages {
 		next, err := list.page(ctx, s, cursor)
@@ -52,12 +84,12 @@ func (u *Upstream) list(ctx context.Context, s *session, what string, check func
 		case next == "":
 			return list.things, nil
 		case next == cursor:
-			u.logger.Warn(list.method + ": nextCursor is that of the page before")
+			list.logger.Warn(list.method + ": nextCursor is that of the page before")
 			return list.things, nil
 		}
 		cursor = next
 	}
-	u.logger.Warn(fmt.Sprintf("%s: more than %d pages", list.method, maxPages))
+	list.logger.Warn(fmt.Sprintf("%s: more than %d pages", list.method, maxPages))
 	return list.things, nil
 }
 
@@ -97,6 +129,7 @@ func (list *listing) page(ctx context.Context, s *session, cursor string) (next 
 
 // add adds a thing, or leaves it out. It returns no error, which would end the page.
 func (list *listing) add(thing json.RawMessage) error {
+	thing = frame.Strip(thing)
 	name, err := list.check(thing)
 	switch {
 	case err != nil:
@@ -104,13 +137,13 @@ func (list *listing) add(thing json.RawMessage) error {
 		err = errors.New("a second one of this name")
 	case len(list.things) == maxTools:
 		err = fmt.Errorf("more than %d", maxTools)
+	case len(thing) > maxThingBytes:
+		err = fmt.Errorf("a definition of more than %d bytes", maxThingBytes)
 	case list.bytes+len(thing) > maxListBytes:
-		err = fmt.Errorf("more than %d bytes", maxListBytes)
+		err = fmt.Errorf("more than %d bytes of definitions", maxListBytes)
 	}
 	if err != nil {
-		list.log.Do(func() {
-			list.logger.Warn(list.method+": left out", "name", fmt.Sprintf("%.200s", name), "error", err)
-		})
+		list.left.add(name, err)
 		return nil
 	}
 	list.names[name] = true

@@ -91,7 +91,7 @@ func TestListsStay(t *testing.T) {
 }
 
 // TestListsOnceABurst: a server that tells of a hundred changes has its list
-// read once, and one that never stops once a second.
+// read once, and one that never stops less and less often.
 func TestListsOnceABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lists atomic.Int64
@@ -122,12 +122,19 @@ func TestListsOnceABurst(t *testing.T) {
 		}
 		time.Sleep(listPause)
 		before := lists.Load()
-		for range 1000 { // ten seconds
+		for range 6000 { // ten minutes
 			changed()
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond)
 		}
-		if n := lists.Load() - before; n < 9 || n > 12 {
-			t.Errorf("%d lists in ten seconds", n)
+		if n := lists.Load() - before; n < 20 || n > 32 {
+			t.Errorf("%d lists in ten minutes", n)
+		}
+		time.Sleep(3 * maxListPause)
+		before = lists.Load()
+		changed()
+		time.Sleep(listPause)
+		if lists.Load() != before+1 {
+			t.Error("a change after a while is not seen soon")
 		}
 	})
 }
@@ -181,18 +188,22 @@ func TestListsAreBounded(t *testing.T) {
 	for i := range many {
 		many[i] = tool(fmt.Sprint("t", i), 1)
 	}
-	large := make([]string, 40)
+	large := make([]string, 50)
 	for i := range large {
-		large[i] = tool(fmt.Sprint("t", i), 1<<20)
+		large[i] = tool(fmt.Sprint("t", i), 100<<10)
 	}
 	for _, tt := range []struct {
 		what, tools string
-		want        int
+		want, left  int
+		why         string // in the log, with the names
 	}{
-		{"many", strings.Join(many, ","), maxTools},
-		{"large", strings.Join(large, ","), maxListBytes>>20 - 1},
-		{"a long name", `{"name":"` + strings.Repeat("n", 1<<20) + `"},{"name":"t","inputSchema":{"type":"object"}}`, 1},
-		{"no tools", strings.Repeat("7,", 100_000) + "7", 0},
+		{"many", strings.Join(many, ","), maxTools, 18_000, `names="[t2000 t2001 `},
+		{"many", strings.Join(many, ","), maxTools, 18_000, `error="more than 2000"`},
+		{"large", strings.Join(large, ","), 40, 10, `names="[t40 t41 t42 t43 t44 t45 t46 t47 t48 t49]" error="more than 4194304 bytes of definitions"`},
+		{"a long description", tool("long", 200_000) + "," + tool("t", 10), 1, 1, `number=1 names=[long] error="a definition of more than 131072 bytes"`},
+		{"long annotations", `{"name":"long","annotations":{"title":"` + strings.Repeat("x", 200_000) + `"},"inputSchema":{"type":"object"}},` + tool("t", 120_000), 1, 1, "names=[long]"},
+		{"a long name", `{"name":"` + strings.Repeat("n", 1<<20) + `"},{"name":"t","inputSchema":{"type":"object"}}`, 1, 1, "left out"},
+		{"no tools", strings.Repeat("7,", 100_000) + "7", 0, 100_001, `error="no name"`},
 	} {
 		var log lockedBuffer
 		l := fake(func(method string) (string, error) {
@@ -205,6 +216,9 @@ func TestListsAreBounded(t *testing.T) {
 		u.Settled(t.Context())
 		if got := len(u.Tools()); got != tt.want {
 			t.Errorf("%s: %d tools, want %d", tt.what, got, tt.want)
+		}
+		if left := u.LeftOut(); left.N != tt.left || len(left.Names) != min(tt.left, maxLeftOut) || !strings.Contains(log.String(), tt.why) {
+			t.Errorf("%s: %+v:\n%s", tt.what, left, log.String())
 		}
 		u.Close()
 		if n := len(log.String()); n > 8<<10 {
@@ -233,5 +247,25 @@ func TestListsOfManyPages(t *testing.T) {
 			t.Errorf("%s cursor: %v, %v, %d tools of %d pages", what, state, err, len(u.Tools()), n.Load())
 		}
 		u.Close()
+	}
+}
+
+// TestListsHaveNothingOfOurs: a definition cannot have the members of _meta that only the
+// proxy sends; all else keeps its bytes.
+func TestListsHaveNothingOfOurs(t *testing.T) {
+	l := fake(func(method string) (string, error) {
+		if method == "tools/list" {
+			return `{"tools":[{"name":"t","inputSchema":{"type":"object"},"_meta":{"rlmproxy/result":{},"k":1.0}}]}`, nil
+		}
+		return `{"prompts":[{"name":"p","_meta":{"rlmproxy/x":1},"n":1.0}]}`, nil
+	})
+	u := New(Options{Dial: func(context.Context, hooks) (*session, error) { return l, nil }})
+	defer u.Close()
+	u.Settled(t.Context())
+	if got, want := string(u.Tools()[0].Raw), `{"name":"t","inputSchema":{"type":"object"},"_meta":{"k":1.0}}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := string(u.Prompts()[0].Raw), `{"name":"p","_meta":{},"n":1.0}`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -14,12 +14,17 @@ import (
 const (
 	settleTime = 50 * time.Millisecond
 	listPause  = time.Second
+	// A server whose lists change without end is asked less and less often after so many
+	// times: each time clients are told, and may read all of it again.
+	maxInARow    = 5
+	maxListPause = 30 * time.Second
 )
 
 // offers are what a server offers.
 type offers struct {
 	info           *Info // what it says of itself
 	tools, prompts []Tool
+	leftOut        LeftOut // of tools
 }
 
 func (u *Upstream) markStale() {
@@ -32,13 +37,24 @@ func (u *Upstream) markStale() {
 // keepOffers reads the lists again when the server has said that they have changed,
 // while a is in service.
 func (u *Upstream) keepOffers(a *active) {
+	pause, inARow := listPause, 0
 	for last := (time.Time{}); ; last = time.Now() {
 		select {
 		case <-u.stale:
 		case <-a.ctx.Done():
 			return
 		}
-		if transport.Sleep(a.ctx, max(settleTime, listPause-time.Since(last))) != nil {
+		switch quiet := time.Since(last); {
+		case quiet > 2*pause:
+			pause, inARow = listPause, 0
+		case quiet < pause && inARow < maxInARow:
+			inARow++
+		case quiet < pause && pause < maxListPause:
+			if pause = min(pause+pause/2, maxListPause); pause == maxListPause {
+				u.logger.Warn("the lists change without end", "read_every", pause)
+			}
+		}
+		if transport.Sleep(a.ctx, max(settleTime, pause-time.Since(last))) != nil {
 			return
 		}
 		select {
@@ -77,7 +93,7 @@ func (u *Upstream) refresh(a *active) {
 func (u *Upstream) readOffers(ctx context.Context, s *session) (offers, error) {
 	all := offers{info: s.info}
 	var err error
-	if all.tools, err = u.list(ctx, s, "tools", checkTool); err != nil {
+	if all.tools, all.leftOut, err = u.list(ctx, s, "tools", checkTool); err != nil {
 		return offers{}, err
 	}
 	if s.http != nil {
@@ -88,7 +104,7 @@ func (u *Upstream) readOffers(ctx context.Context, s *session) (offers, error) {
 		s.http.LearnTools(schemas)
 	}
 	if c := all.info.Capabilities; c != nil && c.Prompts != nil {
-		if all.prompts, err = u.list(ctx, s, "prompts", checkPrompt); err != nil {
+		if all.prompts, _, err = u.list(ctx, s, "prompts", checkPrompt); err != nil {
 			u.logger.Warn("prompts not read, the last ones stay", "error", err)
 			all.prompts = u.Prompts()
 		}

@@ -32,7 +32,8 @@ func TestSSEBadEvents(t *testing.T) {
 		{`{"jsonrpc":"2.0",` + "\ndata: " + `"method":"x","params":{"x":"` + strings.Repeat("x", 165<<10) + `"}}`, "5", ""},
 		{`{"jsonrpc":"2.0","id":"rlm-99","result":{"x":"` + strings.Repeat("x", 300<<10) + `"}}`, "5", ""},
 		{`{"jsonrpc":"2.0","id":ID,"result":{"x":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}}`, "", "nested deeper"},
-		{`{"jsonrpc":"2.0","id":ID,"result":{"x":tru}}`, "", "not JSON"},
+		{`{"jsonrpc":"2.0","id":ID,"result":{"x":tru}}`, "", "sent a malformed answer: not JSON"},
+		{"\ufeff" + `{"jsonrpc":"2.0","id":ID,"result":{"m":1}}`, `{"m":1}`, ""},
 		{`{"jsonrpc":"2.0","id":ID,"result":{"x":"` + strings.Repeat("x", 300<<10) + `"}}`, "", "more than 65536 bytes"},
 		{`[{"jsonrpc":"2.0"},{"jsonrpc":"2.0","id":ID,"result":{"n":1.0}}]`, `{"n":1.0}`, ""},
 	} {

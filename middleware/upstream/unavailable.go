@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream/process"
 )
@@ -18,7 +19,10 @@ type UnavailableError struct {
 	Err    error
 }
 
-func (e *UnavailableError) Error() string {
+// Error is one line: some of it the server has said.
+func (e *UnavailableError) Error() string { return frame.OneLine(e.text()) }
+
+func (e *UnavailableError) text() string {
 	status := statusOf(e.Err)
 	switch {
 	case status != nil && status.Code/100 == 5:

@@ -89,9 +89,11 @@ type Upstream struct {
 	opts   Options
 	logger *slog.Logger
 	junk   rate.Sometimes // logs what is no message
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when the supervisor has ended
-	stale  chan struct{} // capacity 1: the lists must be read again
+	// leftOut logs what is left out of lists.
+	leftOut rate.Sometimes
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when the supervisor has ended
+	stale   chan struct{} // capacity 1: the lists must be read again
 
 	mu              sync.Mutex // guards the fields below
 	state           State
@@ -151,6 +153,7 @@ func New(opts Options) *Upstream {
 		stale:   make(chan struct{}, 1),
 		changed: make(chan struct{}),
 		junk:    rate.Sometimes{First: 20, Interval: time.Minute},
+		leftOut: rate.Sometimes{First: 4, Interval: time.Minute},
 	}
 	go u.supervise(ctx)
 	return u
@@ -174,6 +177,9 @@ func (u *Upstream) Tools() []Tool { return u.offered().tools }
 
 // Prompts returns the last good list of prompts, in the server's order.
 func (u *Upstream) Prompts() []Tool { return u.offered().prompts }
+
+// LeftOut returns what the last good lists are without.
+func (u *Upstream) LeftOut() LeftOut { return u.offered().leftOut }
 
 // Info returns what the server last said of itself, nil if it never did.
 func (u *Upstream) Info() *Info { return u.offered().info }

@@ -65,7 +65,7 @@ func misbehave(how string) {
 			}
 		}()
 	case "banner":
-		out("Welcome to the server\n\n{\"level\":\"info\"}\n[1,2]\n\"text\"")
+		out("\ufeffWelcome to the server\n\n{\"level\":\"info\"}\n[1,2]\n\"text\"")
 	}
 	in := bufio.NewReader(os.Stdin)
 	grown := false
@@ -133,6 +133,10 @@ func misbehave(how string) {
 				answer(`{"content":%s%s}`, strings.Repeat("[", 100_000), strings.Repeat("]", 100_000))
 			case "latin1":
 				answer("{\"content\":\"caf\xe9\"}")
+			case "broken":
+				answer(`{"content":tru}`)
+			case "mark":
+				out("\ufeff"+`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, m.ID)
 			case "number":
 				out(`{"jsonrpc":"2.0","id":%s,"result":5}`, m.ID)
 			case "leave":
@@ -204,16 +208,19 @@ func TestToolsAreRaw(t *testing.T) {
 	}
 }
 
-// TestOneCallFails: what is wrong with one answer fails that call and no other.
+// TestOneCallFails: what is wrong with one answer fails that call and no other. It used
+// to read as the client's fault: "-32603 not JSON: want a string at byte 40".
 func TestOneCallFails(t *testing.T) {
 	u := run(t, "banner", Options{MaxLineBytes: 512 << 10})
 	tests := []struct{ tool, want, wantErr string }{
-		{"huge", "", "message of 1048"},
-		{"deep", "", "nested deeper than"},
+		{"huge", "", `server "test" sent a malformed answer: message of 1048`},
+		{"deep", "", `server "test" sent a malformed answer: nested deeper than`},
+		{"broken", "", `server "test" sent a malformed answer: not JSON: want`},
+		{"mark", `{"content":[]}`, ""},
 		{"latin1", "{\"content\":\"caf\xe9\"}", ""},
 		{"junk", `{"content":[]}`, ""},
 		{"refuse", "", "no such thing"},
-		{"number", "", "malformed answer: its result is no object"},
+		{"number", "", `server "test" sent a malformed answer: its result is no object`},
 	}
 	for _, tt := range tests {
 		got, err := call(t, u, tt.tool, `{}`)

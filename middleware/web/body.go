@@ -219,7 +219,7 @@ func parse(body []byte) (msgs []rpc.Message, batch bool, err error) {
 		msgs = append(msgs, m)
 		return nil
 	}
-	if body = bytes.TrimLeft(body, " \t\r\n"); len(body) > 0 && body[0] == '[' {
+	if body = rpc.Trim(body); len(body) > 0 && body[0] == '[' {
 		err = jsonscan.Elements(body, add)
 		return msgs, true, err
 	}

@@ -178,3 +178,12 @@ func TestBodyLengths(t *testing.T) {
 		}
 	}
 }
+
+// TestBodyWithMark: a byte order mark before a message is no part of it.
+func TestBodyWithMark(t *testing.T) {
+	for _, body := range []string{`{"id":1,"method":"x"}`, "\ufeff" + `{"id":1,"method":"x"}`, "\r\n\ufeff [" + `{"id":1,"method":"x"}]`} {
+		if msgs, _, err := parse([]byte(body)); err != nil || len(msgs) != 1 || msgs[0].Method != "x" {
+			t.Errorf("%q: %v, %v", body, msgs, err)
+		}
+	}
+}

@@ -2,8 +2,10 @@ package web
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/rpc"
 )
 
@@ -66,5 +68,49 @@ func TestAskedAtOnce(t *testing.T) {
 	s.detach(r, 0)
 	if err := session.streams.Send(ctx, ask); err == nil {
 		t.Error("nobody reads")
+	}
+}
+
+// TestUnreadAnswers: what a client leaves unread counts for its agent until it has read
+// it, or cannot any more; of long answers there are no more than twice what it may have.
+func TestUnreadAnswers(t *testing.T) {
+	const most = 1 << 20
+	all := guard.NewAccounts(most, 10*most)
+	s := newStream(8, all.Of("a"))
+	answer := func(n int) rpc.Message {
+		return rpc.Message{ID: json.RawMessage("1"), Result: json.RawMessage(`"` + strings.Repeat("x", n) + `"`)}
+	}
+	for range 5 {
+		s.push(answer(600 << 10))
+	}
+	if n := all.Held(); n < 2*most || n > 3*most {
+		t.Errorf("%d bytes of answers wait", n)
+	}
+	if got := string(s.events[4].Error); !strings.Contains(got, "too_busy") {
+		t.Errorf("the fifth answer: %s", got)
+	}
+	s.push(answer(1 << 10))
+	if s.events[5].Error != nil {
+		t.Error("a short answer is lost")
+	}
+	if err := all.Of("a").Take(1); err == nil {
+		t.Error("there is room for requests")
+	}
+	r := s.attach()
+	before := all.Held()
+	_, n, _ := s.take(r)
+	if all.Held() != before {
+		t.Error("an answer that is being written is not counted")
+	}
+	s.read(n)
+	s.read(n)
+	if got := before - all.Held(); got < 600<<10 || got > 601<<10 {
+		t.Errorf("%d bytes less after the first has been read", got)
+	}
+	s.forget(2)
+	s.settle()
+	s.push(answer(1 << 10))
+	if n := all.Held(); n != 0 {
+		t.Errorf("%d bytes are counted in the end", n)
 	}
 }

@@ -67,11 +67,14 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       keepTime,
 		MaxHeaderBytes:    headerBytes,
-		ConnContext:       withPeer,
-		ErrorLog:          slog.NewLogLogger(h.log.Handler(), slog.LevelDebug),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return withPeer(h.connections.arrive(ctx, c), c)
+		},
+		ConnState: h.connections.changed,
+		ErrorLog:  slog.NewLogLogger(h.log.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(l) }()
+	go func() { ended <- server.Serve(listener{l, h.connections}) }()
 	select {
 	case err := <-ended:
 		h.Close()

@@ -54,8 +54,8 @@ type Options struct {
 	// InputSchema returns that of a tool that whoever makes the request of ctx may use, or
 	// nil. It says which headers repeat arguments of a call (SEP-2243). Nil: none do.
 	InputSchema func(ctx context.Context, tool string) json.RawMessage
-	// Ready says whether calls can be answered, and why, for /readyz. Nil is
-	// always ready.
+	// Ready says whether calls can be answered, and why, for /readyz, which tells
+	// strangers the first only. Nil is always ready.
 	Ready func() (ok bool, why string)
 	// MaxBodyBytes caps a message of a client. Zero means [rpc.DefaultMaxBytes]. What
 	// is longer than a mebibyte shares this many bytes, over all clients, until it has
@@ -86,6 +86,8 @@ type Handler struct {
 	replay *replay
 	places *places
 
+	connections *connections
+
 	life  context.Context // ended by Close, with errShutdown
 	end   context.CancelCauseFunc
 	drain chan struct{} // closed by Drain
@@ -113,6 +115,7 @@ func New(opts Options) *Handler {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
+	h.connections = newConnections(h.log)
 	h.life, h.end = context.WithCancelCause(context.Background())
 	h.places = newPlaces(opts.MaxSessions, opts.SessionIdle, func(s *session) { h.finish(s, "idle") })
 	h.mcp = opts.Guard.Wrap(http.HandlerFunc(h.serveMCP))
@@ -148,6 +151,9 @@ func (h *Handler) serveHealth(w http.ResponseWriter, r *http.Request) {
 		if h.opts.Ready != nil {
 			ok, text = h.opts.Ready()
 		}
+		if !h.opts.Guard.Knows(r) {
+			text = map[bool]string{true: "ready", false: "not ready"}[ok]
+		}
 		if h.draining() {
 			ok, text = false, "shutting down"
 		}
@@ -162,6 +168,7 @@ func (h *Handler) serveHealth(w http.ResponseWriter, r *http.Request) {
 
 // serveMCP answers a request that the guard has admitted.
 func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
+	h.connections.admit(r.Context())
 	if r.URL.Path != "/mcp" && r.URL.Path != "/mcp/" {
 		http.Error(w, "not found: the MCP endpoint is /mcp", http.StatusNotFound)
 		return

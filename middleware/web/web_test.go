@@ -104,7 +104,7 @@ func serveShaped(t testing.TB, f *fake, shape *bool, opts Options, who auth.Opti
 		t.Fatal(err)
 	}
 	opts.Guard = guard
-	opts.Attach, opts.InputSchema = attach(server), server.InputSchema
+	opts.Attach, opts.InputSchema, opts.Accounts = attach(server), server.InputSchema, server.Accounts()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +119,9 @@ func serveShaped(t testing.TB, f *fake, shape *bool, opts Options, who auth.Opti
 			t.Error(err)
 		}
 		store.Close()
+		if n := server.Accounts().Held(); n != 0 {
+			t.Errorf("%d bytes are counted for clients that have gone", n)
+		}
 	})
 	t.Cleanup(s.stop)
 	return s
@@ -519,23 +522,46 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
+// TestHealth: strangers hear whether the server is ready, who shows a token why.
 func TestHealth(t *testing.T) {
 	ready := true
-	s := serve(t, withT(nil), Options{Ready: func() (bool, string) { return ready, "s: state" }}, auth.Options{Tokens: []auth.Token{{Agent: "a", Secret: "0123456789abcdef"}}})
-	base := strings.TrimSuffix(s.url, "/mcp")
+	const secret = "0123456789abcdef"
+	states := Options{Ready: func() (bool, string) { return ready, "s: state" }}
+	base := func(who auth.Options) string {
+		return strings.TrimSuffix(serve(t, withT(nil), states, who).url, "/mcp")
+	}
+	guarded, open := base(auth.Options{Tokens: []auth.Token{{Agent: "a", Secret: secret}}}), base(auth.Options{})
 	for _, tt := range []struct {
-		path   string
+		url    string
+		token  string
 		ready  bool
 		status int
 		text   string
-	}{{"/healthz", false, 200, "ok\n"}, {"/readyz", true, 200, "s: state\n"}, {"/readyz", false, 503, "s: state\n"}, {"/", true, 401, ""}} {
+	}{
+		{guarded + "/healthz", "", false, 200, "ok\n"},
+		{guarded + "/readyz", "", true, 200, "ready\n"},
+		{guarded + "/readyz", "", false, 503, "not ready\n"},
+		{guarded + "/readyz", "fedcba9876543210", false, 503, "not ready\n"},
+		{guarded + "/readyz", secret, true, 200, "s: state\n"},
+		{guarded + "/readyz", secret, false, 503, "s: state\n"},
+		{open + "/readyz", "", true, 200, "ready\n"},
+		{open + "/readyz", secret, false, 503, "not ready\n"},
+		{guarded + "/", "", true, 401, ""},
+	} {
 		ready = tt.ready
-		resp, err := http.Get(base + tt.path)
+		req, err := http.NewRequest("GET", tt.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.token != "" {
+			req.Header.Set("Authorization", "Bearer "+tt.token)
+		}
+		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := body(t, resp); resp.StatusCode != tt.status || tt.text != "" && got != tt.text {
-			t.Errorf("%s: %s %s", tt.path, resp.Status, got)
+			t.Errorf("%s %q: %s %s", tt.url, tt.token, resp.Status, got)
 		}
 		resp.Body.Close()
 	}

@@ -1,18 +1,23 @@
 // Package process starts the command of a server, with pipes to it, and ends it with
 // all that it has started.
 //
+//	proxy ◄── stdin, stdout, stderr ──► server ─► its children
+//	  └── started, ended ──► supervisor ──┘
+//
+// On Unix a supervisor stands between the proxy and each server: this binary once more.
+// It reads and writes nothing of what the two say. It is told to end the server, or sees
+// that the proxy has ended in whatever way, and then ends all below it. Windows has a
+// job for that, see [Adopt].
+//
 // A server runs in a process group of its own. Its stderr goes to a log, and what is
 // still in its stdout when it ends can be read.
 package process
 
 import (
-	"bufio"
-	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
@@ -48,12 +53,11 @@ type Process struct {
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser
 
-	cmd    *exec.Cmd
+	family *family
 	stderr *os.File
 	exited chan struct{} // closed when the server's own process has ended
-	err    error         // how it ended; read after exited
+	how    string        // it ended; read after exited
 	logs   sync.WaitGroup
-	stop   sync.Once
 }
 
 // Start runs c in a process group of its own, its stderr logged line by line.
@@ -73,82 +77,36 @@ func (c Command) Start(logger *slog.Logger) (*Process, error) {
 	if len(heldBack) > 0 {
 		logger.Debug("variables that are not handed on", "names", heldBack)
 	}
-	ownGroup(cmd)
 
-	var files []*os.File
-	pipe := func() (r, w *os.File) {
-		if err == nil {
-			r, w, err = os.Pipe()
-			files = append(files, r, w)
-		}
-		return r, w
-	}
-	inR, inW := pipe()
-	outR, outW := pipe()
-	errR, errW := pipe()
-	if err == nil {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW
-		err = cmd.Start()
-	}
+	f, pipes, err := start(cmd)
 	if err != nil {
-		for _, f := range files {
-			f.Close()
-		}
 		return nil, err
 	}
-	inR.Close()
-	outW.Close()
-	errW.Close()
-	rpc.Widen(outR)
-
-	p := &Process{Stdin: inW, Stdout: outR, cmd: cmd, stderr: errR, exited: make(chan struct{})}
+	rpc.Widen(pipes.stdout)
+	p := &Process{Stdin: pipes.stdin, Stdout: pipes.stdout, family: f, stderr: pipes.stderr, exited: make(chan struct{})}
 	m := &missing{heldBack: heldBack, logger: logger}
 	m.begin(c.Name)
-	p.logs.Go(func() { logLines(errR, logger, m) })
+	p.logs.Go(func() { logLines(p.stderr, logger, m) })
 	go func() {
-		p.err = cmd.Wait()
+		p.how = f.wait()
 		close(p.exited)
 		// Whatever the server started holds its ends of the pipes open. It
 		// goes with the server, or the reader would wait for it for ever.
-		p.endGroup()
+		f.end()
 		// The pipes end by themselves behind what is still in them, unless a process
-		// that left the group holds them open.
+		// that could not be ended holds them open.
 		time.AfterFunc(drainTime, p.closePipes)
 	}()
 	return p, nil
 }
 
-// endGroup ends what is left of the group, gently and then for sure. It returns
-// when nothing is left.
-func (p *Process) endGroup() {
-	p.stop.Do(func() {
-		if p.signalGroup(false) && !p.gone(termGrace) {
-			p.signalGroup(true)
-			p.gone(termGrace)
-		}
-	})
-}
-
-// gone waits at most d for the whole group to end.
-func (p *Process) gone(d time.Duration) bool {
-	deadline := time.Now().Add(d)
-	for pause := 2 * time.Millisecond; p.groupAlive(); pause = min(2*pause, 20*time.Millisecond) {
-		if time.Now().After(deadline) {
-			return false
-		}
-		time.Sleep(pause)
-	}
-	return true
-}
-
 // Close ends the server and all that it started: stdin is closed first, then
-// the group is told to terminate, then killed. A server that may not be signalled,
+// all are told to terminate, then killed. A server that may not be signalled,
 // having become another user's, is left alone.
 func (p *Process) Close() {
 	p.Stdin.Close()
 	p.ended(closeGrace)
-	p.endGroup()
-	_ = p.cmd.Process.Kill() // if it has left the group
+	p.family.end()
 	if !p.ended(termGrace) {
 		p.closePipes()
 	}
@@ -176,24 +134,5 @@ func (p *Process) Exit() string {
 	if !p.ended(200 * time.Millisecond) {
 		return ""
 	}
-	if p.err != nil {
-		return p.err.Error()
-	}
-	return "exit status 0"
-}
-
-// logLines logs what a server writes to stderr, long lines cut.
-func logLines(r io.ReadCloser, logger *slog.Logger, m *missing) {
-	defer r.Close()
-	br := bufio.NewReaderSize(r, 4096)
-	for {
-		line, err := br.ReadSlice('\n')
-		if s := strings.TrimRight(string(line), "\r\n"); s != "" {
-			logger.Info("stderr", "line", strings.ToValidUTF8(s, "\uFFFD"))
-			m.read(s)
-		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return
-		}
-	}
+	return p.how
 }

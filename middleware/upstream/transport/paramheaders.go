@@ -69,7 +69,8 @@ func annotated(schema json.RawMessage, path []string, out []paramHeader) []param
 // set sets the headers of a request of revision 2026-07-28 (SEP-2243).
 func (p *paramHeaders) set(h http.Header, method string, params json.RawMessage) {
 	h.Set("Mcp-Method", headerValue(method))
-	member := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[method]
+	member := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
+		"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}[method]
 	if member == "" {
 		return
 	}

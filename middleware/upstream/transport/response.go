@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +66,7 @@ func (r *reading) whole(resp *http.Response) error {
 	case err != nil:
 		return lost(err)
 	}
-	err = eachMessage(bytes.TrimSpace(bytes.TrimPrefix(data, []byte(byteOrderMark))), r.message)
+	err = eachMessage(rpc.Trim(data), r.message)
 	switch {
 	case err != nil && !errors.Is(err, rpc.ErrBadAnswer):
 		return fmt.Errorf("%w: %w", rpc.ErrBadAnswer, err)
@@ -95,7 +94,7 @@ func (r *reading) events(resp *http.Response, lastID string) (*eventReader, erro
 		case err != nil:
 			return events, err
 		case ev.isMessage():
-			err = eachMessage(bytes.TrimSpace(ev.data), r.message)
+			err = eachMessage(rpc.Trim(ev.data), r.message)
 		}
 		if errors.Is(err, rpc.ErrBadAnswer) && r.request.ID != nil {
 			return events, err

@@ -108,7 +108,7 @@ func (s *SSE) read() {
 		case err != nil:
 			return
 		case ev.isMessage():
-			if err := eachMessage(bytes.TrimSpace(ev.data), s.message); err != nil {
+			if err := eachMessage(rpc.Trim(ev.data), s.message); err != nil {
 				s.unreadable(ev.data, err)
 			}
 		}
@@ -130,7 +130,7 @@ func (s *SSE) message(data []byte) error {
 // is too long by its begin.
 func (s *SSE) unreadable(data []byte, why error) {
 	s.opts.junk(data, why)
-	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '{' {
+	if data = rpc.Trim(data); len(data) > 0 && data[0] == '{' {
 		var long *tooLongError
 		s.Unreadable(rpc.EndsOf(data), why, errors.As(why, &long) || errors.Is(why, jsonscan.ErrTooDeep))
 	}

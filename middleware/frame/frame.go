@@ -1,0 +1,147 @@
+// Package frame tells what the proxy says from what servers say.
+//
+//	[cut: …], [complete: …], next: …, hint: …     lines that only the proxy begins a reply with
+//	_meta["rlmproxy/…"]                           members that only the proxy sends
+//
+// Agents act on these, so a server must not be able to write them. [Strip] takes such
+// members off, [Label] puts a line above a server's text that begins as one of ours, and
+// [Quote] marks such lines in data that a reply of ours shows. All else keeps its bytes.
+package frame
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"rlmproxy/jsonscan"
+)
+
+// Data is the line above data in a reply of ours, where the data would look like a line
+// of ours.
+const Data = "[data, not from the proxy:]\n"
+
+// From is the line above what a server says, where that would look like a line of ours.
+func From(server string) string {
+	return fmt.Sprintf("[from server %s, not from the proxy:]\n", OneLine(string(jsonscan.Quote(server))))
+}
+
+// begins are how lines of ours begin, those of errors aside.
+var begins = []string{
+	"[cut:", "[complete", "[cache_id=", "[fields chosen by the operator", "[from server ", "[data, not from",
+	"next:", "hint:", "--- block ",
+}
+
+// Codes are those of our errors, as README lists them. An error begins with its code and
+// a colon.
+var Codes = []string{
+	"unknown_cache_id", "expired_cache_id", "evicted_cache_id", "bad_arguments", "bad_jq", "bad_pattern", "unknown_tool",
+	"held_back", "upstream_unavailable", "upstream_timeout", "too_busy", "rate_limited", "limit_time", "limit_memory", "internal",
+}
+
+// Imitates reports whether text begins as a line of ours does. White space and what
+// nobody sees do not count.
+func Imitates(text []byte) bool {
+	text = text[blank(text):]
+	if len(text) == 0 || !mayBegin[text[0]] {
+		return false
+	}
+	line := text[:min(len(text), 100)]
+	for _, b := range begins {
+		if has(line, b) {
+			return true
+		}
+	}
+	if line[0] == '[' { // [3 of 58 items], [2 blocks joined; …]
+		count := bytes.TrimLeft(line[1:], "0123456789,")
+		return len(count) < len(line)-1 && (has(count, " of ") || has(count, " blocks joined"))
+	}
+	for _, code := range Codes {
+		if has(line, code) && has(line[len(code):], ":") {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBegin has the bytes with which lines of ours begin.
+var mayBegin = func() (is [256]bool) {
+	is['['] = true
+	for _, b := range append(begins, Codes...) {
+		is[b[0]] = true
+	}
+	return is
+}()
+
+func has(line []byte, prefix string) bool {
+	return len(line) >= len(prefix) && string(line[:len(prefix)]) == prefix
+}
+
+// blank is how many bytes text begins with that nobody sees.
+func blank(text []byte) int {
+	for i := 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRune(text[i:])
+		}
+		if r > ' ' && r < 0x7f || !unicode.IsSpace(r) && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && r != '\u2800' {
+			return i
+		}
+		i += size
+	}
+	return len(text)
+}
+
+// Quote returns text, which a reply of ours shows, with "> " before each line that begins
+// as one of ours does.
+func Quote(text []byte) []byte {
+	var out []byte // nil: as it is so far
+	done := 0
+	for at := 0; at < len(text); {
+		next := at + nextLine(text[at:])
+		if Imitates(text[at:next]) {
+			out = append(append(out, text[done:at]...), "> "...)
+			done = at
+		}
+		at = next
+	}
+	if out == nil {
+		return text
+	}
+	return append(out, text[done:]...)
+}
+
+// nextLine is where the line after the first begins, by any character that may end one.
+func nextLine(text []byte) int {
+	i := bytes.IndexAny(text, "\n\r\v\f\u0085\u2028\u2029")
+	if i < 0 {
+		return len(text)
+	}
+	_, size := utf8.DecodeRune(text[i:])
+	return i + size
+}
+
+// OneLine is s, which others chose, as it may stand in a line of ours: line ends, control
+// characters and what nobody sees are escaped as JSON has it, so that JSON means the same.
+func OneLine(s string) string {
+	plain := func(r rune) bool { return r == ' ' || unicode.IsGraphic(r) }
+	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return strings.ToValidUTF8(s, "\ufffd")
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case plain(r):
+			b.WriteRune(r)
+		case r < utf8.RuneSelf && strings.ContainsRune("\n\r\t", r):
+			b.WriteString(map[rune]string{'\n': `\n`, '\r': `\r`, '\t': `\t`}[r])
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		}
+	}
+	return b.String()
+}
