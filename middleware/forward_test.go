@@ -434,14 +434,16 @@ func TestManyChangesAreOneNotification(t *testing.T) {
 	conn := clientOf(t, s, nil, clientOptions{Notify: func(method string, _ json.RawMessage) {
 		heard <- method
 	}})
+	begun := time.Now()
 	for range 100 {
 		s.ListsChanged("s")
 	}
+	most := 4 * (1 + int(time.Since(begun)/changeDelay)) // a busy machine may be slow at it
 	if got := <-heard; !strings.HasSuffix(got, "/list_changed") {
 		t.Errorf("heard %s", got)
 	}
 	ask(t, conn, "tools/list", `{}`)
-	if n := len(heard); n > 10 {
+	if n := len(heard); n > most {
 		t.Errorf("%d more notifications of 100 changes", n)
 	}
 }
