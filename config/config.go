@@ -138,6 +138,14 @@ type Proxy struct {
 	SearchTimeout time.Duration `koanf:"searchTimeout"`
 	JQMemory      int64         `koanf:"jqMemory"` // of one worker process
 
+	// AuditFile is where calls are logged: a path, [Stderr], or "" for nowhere. Of the
+	// files that are full, AuditFiles are kept. AuditContent is "none", "arguments" or
+	// "all".
+	AuditFile    string `koanf:"auditFile"`
+	AuditMaxSize int64  `koanf:"auditMaxSize"`
+	AuditFiles   int    `koanf:"auditFiles"`
+	AuditContent string `koanf:"auditContent"`
+
 	// LogLevel is "debug", "info", "warn" or "error".
 	LogLevel string `koanf:"logLevel"`
 
@@ -157,6 +165,9 @@ type Proxy struct {
 	SessionIdle   time.Duration `koanf:"sessionIdleSeconds"`
 	SessionResume time.Duration `koanf:"sessionResumeSeconds"`
 }
+
+// Stderr stands for stderr where a file could be named.
+const Stderr = "-"
 
 // A Secret is text that does not show when it is printed, logged or marshalled.
 type Secret string

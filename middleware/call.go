@@ -24,7 +24,7 @@ import (
 func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			raw, err = s.failure(r.Name, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+			raw, err = s.failure(ctx, r.Name, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 		}
 	}()
 	agent := r.Session.Agent
@@ -41,7 +41,7 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 		return nil, context.Canceled // nobody waits; the cause may be how its connection ended
 	}
 	if err != nil {
-		return s.failure(r.Name, err)
+		return s.failure(ctx, r.Name, err)
 	}
 	return raw, nil
 }
@@ -52,6 +52,8 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	if err != nil {
 		return nil, err
 	}
+	observed := observedOf(ctx)
+	observed.reached(t.up.Name, t.exposed)
 	params, err := renamed(r.Params, t.tool.Name)
 	if err != nil {
 		return nil, err
@@ -60,6 +62,7 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	if err != nil {
 		return nil, err
 	}
+	observed.answered(raw, nil)
 	origin := cache.Origin{Tool: t.exposed, Arguments: r.Arguments}
 	return s.shaper.ToolResult(r.Session.Agent, origin, raw, t.up.policy(t.tool.Name).shaping())
 }

@@ -45,9 +45,15 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 	if arguments != nil {
 		params = jsonscan.AppendMember(params, "arguments", arguments)
 	}
+	observed := observedOf(ctx).fresh(t, arguments)
+	defer observed.took(ctx)
 	raw, err := f.s.result(ctx, t, f.request, append(params, '}'))
+	observed.answered(raw, err)
 	return raw, origin, err
 }
+
+// Kept implements [tools.FreshCaller].
+func (f freshCaller) Kept(ctx context.Context, id cache.ID) { observedOf(ctx).kept(id) }
 
 // notFresh is why a tool is not called, and the way to go.
 func notFresh(t target, said consentAnswer) error {

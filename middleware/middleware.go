@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -90,6 +91,8 @@ type Options struct {
 	WorkBytes int64
 	// Limits are what one agent may have.
 	Limits Limits
+	// Observers are told of each call.
+	Observers []Observer
 	// Idle is called a second after the last work on a result of megabytes. Nil
 	// is not called.
 	Idle func()
@@ -137,6 +140,8 @@ type Server struct {
 	consent consents
 	held    heldWatch
 	odd     oddities
+
+	observed atomic.Int64 // calls that observers have been told of, or will be
 
 	unmatched unmatched
 }

@@ -18,6 +18,7 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/config"
 	"rlmproxy/middleware"
+	"rlmproxy/middleware/audit"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
@@ -29,6 +30,7 @@ type stack struct {
 	server *middleware.Server
 	store  *cache.Store
 	jq     *jq.Pool
+	audit  *audit.Log // nil: none
 	ups    []*upstream.Upstream
 	names  []string // of ups
 }
@@ -107,7 +109,12 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if err != nil {
 		return nil, err
 	}
-	s := &stack{store: store, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger})}
+	log, err := openAudit(p, logger)
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	s := &stack{store: store, audit: log, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger})}
 	// Servers connect while the proxy is made, and have nobody to ask before.
 	var server *middleware.Server
 	made := make(chan struct{})
@@ -141,6 +148,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		Idle:      debug.FreeOSMemory,
 		Version:   version(),
 		Logger:    logger,
+	}
+	if log != nil {
+		opts.Observers = append(opts.Observers, log)
 	}
 	for _, sc := range cfg.Servers {
 		if sc.Disabled {
@@ -282,6 +292,9 @@ func (s *stack) close() {
 	}
 	wg.Go(s.jq.Close)
 	wg.Wait()
+	if s.audit != nil {
+		s.audit.Close()
+	}
 	s.store.Close()
 }
 

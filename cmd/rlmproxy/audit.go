@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"rlmproxy/config"
+	"rlmproxy/middleware/audit"
+)
+
+// openAudit opens the log of calls, nil if none is wanted. Who wants one does not serve
+// without it.
+func openAudit(p config.Proxy, logger *slog.Logger) (*audit.Log, error) {
+	if p.AuditFile == "" {
+		return nil, nil
+	}
+	opts := audit.Options{
+		File: p.AuditFile, MaxBytes: p.AuditMaxSize, Files: p.AuditFiles,
+		Content: audit.Content(p.AuditContent),
+		Logger:  logger,
+	}
+	if p.AuditFile == config.Stderr {
+		opts.File, opts.Stderr = "", os.Stderr
+	}
+	dir, _, err := stateDir(p)
+	if err == nil {
+		opts.Key, err = audit.Key(dir)
+	}
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("auditFile: the key of its hashes: %w", err), "name a folder for it in stateDir (RLMPROXY_STATE_DIR)"}
+	}
+	log, err := audit.New(opts)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("auditFile: %w", err), "name a file in a folder that is there and that you can write to"}
+	}
+	return log, nil
+}
