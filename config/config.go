@@ -6,7 +6,7 @@
 // The file is the one that MCP hosts already write ("mcpServers"), with
 // comments and trailing commas allowed, plus "proxySettings". Keys of other
 // hosts are left alone; a mistake in ours stops the start. A value from env,
-// headers or httpTokens never appears in an error or a warning: it may be a
+// headers, httpTokens or metricsToken never appears in an error or a warning: it may be a
 // secret.
 //
 // Sizes are bytes, unless a name says characters or tokens.
@@ -145,6 +145,11 @@ type Proxy struct {
 	AuditMaxSize int64  `koanf:"auditMaxSize"`
 	AuditFiles   int    `koanf:"auditFiles"`
 	AuditContent string `koanf:"auditContent"`
+
+	// MetricsAddress is a host and a port, or "" for none but that of HTTP, where
+	// MetricsToken is asked for.
+	MetricsAddress string `koanf:"metricsAddress"`
+	MetricsToken   Secret `koanf:"metricsToken"`
 
 	// LogLevel is "debug", "info", "warn" or "error".
 	LogLevel string `koanf:"logLevel"`

@@ -39,7 +39,11 @@ func (r *reader) settings(n node, vars variables) map[string]any {
 		case !ok:
 			r.mistake(m.atKey(), "unknown key", didYouMean(m.key, names))
 		case s.EnvOnly():
-			r.mistake(m.atKey(), "secrets have no place in this file", "set "+s.Env()+", or name a file of tokens in httpTokensFile")
+			instead := "set " + s.Env()
+			if s.Name == "httpTokens" {
+				instead += ", or name a file of tokens in httpTokensFile"
+			}
+			r.mistake(m.atKey(), "secrets have no place in this file", instead)
 		default:
 			if value := r.setting(m, s); value != nil {
 				layer[s.Name] = s.placed(value, vars)

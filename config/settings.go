@@ -22,15 +22,14 @@ const (
 	unitFile = "file" // relative to the folder of mcp.json, or the working directory
 	unitList = "list" // an array in the file, or as elsewhere with commas
 	unitText = "text"
+
+	unitSecret = "secrets" // in the environment only
 )
 
-// envOnly is the setting that holds secrets. Whoever may list processes sees
-// flags, and mcp.json is shared and committed.
-const envOnly = "httpTokens"
-
 // EnvOnly reports whether s is an environment variable, but no flag and no key
-// of the file.
-func (s Setting) EnvOnly() bool { return s.Name == envOnly }
+// of the file: it holds secrets. Whoever may list processes sees flags, and mcp.json is
+// shared and committed.
+func (s Setting) EnvOnly() bool { return s.Unit == unitSecret }
 
 // textual reports whether the value of s is a string in the file.
 func (s Setting) textual() bool {
@@ -125,8 +124,10 @@ func Settings() []Setting {
 		{"auditMaxSize", "100MiB", "bytes", "size at which that file is renamed to end in .1, .1 to .2 and so on, and another begins", size(64<<10, 1<<40)},
 		{"auditFiles", "5", "files", "of the renamed ones, how many are kept", whole(0, 1000)},
 		{"auditContent", "none", "none|arguments|all", "what was said that the lines have besides, masked: arguments, or results too", oneOf("none", "arguments", "all")},
+		{"metricsToken", "", unitSecret, "bearer token for /metrics, which over HTTP is there with it; in the environment only", word},
+		{"metricsAddress", "", unitText, "serve /metrics at an address of its own: host:port, or a port of 127.0.0.1", listenAddress},
 		{"httpTokensFile", "", unitFile, "bearer tokens for HTTP, a line each: the agent, a colon, its token", word},
-		{envOnly, "", "secrets", "as in httpTokensFile, with commas for lines; in the environment only", word},
+		{"httpTokens", "", unitSecret, "as in httpTokensFile, with commas for lines; in the environment only", word},
 		{"httpJWTIssuer", "", unitURL, "admit JSON web tokens of this issuer", address},
 		{"httpJWTAudience", "", unitText, "what such a token must be for; without it, httpPublicURL", word},
 		{"httpJWTKeysURL", "", unitURL, "where the issuer's keys (JWKS) are; without it, where the issuer says", address},

@@ -54,6 +54,7 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string) er
 		},
 		InputSchema:  s.server.InputSchema,
 		Ready:        s.ready,
+		Metrics:      s.scrape.beside(cfg.Proxy),
 		MaxBodyBytes: int64(cfg.Proxy.MaxLineBytes),
 		Accounts:     s.server.Accounts(),
 		MaxSessions:  cfg.Proxy.MaxTotalAgents,
@@ -92,6 +93,11 @@ func guard(p config.Proxy, logger *slog.Logger) (*auth.Guard, error) {
 			return nil, errors.New("RLMPROXY_HTTP_TOKENS: there is no token; write them as in alice:TOKEN,bob:TOKEN")
 		}
 		opts.Tokens = append(opts.Tokens, tokens...)
+	}
+	for _, t := range opts.Tokens {
+		if t.Secret == string(p.MetricsToken) {
+			return nil, errors.New("RLMPROXY_METRICS_TOKEN is the token of an agent too: the metrics are not for agents")
+		}
 	}
 	if p.HTTPJWTIssuer != "" {
 		opts.JWT = &auth.JWT{

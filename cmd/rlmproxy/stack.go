@@ -31,6 +31,7 @@ type stack struct {
 	store  *cache.Store
 	jq     *jq.Pool
 	audit  *audit.Log // nil: none
+	scrape *scraped   // nil: no metrics
 	ups    []*upstream.Upstream
 	names  []string // of ups
 }
@@ -109,12 +110,18 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if err != nil {
 		return nil, err
 	}
-	log, err := openAudit(p, logger)
+	scrape, err := openMetrics(p, who, logger)
 	if err != nil {
 		store.Close()
 		return nil, err
 	}
-	s := &stack{store: store, audit: log, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger})}
+	log, err := openAudit(p, logger)
+	if err != nil {
+		scrape.close()
+		store.Close()
+		return nil, err
+	}
+	s := &stack{store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger})}
 	// Servers connect while the proxy is made, and have nobody to ask before.
 	var server *middleware.Server
 	made := make(chan struct{})
@@ -151,6 +158,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	}
 	if log != nil {
 		opts.Observers = append(opts.Observers, log)
+	}
+	if scrape != nil {
+		opts.Observers = append(opts.Observers, scrape)
 	}
 	for _, sc := range cfg.Servers {
 		if sc.Disabled {
@@ -224,6 +234,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		return nil, err
 	}
 	s.server = server
+	scrape.serve(s, log, logger)
 	return s, nil
 }
 
@@ -291,6 +302,7 @@ func (s *stack) close() {
 		wg.Go(s.server.Close)
 	}
 	wg.Go(s.jq.Close)
+	wg.Go(s.scrape.close)
 	wg.Wait()
 	if s.audit != nil {
 		s.audit.Close()

@@ -66,6 +66,7 @@ type Log struct {
 	queue  [][]byte
 	bytes  int // of queue
 	lost   int // lines, since one was written last
+	gone   int // lines that were ever lost
 	closed bool
 }
 
@@ -180,6 +181,14 @@ func (l *Log) lose(n int, why error) {
 		l.opts.Logger.Error("audit: lines are lost", "error", why)
 	}
 	l.lost += n
+	l.gone += n
+}
+
+// Lost is how many lines were lost.
+func (l *Log) Lost() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gone
 }
 
 // Close writes what is queued, for at most two seconds. What is called later is lost.
