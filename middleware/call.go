@@ -153,5 +153,8 @@ func (s *Server) result(ctx context.Context, t target, r *session.Request, param
 		return nil, err
 	}
 	defer done()
+	if params, err = observedOf(ctx).traced(params); err != nil {
+		return nil, err
+	}
 	return t.up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: p.Timeout, Hide: s.hider(p.Hide)})
 }

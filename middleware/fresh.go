@@ -40,10 +40,14 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 			return nil, cache.Origin{}, notFresh(t, said)
 		}
 	}
-	// Of the request, the client's progress token goes along and nothing else.
+	// Of the request, the client's progress token goes along and where it belongs in a
+	// trace, and nothing else.
 	params := jsonscan.AppendMember([]byte{'{'}, "name", jsonscan.Quote(t.tool.Name))
 	if arguments != nil {
 		params = jsonscan.AppendMember(params, "arguments", arguments)
+	}
+	if meta := traceMeta(f.request.Params); meta != nil {
+		params = jsonscan.AppendMember(params, "_meta", meta)
 	}
 	observed := observedOf(ctx).fresh(t, arguments)
 	defer observed.took(ctx)

@@ -93,6 +93,8 @@ type Options struct {
 	Limits Limits
 	// Observers are told of each call.
 	Observers []Observer
+	// Tracer, if not nil, traces each call.
+	Tracer Tracer
 	// Idle is called a second after the last work on a result of megabytes. Nil
 	// is not called.
 	Idle func()

@@ -17,6 +17,7 @@ import (
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/tools"
+	"rlmproxy/middleware/upstream"
 )
 
 // An Observer is told of each call of a client once, when it has ended, refused ones
@@ -40,6 +41,7 @@ type Call struct {
 	Agent  string // the party of its session, which shows no secret
 	Client string // what the program says it is, as "name version"; it may say anything
 	Method string
+	Trace  string // the id of the trace that it is part of, or ""
 	Server string // "": none was reached
 	// Name of the tool or prompt, as agents know it. If Known is not set, it is what the
 	// agent wrote, clipped, and there need not be anything of that name.
@@ -88,6 +90,7 @@ type observedCall struct {
 	hold *guard.Hold
 	came json.RawMessage // the server's result
 	made *observedCall   // the fresh call that it made
+	span Span            // nil: it is not traced
 }
 
 type observedKey struct{}
@@ -100,7 +103,7 @@ func observedOf(ctx context.Context) *observedCall {
 
 // observe begins to observe a request, if somebody wants to know.
 func (s *Server) observe(ctx context.Context, r *session.Request) (context.Context, *observedCall) {
-	if len(s.opts.Observers) == 0 || unobserved[r.Method] {
+	if !s.observes(r.Method) {
 		return ctx, nil
 	}
 	o := s.newObserved(r.Session, r.Method, r.Params)
@@ -110,6 +113,11 @@ func (s *Server) observe(ctx context.Context, r *session.Request) (context.Conte
 	return context.WithValue(ctx, observedKey{}, o), o
 }
 
+// observes reports whether somebody wants to know of requests of this method.
+func (s *Server) observes(method string) bool {
+	return (len(s.opts.Observers) > 0 || s.opts.Tracer != nil) && !unobserved[method]
+}
+
 // newObserved is a call of a client with these params, which may be anything.
 func (s *Server) newObserved(c *session.Session, method string, params json.RawMessage) *observedCall {
 	o := &observedCall{s: s, call: Call{
@@ -117,8 +125,10 @@ func (s *Server) newObserved(c *session.Session, method string, params json.RawM
 		Agent: c.Party, Client: programOf(c.ClientInfo()), Method: clipped(method),
 	}}
 	if len(params) == 0 || params[0] != '{' {
+		o.trace(TraceContext{})
 		return o
 	}
+	defer o.trace(traceOf(params))
 	switch method {
 	case "tools/call", "prompts/get":
 		o.call.Name, o.call.Arguments = clipped(stringOf(params, "name")), jsonscan.Member(params, "arguments")
@@ -173,8 +183,13 @@ func (o *observedCall) answered(raw json.RawMessage, err error) {
 
 // failed notes why a call fails. The last one counts.
 func (o *observedCall) failed(err error) {
-	if o != nil && !errors.Is(err, context.Canceled) {
-		o.call.Error = codeOf(o.call.Name, err)
+	if o == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	o.call.Error = codeOf(o.call.Name, err)
+	var down *upstream.UnavailableError
+	if errors.As(err, &down) && o.call.Server == "" {
+		o.call.Server = down.Server // which may have had the tool
 	}
 }
 
@@ -188,6 +203,7 @@ func (o *observedCall) fresh(t target, arguments json.RawMessage) *observedCall 
 		Agent: o.call.Agent, Client: o.call.Client, Method: o.call.Method,
 		Server: t.up.Name, Name: t.exposed, Known: true, Arguments: arguments,
 	}}
+	o.made.trace(o.traceContext())
 	return o.made
 }
 
@@ -288,11 +304,14 @@ func (o *observedCall) tell() {
 	for _, w := range o.s.opts.Observers {
 		w.Called(&o.call)
 	}
+	if o.span != nil {
+		o.span.End(&o.call)
+	}
 }
 
 // refused tells of a request that was refused before anything of it began.
 func (s *Server) refused(c *session.Session, method string, params json.RawMessage, err error) {
-	if len(s.opts.Observers) == 0 || unobserved[method] {
+	if !s.observes(method) {
 		return
 	}
 	o := s.newObserved(c, method, params)

@@ -96,8 +96,12 @@ var empty = json.RawMessage("{}")
 // forward sends a request that is not about a tool to a server, with these params, and
 // returns its answer without the hidden fields.
 func (s *Server) forward(ctx context.Context, up *Upstream, hidden []string, r *session.Request, params json.RawMessage) (json.RawMessage, error) {
-	raw, err := up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: up.Policy.Timeout, Hide: s.hider(hidden)})
 	o := observedOf(ctx)
+	params, err := o.traced(params)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: up.Policy.Timeout, Hide: s.hider(hidden)})
 	o.reached(up.Name, "")
 	o.answered(raw, err)
 	return raw, protocolError(err)

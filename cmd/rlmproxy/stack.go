@@ -21,6 +21,7 @@ import (
 	"rlmproxy/middleware/audit"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/traces"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline/jq"
 )
@@ -30,8 +31,9 @@ type stack struct {
 	server *middleware.Server
 	store  *cache.Store
 	jq     *jq.Pool
-	audit  *audit.Log // nil: none
-	scrape *scraped   // nil: no metrics
+	audit  *audit.Log     // nil: none
+	scrape *scraped       // nil: no metrics
+	traces *traces.Tracer // nil: none
 	ups    []*upstream.Upstream
 	names  []string // of ups
 }
@@ -161,6 +163,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	}
 	if scrape != nil {
 		opts.Observers = append(opts.Observers, scrape)
+	}
+	if s.traces = openTraces(who, logger); s.traces != nil {
+		opts.Tracer = s.traces
 	}
 	for _, sc := range cfg.Servers {
 		if sc.Disabled {
@@ -304,9 +309,14 @@ func (s *stack) close() {
 	wg.Go(s.jq.Close)
 	wg.Go(s.scrape.close)
 	wg.Wait()
+	var ends sync.WaitGroup
 	if s.audit != nil {
-		s.audit.Close()
+		ends.Go(s.audit.Close)
 	}
+	if s.traces != nil {
+		ends.Go(func() { _ = s.traces.Close(tracesTime) }) // what fails is logged
+	}
+	ends.Wait()
 	s.store.Close()
 }
 

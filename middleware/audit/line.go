@@ -26,6 +26,7 @@ type record struct {
 	For       string             `json:"for,omitempty"`
 	Agent     string             `json:"agent"`
 	Client    string             `json:"client,omitempty"`
+	Trace     string             `json:"trace_id,omitempty"`
 	Method    string             `json:"method"`
 	Server    string             `json:"server,omitempty"`
 	Tool      string             `json:"tool,omitempty"`
@@ -54,7 +55,7 @@ func newProcess() string { return strings.ToLower(rand.Text()[:8]) }
 func (l *Log) line(c *middleware.Call) []byte {
 	r := record{
 		Time: c.Begun.UTC().Format(timeForm), ID: l.id(c.Number), Agent: c.Agent, Client: c.Client,
-		Method: c.Method, Server: c.Server, ArgsHash: l.hash(c.Arguments),
+		Trace: c.Trace, Method: c.Method, Server: c.Server, ArgsHash: l.hash(c.Arguments),
 		Outcome: c.Outcome, Error: c.Error, MS: ms(c.Took), QueuedMS: ms(c.Queued),
 		TokensIn: c.TokensIn, TokensOut: c.TokensOut, ReadID: c.ReadID, CacheID: c.CacheID,
 	}
