@@ -82,7 +82,7 @@ func TestSpans(t *testing.T) {
 			one.parent = s.Parent.SpanID().String()
 		}
 		for _, a := range s.Attributes {
-			if v := a.Value.Emit(); v != "0" {
+			if v := a.Value.String(); v != "0" {
 				one.attributes[string(a.Key)] = v
 			}
 		}
