@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/tidwall/gjson"
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware/rpc"
@@ -204,5 +205,28 @@ func TestObservedHoldsNoSecret(t *testing.T) {
 		if name := who.Party(1); regexp.MustCompile("secret").MatchString(name) {
 			t.Errorf("%+v is %s", who, name)
 		}
+	}
+}
+
+// TestObservedInput: a call that goes on when its client has answered what the server
+// asks is two calls of the client's.
+func TestObservedInput(t *testing.T) {
+	f := server(nil, "x")
+	var s *Server
+	f.call = func(ctx context.Context, c toolCall) (json.RawMessage, error) {
+		raw, err := s.Ask(ctx, "s", "elicitation/create", json.RawMessage(`{}`))
+		return textResult(string(raw)), err
+	}
+	var h heard
+	s, _ = dial(t, Options{Observers: []Observer{&h}, Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	conn := attach(t, s, Identity{Name: "ann"}, clientOptions{})
+	got := ask(t, conn, "tools/call", `{"name":"x",`+statelessMeta("")+`}`)
+	ask(t, conn, "tools/call", `{"name":"x","requestState":`+gjson.Get(got, "requestState").Raw+`,"inputResponses":{"q1":{"a":1}},`+statelessMeta("")+`}`)
+	var lines []string
+	for _, c := range h.take() {
+		lines = append(lines, line(c))
+	}
+	if want := []string{"tools/call s/x input_required in out", "tools/call s/x ok in out"}; !slices.Equal(lines, want) {
+		t.Errorf("%q, want %q", lines, want)
 	}
 }

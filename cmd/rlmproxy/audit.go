@@ -2,12 +2,24 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
 	"rlmproxy/config"
 	"rlmproxy/middleware/audit"
 )
+
+// A visibleWriter writes lines of JSON for somebody at a terminal: clients and agents
+// choose the names in them.
+type visibleWriter struct{ w io.Writer }
+
+func (v visibleWriter) Write(line []byte) (int, error) {
+	if _, err := io.WriteString(v.w, visible(string(line))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
 
 // openAudit opens the log of calls, nil if none is wanted. Who wants one does not serve
 // without it.
@@ -21,7 +33,7 @@ func openAudit(p config.Proxy, logger *slog.Logger) (*audit.Log, error) {
 		Logger:  logger,
 	}
 	if p.AuditFile == config.Stderr {
-		opts.File, opts.Stderr = "", os.Stderr
+		opts.File, opts.Stderr = "", visibleWriter{os.Stderr}
 	}
 	dir, _, err := stateDir(p)
 	if err == nil {
