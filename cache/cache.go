@@ -73,6 +73,7 @@ type Store struct {
 	builds     map[string]*building // of artefacts, by derivedName
 	size       int64                // bytes kept, all agents
 	seq        uint64               // of the newest record or shelf
+	stats      Stats                // only what is counted
 	removed    []removal            // in this critical section, for the log; see unlock
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"strings"
 )
 
 // An ID names an entry towards its agent: 16 characters of lower-case
@@ -91,7 +92,14 @@ const (
 	bodyLen = 12 // of idLen; 60 bits. The rest is the tag
 )
 
-var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+const idLetters = "abcdefghijklmnopqrstuvwxyz234567"
+
+var idEncoding = base32.NewEncoding(idLetters).WithPadding(base32.NoPadding)
+
+// Possible reports whether id has the form of ours, whether or not it was ever issued.
+func (id ID) Possible() bool {
+	return len(id) == idLen && strings.Trim(string(id), idLetters) == ""
+}
 
 // newID computes the id of an entry. It costs a SHA-256 over data.
 func (s *Store) newID(agent agentKey, origin Origin, data []byte) ID {

@@ -85,6 +85,7 @@ func (s *Store) Get(agent string, id ID) (*Entry, error) {
 	s.mu.Lock()
 	defer s.unlock()
 	rec, err := s.find(key, id)
+	s.stats.read(err)
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +164,7 @@ func (s *Store) remove(rec *record, reason Reason) {
 		s.derived.Del(name)
 	}
 	if reason != "" {
+		s.stats.removed(reason)
 		s.tombstones.add(sh.agent, rec.id, reason, rec.origin)
 		s.removed = append(s.removed, removal{rec, reason})
 	}

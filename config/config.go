@@ -6,7 +6,7 @@
 // The file is the one that MCP hosts already write ("mcpServers"), with
 // comments and trailing commas allowed, plus "proxySettings". Keys of other
 // hosts are left alone; a mistake in ours stops the start. A value from env,
-// headers or httpTokens never appears in an error or a warning: it may be a
+// headers, httpTokens or metricsToken never appears in an error or a warning: it may be a
 // secret.
 //
 // Sizes are bytes, unless a name says characters or tokens.
@@ -149,6 +149,19 @@ type Proxy struct {
 	SearchTimeout time.Duration `koanf:"searchTimeout"`
 	JQMemory      int64         `koanf:"jqMemory"` // of one worker process
 
+	// AuditFile is where calls are logged: a path, [Stderr], or "" for nowhere. Of the
+	// files that are full, AuditFiles are kept. AuditContent is "none", "arguments" or
+	// "all".
+	AuditFile    string `koanf:"auditFile"`
+	AuditMaxSize int64  `koanf:"auditMaxSize"`
+	AuditFiles   int    `koanf:"auditFiles"`
+	AuditContent string `koanf:"auditContent"`
+
+	// MetricsAddress is a host and a port, or "" for none but that of HTTP, where
+	// MetricsToken is asked for.
+	MetricsAddress string `koanf:"metricsAddress"`
+	MetricsToken   Secret `koanf:"metricsToken"`
+
 	// LogLevel is "debug", "info", "warn" or "error".
 	LogLevel string `koanf:"logLevel"`
 
@@ -169,6 +182,9 @@ type Proxy struct {
 	SessionIdle   time.Duration `koanf:"sessionIdleSeconds"`
 	SessionResume time.Duration `koanf:"sessionResumeSeconds"`
 }
+
+// Stderr stands for stderr where a file could be named.
+const Stderr = "-"
 
 // A Secret is text that does not show when it is printed, logged or marshalled.
 type Secret string

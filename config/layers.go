@@ -44,7 +44,11 @@ func (r *reader) settings(n node, vars variables) map[string]any {
 		case !ok:
 			r.mistake(m.atKey(), "unknown key", didYouMean(m.key, names))
 		case s.EnvOnly():
-			r.mistake(m.atKey(), "secrets have no place in this file", "set "+s.Env()+", or name a file of tokens in httpTokensFile")
+			instead := "set " + s.Env()
+			if s.Name == "httpTokens" {
+				instead += ", or name a file of tokens in httpTokensFile"
+			}
+			r.mistake(m.atKey(), "secrets have no place in this file", instead)
 		default:
 			if value := r.setting(m, s); value != nil {
 				layer[s.Name] = s.placed(value, vars)
@@ -82,7 +86,7 @@ func (r *reader) setting(n node, s Setting) any {
 
 // placed is value, and for a file its path from where paths start in vars.
 func (s Setting) placed(value any, vars variables) any {
-	if path, ok := value.(string); ok && s.Unit == unitFile {
+	if path, ok := value.(string); ok && s.Unit == unitFile && path != Stderr {
 		return absolute(vars.inHome(path), vars.dir)
 	}
 	return value
@@ -182,27 +186,30 @@ func mergeLayer(src, dest map[string]any) error {
 	return nil
 }
 
-// checkHTTP notes settings that would have no effect: whoever sets one of
-// them believes that tokens are asked for. Those of the file have their place.
-func (r *reader) checkHTTP(p *Proxy) (outside ErrorList) {
-	if p.HTTPJWTIssuer != "" {
-		return nil
-	}
+// checkAlone notes settings that would have no effect without another: whoever sets one
+// of them believes that tokens are asked for, or that calls are logged. Those of the file
+// have their place.
+func (r *reader) checkAlone(p *Proxy) (outside ErrorList) {
+	const noToken, noLog = "set without httpJWTIssuer, so no token is verified", "set without auditFile, so nothing is logged"
+	jwt, audit := p.HTTPJWTIssuer == "", p.AuditFile == ""
 	for _, s := range []struct {
-		name string
-		set  bool
+		name, text string
+		alone      bool
 	}{
-		{"httpJWTAudience", p.HTTPJWTAudience != ""}, {"httpJWTKeysURL", p.HTTPJWTKeysURL != ""}, {"httpJWTAgentClaim", p.HTTPJWTAgentClaim != "sub"},
+		{"httpJWTAudience", noToken, jwt && p.HTTPJWTAudience != ""},
+		{"httpJWTKeysURL", noToken, jwt && p.HTTPJWTKeysURL != ""},
+		{"httpJWTAgentClaim", noToken, jwt && p.HTTPJWTAgentClaim != "sub"},
+		{"auditContent", noLog, audit && p.AuditContent != "none"},
 	} {
-		const text, hint = "set without httpJWTIssuer, so no token is verified", "set both or none"
+		const hint = "set both or none"
 		switch n, inFile := r.settingAt[s.name]; {
-		case s.set && inFile:
-			r.mistake(n, text, hint)
-		case s.set:
-			outside = append(outside, Mistake{Key: s.name, Text: text, Hint: hint})
+		case s.alone && inFile:
+			r.mistake(n, s.text, hint)
+		case s.alone:
+			outside = append(outside, Mistake{Key: s.name, Text: s.text, Hint: hint})
 		}
 	}
-	if n, ok := r.settingAt["scopes"]; ok {
+	if n, ok := r.settingAt["scopes"]; ok && jwt {
 		r.mistake(n, "set without httpJWTIssuer: only its tokens have scopes", "set both, or say in agents who may use what")
 	}
 	return outside

@@ -154,7 +154,7 @@ func Single(s Server, opts Options) (*Config, error) {
 // assemble lays the environment and flags over the settings of the file.
 func assemble(path string, servers []Server, file map[string]any, r *reader, opts Options) (*Config, error) {
 	proxy, warnings, mistakes := layered(file, opts)
-	mistakes = append(mistakes, r.checkHTTP(&proxy)...)
+	mistakes = append(mistakes, r.checkAlone(&proxy)...)
 	if !proxy.PinTools && proxy.Quarantine {
 		mistakes = append(mistakes, Mistake{Key: "quarantine", Text: "quarantine without pinTools", Hint: noQuarantine})
 	} else if !proxy.PinTools {

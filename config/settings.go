@@ -18,20 +18,18 @@ type Setting struct {
 
 // Units of settings that are read in ways of their own.
 const (
-	unitURL  = "URL"  // not shown in errors: it may hold a key
-	unitFile = "file" // relative to the folder of mcp.json, or the working directory
-	unitList = "list" // an array in the file, or as elsewhere with commas
-	unitText = "text"
-	unitMode = "mode" // of a file, in octal
+	unitURL    = "URL"  // not shown in errors: it may hold a key
+	unitFile   = "file" // relative to the folder of mcp.json, or the working directory
+	unitList   = "list" // an array in the file, or as elsewhere with commas
+	unitText   = "text"
+	unitMode   = "mode"    // of a file, in octal
+	unitSecret = "secrets" // in the environment only
 )
 
-// envOnly is the setting that holds secrets. Whoever may list processes sees
-// flags, and mcp.json is shared and committed.
-const envOnly = "httpTokens"
-
 // EnvOnly reports whether s is an environment variable, but no flag and no key
-// of the file.
-func (s Setting) EnvOnly() bool { return s.Name == envOnly }
+// of the file: it holds secrets. Whoever may list processes sees flags, and mcp.json is
+// shared and committed.
+func (s Setting) EnvOnly() bool { return s.Unit == unitSecret }
 
 // textual reports whether the value of s is a string in the file.
 func (s Setting) textual() bool {
@@ -123,8 +121,14 @@ func Settings() []Setting {
 		{"jqMemory", "768MiB", "bytes", "memory of one jq worker, of which there are two at most; a program that needs more fails", size(64<<20, 1<<40)},
 		{"searchTimeout", "5s", "seconds", "how long one search may run", durationIn(leastQuery, time.Hour)},
 		{"logLevel", "info", "debug|info|warn|error", "least level that is logged", oneOf("debug", "info", "warn", "error")},
+		{"auditFile", "", unitFile, `log a line of JSON for each call here; "-" is stderr`, word},
+		{"auditMaxSize", "100MiB", "bytes", "size at which that file is renamed to end in .1, .1 to .2 and so on, and another begins", size(64<<10, 1<<40)},
+		{"auditFiles", "5", "files", "of the renamed ones, how many are kept", whole(0, 1000)},
+		{"auditContent", "none", "none|arguments|all", "what was said that the lines have besides, masked: arguments, or results too", oneOf("none", "arguments", "all")},
+		{"metricsToken", "", unitSecret, "bearer token for /metrics, which over HTTP is there with it; in the environment only", word},
+		{"metricsAddress", "", unitText, "serve /metrics at an address of its own: host:port, or a port of 127.0.0.1", listenAddress},
 		{"httpTokensFile", "", unitFile, "bearer tokens for HTTP, a line each: the agent, a colon, its token", word},
-		{envOnly, "", "secrets", "as in httpTokensFile, with commas for lines; in the environment only", word},
+		{"httpTokens", "", unitSecret, "as in httpTokensFile, with commas for lines; in the environment only", word},
 		{"httpJWTIssuer", "", unitURL, "admit JSON web tokens of this issuer", address},
 		{"httpJWTAudience", "", unitText, "what such a token must be for; without it, httpPublicURL", word},
 		{"httpJWTKeysURL", "", unitURL, "where the issuer's keys (JWKS) are; without it, where the issuer says", address},

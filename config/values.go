@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -160,6 +161,24 @@ func address(text string) (any, string) {
 		return nil, "a URL such as https://example.com"
 	}
 	return text, ""
+}
+
+// listenAddress reads where to listen: a host and a port, or a port alone, which is of
+// 127.0.0.1.
+func listenAddress(text string) (any, string) {
+	const want = "a port, or an address such as 127.0.0.1:9464"
+	text = strings.TrimSpace(text)
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		host, port = "", text
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 && port != "0" || strings.ContainsAny(host, "/*@ \x00") {
+		return nil, want
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), ""
 }
 
 // list reads texts with commas between them.

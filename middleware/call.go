@@ -25,7 +25,7 @@ import (
 func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			raw, err = s.failure(r.Name, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+			raw, err = s.failure(ctx, r.Name, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 		}
 	}()
 	agent := r.Session.Agent
@@ -42,7 +42,7 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 		return nil, context.Canceled // nobody waits; the cause may be how its connection ended
 	}
 	if err != nil {
-		return s.failure(r.Name, err)
+		return s.failure(ctx, r.Name, err)
 	}
 	return raw, nil
 }
@@ -53,6 +53,8 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	if err != nil {
 		return nil, err
 	}
+	observed := observedOf(ctx)
+	observed.reached(t.up.Name, t.exposed)
 	params, err := renamed(r.Params, t.tool.Name)
 	if err != nil {
 		return nil, err
@@ -61,6 +63,7 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	if err != nil {
 		return nil, err
 	}
+	observed.answered(raw, nil)
 	origin := cache.Origin{Tool: t.exposed, Arguments: r.Arguments, ReadOnly: t.readOnly()}
 	raw, err = s.shaper.ToolResult(r.Session.Agent, origin, raw, t.up.policy(t.tool.Name).shaping(t.up.Name))
 	return raw, t.called(err)
@@ -163,6 +166,9 @@ func (s *Server) result(ctx context.Context, t target, r *session.Request, param
 		return nil, err
 	}
 	defer done()
+	if params, err = observedOf(ctx).traced(params); err != nil {
+		return nil, err
+	}
 	raw, err := t.up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: p.Timeout, Hide: s.hider(t.up, p.Hide, t.tool.Name)})
 	return raw, t.called(err)
 }

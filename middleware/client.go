@@ -28,7 +28,7 @@ func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *
 	opts.Account = s.account.Of(who.Party(number))
 	opts.Fault = func(err error) { s.logger.Error("internal error", "error", err) }
 	c := session.New(session.Options{
-		Hooks:      session.Hooks{Offer: s.offer, Request: s.request, Notification: s.notification, Ended: s.forget},
+		Hooks:      session.Hooks{Offer: s.offer, Request: s.request, Refused: s.refused, Notification: s.notification, Ended: s.forget},
 		Identity:   who,
 		Number:     number,
 		Shared:     s.opts.SharedCache,

@@ -38,17 +38,37 @@ var errConnecting = errors.New("it is still connecting")
 
 // failure turns an error into what the agent reads. Only an upstream's own
 // JSON-RPC error stays one.
-func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
+func (s *Server) failure(ctx context.Context, tool string, err error) (json.RawMessage, error) {
+	observedOf(ctx).failed(err)
+	e, ok := explained(tool, err)
+	if !ok {
+		return nil, err
+	}
+	if e.Code == codeInternal {
+		s.logger.Error("internal error", "ref", reference(err), "tool", tool, "error", err)
+	}
+	return shape.Error(e), nil
+}
+
+// reference is what the log has of an internal error, and the agent reads.
+func reference(err error) string {
+	sum := sha256.Sum256([]byte(err.Error()))
+	return hex.EncodeToString(sum[:4])
+}
+
+// explained is an error as an agent can repair it. It reports false for one that stays
+// as it is: a server's own JSON-RPC error, or that nobody waits.
+func explained(tool string, err error) (e *pipeline.Error, ok bool) {
 	var rpc *jsonrpc.Error
 	var repairable *pipeline.Error
 	var down *upstream.UnavailableError
 	var busy *guard.BusyError
 	var rate *guard.RateError
-	e := &pipeline.Error{Err: err}
+	e = &pipeline.Error{Err: err}
 	acted := mayHaveActed(err)
 	switch {
 	case errors.As(err, &rpc) && !errors.As(err, &down): // what a server said of its handshake is no answer
-		return nil, err
+		return nil, false
 	case errors.As(err, &repairable):
 		e = repairable
 	case errors.As(err, &busy):
@@ -89,17 +109,14 @@ func (s *Server) failure(tool string, err error) (json.RawMessage, error) {
 			e.Hint = ""
 		}
 	case errors.Is(err, context.Canceled):
-		return nil, err // the client is gone, or wants no answer
+		return nil, false // the client is gone, or wants no answer
 	default:
-		sum := sha256.Sum256([]byte(err.Error()))
-		ref := hex.EncodeToString(sum[:4])
-		s.logger.Error("internal error", "ref", ref, "tool", tool, "error", err)
-		e.Code, e.Text = codeInternal, "internal error (ref "+ref+"); the proxy's log has it in full"
+		e.Code, e.Text = codeInternal, "internal error (ref "+reference(err)+"); the proxy's log has it in full"
 	}
 	if acted != "" {
 		e = warned(e, acted)
 	}
-	return shape.Error(e), nil
+	return e, true
 }
 
 // protocolError turns an error of a request that is no tools/call into what its

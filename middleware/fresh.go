@@ -41,17 +41,27 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 			return nil, cache.Origin{}, notFresh(t, said)
 		}
 	}
-	// Of the request, the client's progress token goes along and nothing else.
+	// Of the request, the client's progress token goes along and where it belongs in a
+	// trace, and nothing else.
 	params := jsonscan.AppendMember([]byte{'{'}, "name", jsonscan.Quote(t.tool.Name))
 	if arguments != nil {
 		params = jsonscan.AppendMember(params, "arguments", arguments)
 	}
+	if meta := traceMeta(f.request.Params); meta != nil {
+		params = jsonscan.AppendMember(params, "_meta", meta)
+	}
+	observed := observedOf(ctx).fresh(t, arguments)
+	defer observed.took(ctx)
 	raw, err := f.s.result(ctx, t, f.request, append(params, '}'))
+	observed.answered(raw, err)
 	if err == nil && !shape.HasData(raw) {
 		raw = frame.Label(raw, t.up.Name) // the agent reads it as it came
 	}
 	return raw, cache.Origin{Tool: t.exposed, Arguments: arguments, ReadOnly: t.readOnly()}, err
 }
+
+// Kept implements [tools.FreshCaller].
+func (f freshCaller) Kept(ctx context.Context, id cache.ID) { observedOf(ctx).kept(id) }
 
 // notFresh is why a tool is not called, and the way to go.
 func notFresh(t target, said consentAnswer) error {

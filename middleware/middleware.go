@@ -94,6 +94,10 @@ type Options struct {
 	Limits Limits
 	// Rights are what agents may use, see [Server.SetRights]. Nil is everything.
 	Rights *rights.Rules
+	// Observers are told of each call.
+	Observers []Observer
+	// Tracer, if not nil, traces each call.
+	Tracer Tracer
 	// Idle is called a second after the last work on a result of megabytes. Nil
 	// is not called.
 	Idle func()
@@ -142,6 +146,8 @@ type Server struct {
 	held    heldWatch
 	odd     oddities
 	rules   atomic.Pointer[rights.Rules]
+
+	observed atomic.Int64 // calls that observers have been told of, or will be
 
 	unmatched  unmatched
 	redactions Redactions
@@ -248,6 +254,23 @@ func setDefault[T comparable](v *T, d T) {
 
 // Accounts count what is held for clients, by [session.Session.Party].
 func (s *Server) Accounts() *guard.Accounts { return s.account }
+
+// A Load is what is going on.
+type Load struct {
+	Sessions, Agents int   // clients that are connected, and whose they are
+	Calls, Streams   int   // that wait for their answers, or for changes
+	Held             int64 // bytes held for agents beside their cached results
+}
+
+// Load returns what is going on.
+func (s *Server) Load() Load {
+	parties := map[string]bool{}
+	sessions := s.clients.Of("")
+	for _, c := range sessions {
+		parties[c.Party] = true
+	}
+	return Load{Sessions: len(sessions), Agents: len(parties), Calls: s.calls.Running(), Streams: s.streams.Running(), Held: s.account.Held()}
+}
 
 // upstream returns the server of this name, or nil.
 func (s *Server) upstream(name string) *Upstream {

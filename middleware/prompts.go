@@ -115,6 +115,7 @@ func (s *Server) getPrompt(ctx context.Context, r *session.Request) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
+	observedOf(ctx).reached(p.up.Name, p.exposed)
 	raw, err := s.forward(ctx, p.up, p.up.Policy.Hide, r, params)
 	if err != nil {
 		return nil, err

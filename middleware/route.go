@@ -14,18 +14,21 @@ import (
 const longParams = 1 << 20
 
 // request answers a request of a client that is not about the session itself.
-func (s *Server) request(ctx context.Context, r *session.Request) (json.RawMessage, error) {
+func (s *Server) request(ctx context.Context, r *session.Request) (raw json.RawMessage, err error) {
+	ctx, observed := s.observe(ctx, r)
+	defer func() { observed.end(ctx, raw, err) }()
 	counted := s.calls
 	if r.Method == "subscriptions/listen" { // which waits for as long as its client listens
 		counted = s.streams
 	}
 	done, err := counted.Begin(r.Session.Party)
 	if err != nil {
-		return s.busy(r, err)
+		return s.busy(ctx, r, err)
 	}
 	defer done()
 	hold := s.budget.Hold(r.Session.Party)
 	defer hold.Release()
+	observed.holds(hold)
 	ctx = guard.WithHold(ctx, hold)
 	if len(r.Params) > longParams {
 		defer s.budget.Used()
@@ -37,10 +40,11 @@ func (s *Server) request(ctx context.Context, r *session.Request) (json.RawMessa
 }
 
 // busy refuses a request, which an agent reads where it called a tool.
-func (s *Server) busy(r *session.Request, err error) (json.RawMessage, error) {
+func (s *Server) busy(ctx context.Context, r *session.Request, err error) (json.RawMessage, error) {
 	if r.Method == "tools/call" {
-		return s.failure(r.Name, err)
+		return s.failure(ctx, r.Name, err)
 	}
+	observedOf(ctx).failed(err)
 	return nil, protocolError(err)
 }
 
@@ -86,6 +90,18 @@ var empty = json.RawMessage("{}")
 // forward sends a request that is not about a tool to a server, with these params, and
 // returns its answer without the hidden fields.
 func (s *Server) forward(ctx context.Context, up *Upstream, hidden []string, r *session.Request, params json.RawMessage) (json.RawMessage, error) {
-	raw, err := up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: up.Policy.Timeout, Hide: s.hider(up, hidden, r.Method)})
+	return s.send(ctx, up, relay.Sending{Request: r, Params: params, Timeout: up.Policy.Timeout, Hide: s.hider(up, hidden, r.Method)})
+}
+
+// send sends a request that is not about a tool, and is observed.
+func (s *Server) send(ctx context.Context, up *Upstream, m relay.Sending) (json.RawMessage, error) {
+	o := observedOf(ctx)
+	var err error
+	if m.Params, err = o.traced(m.Params); err != nil {
+		return nil, err
+	}
+	raw, err := up.server.Send(ctx, m)
+	o.reached(up.Name, "")
+	o.answered(raw, err)
 	return raw, protocolError(err)
 }

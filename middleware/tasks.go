@@ -46,6 +46,6 @@ func (s *Server) unknown(ctx context.Context, r *session.Request) (json.RawMessa
 
 // pass sends a request as it came. It may be about any tool, as tasks/result is.
 func (s *Server) pass(ctx context.Context, up *Upstream, r *session.Request, unknown bool) (json.RawMessage, error) {
-	raw, err := up.server.Send(ctx, relay.Sending{Request: r, Params: r.Params, Timeout: up.Policy.Timeout, Unknown: unknown, Hide: s.hider(up, up.allHidden(), r.Method)})
-	return frame.Label(raw, up.Name), protocolError(err)
+	raw, err := s.send(ctx, up, relay.Sending{Request: r, Params: r.Params, Timeout: up.Policy.Timeout, Unknown: unknown, Hide: s.hider(up, up.allHidden(), r.Method)})
+	return frame.Label(raw, up.Name), err
 }

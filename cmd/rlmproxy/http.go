@@ -68,6 +68,7 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 		},
 		InputSchema:  s.server.InputSchema,
 		Ready:        s.ready,
+		Metrics:      s.scrape.beside(cfg.Proxy),
 		MaxBodyBytes: int64(cfg.Proxy.MaxLineBytes),
 		Accounts:     s.server.Accounts(),
 		MaxSessions:  cfg.Proxy.MaxTotalAgents,
@@ -172,6 +173,11 @@ func staticTokens(p config.Proxy, again bool) (tokens []auth.Token, warning stri
 			return nil, "", errors.New("RLMPROXY_HTTP_TOKENS: there is no token; write them as in alice:TOKEN,bob:TOKEN")
 		}
 		tokens = append(tokens, more...)
+	}
+	for _, t := range tokens {
+		if t.Secret == string(p.MetricsToken) {
+			return nil, "", errors.New("RLMPROXY_METRICS_TOKEN is the token of an agent too: the metrics are not for agents")
+		}
 	}
 	return tokens, warning, nil
 }

@@ -19,9 +19,11 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/config"
 	"rlmproxy/middleware"
+	"rlmproxy/middleware/audit"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/traces"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/upstream/process"
 	"rlmproxy/pipeline/jq"
@@ -33,6 +35,9 @@ type stack struct {
 	server *middleware.Server
 	store  *cache.Store
 	jq     *jq.Pool
+	audit  *audit.Log     // nil: none
+	scrape *scraped       // nil: no metrics
+	traces *traces.Tracer // nil: none
 	ups    []*upstream.Upstream
 	names  []string // of ups
 }
@@ -111,7 +116,18 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if err != nil {
 		return nil, err
 	}
-	s := &stack{store: store, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger})}
+	scrape, err := openMetrics(p, who, logger)
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	log, err := openAudit(p, logger)
+	if err != nil {
+		scrape.close()
+		store.Close()
+		return nil, err
+	}
+	s := &stack{store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger})}
 	// Servers connect while the proxy is made, and have nobody to ask before.
 	var server *middleware.Server
 	made := make(chan struct{})
@@ -146,6 +162,15 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		Idle:      debug.FreeOSMemory,
 		Version:   version(),
 		Logger:    logger,
+	}
+	if log != nil {
+		opts.Observers = append(opts.Observers, log)
+	}
+	if scrape != nil {
+		opts.Observers = append(opts.Observers, scrape)
+	}
+	if s.traces = openTraces(who, logger); s.traces != nil {
+		opts.Tracer = s.traces
 	}
 	for _, sc := range cfg.Servers {
 		if sc.Disabled {
@@ -223,6 +248,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		return nil, err
 	}
 	s.server = server
+	scrape.serve(s, log, logger)
 	return s, nil
 }
 
@@ -295,7 +321,16 @@ func (s *stack) close() {
 		wg.Go(s.server.Close)
 	}
 	wg.Go(s.jq.Close)
+	wg.Go(s.scrape.close)
 	wg.Wait()
+	var ends sync.WaitGroup
+	if s.audit != nil {
+		ends.Go(s.audit.Close)
+	}
+	if s.traces != nil {
+		ends.Go(func() { _ = s.traces.Close(tracesTime) }) // what fails is logged
+	}
+	ends.Wait()
 	s.store.Close()
 }
 

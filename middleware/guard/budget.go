@@ -71,6 +71,8 @@ type Hold struct {
 	n     int64
 	turn  *lane // nil: no turn is taken
 	ended bool
+
+	waited time.Duration // for turns, so far
 }
 
 // Hold returns one of a call of this agent, which has taken nothing yet.
@@ -93,7 +95,9 @@ func (h *Hold) Take(ctx context.Context, n int64) error {
 	}
 	h.give()
 	h.mu.Unlock()
-	if err := lane.take(ctx, h.agent, n); err != nil {
+	waited, err := lane.take(ctx, h.agent, n)
+	h.waits(waited)
+	if err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -116,7 +120,9 @@ func (h *Hold) Work(ctx context.Context, n int64) error {
 	}
 	h.rest()
 	h.mu.Unlock()
-	if err := lane.take(ctx, h.agent, 1); err != nil {
+	waited, err := lane.take(ctx, h.agent, 1)
+	h.waits(waited)
+	if err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -133,6 +139,26 @@ func (h *Hold) unlessEnded() error {
 		return context.Canceled
 	}
 	return nil
+}
+
+// waits counts a wait for a turn.
+func (h *Hold) waits(d time.Duration) {
+	if h == nil || d == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waited += d
+}
+
+// Waited is how long the call has waited for turns.
+func (h *Hold) Waited() time.Duration {
+	if h == nil {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.waited
 }
 
 // Rest gives back the turn to compute, and keeps the bytes.

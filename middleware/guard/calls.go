@@ -69,6 +69,17 @@ func (c *Calls) Begin(agent string) (done func(), err error) {
 	return func() { c.end(agent, a) }, nil
 }
 
+// Running is how many calls of all agents run.
+func (c *Calls) Running() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, a := range c.agents {
+		n += a.running
+	}
+	return n
+}
+
 // roundUp rounds to a whole second.
 func roundUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // A lane is a share of bytes, or of turns to compute, for which calls wait. Those of the
@@ -37,9 +38,9 @@ type turn struct {
 
 func newLane(max int64) *lane { return &lane{max: max, users: map[string]*user{}} }
 
-// take waits until n are free and it is the agent's turn. The error is the cause of ctx's
-// end.
-func (l *lane) take(ctx context.Context, agent string, n int64) error {
+// take waits until n are free and it is the agent's turn, and says for how long it did.
+// The error is the cause of ctx's end.
+func (l *lane) take(ctx context.Context, agent string, n int64) (waited time.Duration, err error) {
 	l.mu.Lock()
 	u := l.users[agent]
 	if u == nil {
@@ -53,12 +54,13 @@ func (l *lane) take(ctx context.Context, agent string, n int64) error {
 	l.mu.Unlock()
 	select {
 	case <-t.come: // at once, whatever has become of ctx
-		return nil
+		return 0, nil
 	default:
 	}
+	begun := time.Now()
 	select {
 	case <-t.come:
-		return nil
+		return time.Since(begun), nil
 	case <-ctx.Done():
 	}
 	l.mu.Lock()
@@ -72,7 +74,7 @@ func (l *lane) take(ctx context.Context, agent string, n int64) error {
 	}
 	l.forget(agent, u)
 	l.advance()
-	return context.Cause(ctx)
+	return time.Since(begun), context.Cause(ctx)
 }
 
 func (l *lane) give(agent string, n int64) {

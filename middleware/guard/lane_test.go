@@ -32,7 +32,7 @@ func TestRound(t *testing.T) {
 			for _, call := range tt.come {
 				agent, n := call[:1], int64(call[1]-'0')
 				wg.Go(func() {
-					if err := l.take(t.Context(), agent, n); err != nil {
+					if _, err := l.take(t.Context(), agent, n); err != nil {
 						t.Error(err)
 					}
 					mu.Lock()

@@ -27,7 +27,9 @@ func (t *Turns) PerAgent(most int) {
 // Take waits for a turn of an agent, which is given back by done. The error is the cause
 // of ctx's end.
 func (t *Turns) Take(ctx context.Context, agent string) (done func(), err error) {
-	if err := t.lane.take(ctx, agent, 1); err != nil {
+	waited, err := t.lane.take(ctx, agent, 1)
+	HoldOf(ctx).waits(waited)
+	if err != nil {
 		return nil, err
 	}
 	return func() { t.lane.give(agent, 1) }, nil

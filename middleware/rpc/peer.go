@@ -48,6 +48,9 @@ type Options struct {
 	// the progress of a call of ours. It is called by whoever calls Receive, and must neither block nor
 	// keep params. Nil drops them.
 	Notified func(ctx context.Context, method string, params json.RawMessage)
+	// Refused is called by Receive for a request that it does not begin, with the error
+	// that it returns. It must not block. Nil is not called.
+	Refused func(method string, params json.RawMessage, err error)
 	// Unanswered is called for a request that gets no answer, since it was cancelled.
 	// Nil is not called.
 	Unanswered func(ctx context.Context)
@@ -232,6 +235,9 @@ func (p *Peer) Receive(ctx context.Context, m Message) error {
 		p.deliver(m)
 	case m.ID != nil:
 		_, err := p.serve(ctx, m)
+		if err != nil && p.opts.Refused != nil {
+			p.opts.Refused(m.Method, m.Params, err)
+		}
 		return err
 	case m.Method == "notifications/cancelled":
 		p.cancelled(jsonscan.Member(m.Params, "requestId"))

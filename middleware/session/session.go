@@ -32,6 +32,9 @@ type Hooks struct {
 	// Request answers a request that is not about the session itself, with a raw result
 	// or an error. It may be called concurrently.
 	Request func(ctx context.Context, r *Request) (json.RawMessage, error)
+	// Refused hears of a request that is not answered by Request, since it is malformed,
+	// does not belong where the session stands or finds no room. Params may be anything.
+	Refused func(s *Session, method string, params json.RawMessage, err error)
 	// Notification takes what the client tells its servers. It must neither block nor
 	// keep params.
 	Notification func(s *Session, method string, params json.RawMessage)
@@ -102,7 +105,7 @@ func New(opts Options, base rpc.Options, bind func(rpc.Options) *rpc.Peer) *Sess
 	if opts.Shared {
 		s.Agent, s.Ends = sharedAgent, false
 	}
-	base.Handle, base.Notified = s.handle, s.notified
+	base.Handle, base.Notified, base.Refused = s.handle, s.notified, s.refused
 	s.Peer = bind(base)
 	return s
 }
@@ -114,11 +117,12 @@ func (s *Session) Begin() { close(s.begun) }
 func (s *Session) handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	<-s.begun
 	r, err := newRequest(ctx, s, method, params)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		r.Who = s.noteWho(ctx)
+		err = s.admit(r)
 	}
-	r.Who = s.noteWho(ctx)
-	if err := s.admit(r); err != nil {
+	if err != nil {
+		s.opts.Refused(s, method, params, err)
 		return nil, err
 	}
 	result, err := s.answer(ctx, r)
@@ -126,6 +130,12 @@ func (s *Session) handle(ctx context.Context, method string, params json.RawMess
 		return result, err
 	}
 	return complete(result, s.opts.ServerInfo)
+}
+
+// refused hears of a request of the client that the peer has not begun.
+func (s *Session) refused(method string, params json.RawMessage, err error) {
+	<-s.begun
+	s.opts.Refused(s, method, params, err)
 }
 
 // removed are the requests that revision 2026-07-28 has no more.

@@ -45,17 +45,33 @@ func blockURI(id cache.ID, block int) string {
 	return fmt.Sprintf("rlmproxy://cache/%s/%d", id, block)
 }
 
+// idOf reads a URI of blockURI.
+func idOf(uri string) (id cache.ID, block int, ok bool) {
+	rest, _ := strings.CutPrefix(uri, "rlmproxy://cache/")
+	text, number, _ := strings.Cut(rest, "/")
+	block, _ = strconv.Atoi(number)
+	id = cache.ID(text)
+	return id, block, uri == blockURI(id, block)
+}
+
+// ReadID returns the id of the answer of which a URI names a block, "" if it is none of
+// ours.
+func ReadID(uri string) cache.ID {
+	if id, _, ok := idOf(uri); ok && id.Possible() {
+		return id
+	}
+	return ""
+}
+
 // Block returns the result of a resources/read for a block that the cache keeps:
 // the base64 data that a preview only names, or a text. It reports false if agent
 // has none of this URI.
 func (s *Shaper) Block(ctx context.Context, agent, uri string) (json.RawMessage, bool) {
-	rest, _ := strings.CutPrefix(uri, "rlmproxy://cache/")
-	id, number, _ := strings.Cut(rest, "/")
-	block, _ := strconv.Atoi(number)
-	if uri != blockURI(cache.ID(id), block) {
+	id, block, ok := idOf(uri)
+	if !ok {
 		return nil, false
 	}
-	kept, err := s.Cached(ctx, agent, cache.ID(id))
+	kept, err := s.Cached(ctx, agent, id)
 	if err != nil {
 		return nil, false
 	}

@@ -71,8 +71,8 @@ func (s *Shaper) ToolResult(agent string, origin cache.Origin, raw json.RawMessa
 // HasData reports whether the result of a tools/call is one that queries run on:
 // neither an error nor a question of the server's.
 func HasData(raw json.RawMessage) bool {
-	m := members(raw, "isError", "resultType")
-	return string(m[0]) != "true" && !isQuestion(m[1])
+	isError, asks := Ending(raw)
+	return !isError && !asks
 }
 
 func isQuestion(resultType json.RawMessage) bool {

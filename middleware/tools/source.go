@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rlmproxy/cache"
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
@@ -76,6 +77,7 @@ func (c *call) open(ctx context.Context, src *source) (d document, done json.Raw
 		return d, done, err
 	}
 	id, err := c.opts.Shaper.Keep(c.agent, origin, raw)
+	c.fresh.Kept(ctx, id)
 	return document{id: id, fresh: true, origin: origin}, nil, err
 }
 
@@ -119,6 +121,18 @@ func (c *call) read(ctx context.Context, d *document, block int) error {
 	d.note = fmt.Sprintf("%d blocks joined; \"block\":%d to %d chooses one", len(texts), texts[0].Block, texts[len(texts)-1].Block)
 	d.value, err = result.Joined(texts)
 	return err
+}
+
+// ReadID returns the cache_id in the arguments of a proxy_* call, or "" if none is there
+// that could be one.
+func ReadID(arguments json.RawMessage) cache.ID {
+	if len(arguments) == 0 {
+		return ""
+	}
+	if id := bareID(jsonscan.StringMember(objectOf(arguments), "cache_id")); id.Possible() {
+		return id
+	}
+	return ""
 }
 
 func (c *call) noSuchBlock(block int, docs []shape.Document) error {

@@ -22,6 +22,8 @@ type FreshCaller interface {
 	// the call that the cache is to name as its origin. It refuses tools that the
 	// operator does not let queries call.
 	FreshCall(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, cache.Origin, error)
+	// Kept hears under which id the result of a FreshCall is kept.
+	Kept(ctx context.Context, id cache.ID)
 }
 
 // Options configures [Tools]. All fields are required.

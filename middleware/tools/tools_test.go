@@ -18,6 +18,7 @@ import (
 // A bench is our tools with one cached result, which a fresh call of "doc" gives
 // as well.
 type bench struct {
+	kept   cache.ID // of the last fresh call
 	tools  *Tools
 	result json.RawMessage
 	id     string // of the result
@@ -47,6 +48,8 @@ func (b *bench) FreshCall(_ context.Context, tool string, arguments json.RawMess
 	}
 	return b.result, cache.Origin{Tool: tool, Arguments: arguments}, nil
 }
+
+func (b *bench) Kept(_ context.Context, id cache.ID) { b.kept = id }
 
 // ask calls one of our tools; ID in args is the id of the result.
 func (b *bench) ask(t *testing.T, tool, args string) (text string, facts shape.Facts) {

@@ -57,6 +57,8 @@ type Options struct {
 	// Ready says whether calls can be answered, and why, for /readyz, which tells
 	// strangers the first only. Nil is always ready.
 	Ready func() (ok bool, why string)
+	// Metrics answers /metrics, and asks for a token of its own. Nil: there are none.
+	Metrics http.Handler
 	// MaxBodyBytes caps a message of a client. Zero means [rpc.DefaultMaxBytes]. What
 	// is longer than a mebibyte shares this many bytes, over all clients, until it has
 	// been answered.
@@ -76,7 +78,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Handler serves /mcp, /healthz and /readyz. It is safe for concurrent use.
+// A Handler serves /mcp, /healthz, /readyz and perhaps /metrics. It is safe for concurrent use.
 type Handler struct {
 	opts   Options
 	log    *slog.Logger
@@ -131,9 +133,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// that takes. A body that is read has its own time.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
 	}
-	switch r.URL.Path {
-	case "/healthz", "/readyz":
+	switch {
+	case r.URL.Path == "/healthz" || r.URL.Path == "/readyz":
 		h.health.ServeHTTP(w, r)
+	case r.URL.Path == "/metrics" && h.opts.Metrics != nil:
+		h.opts.Metrics.ServeHTTP(w, r)
 	default:
 		h.mcp.ServeHTTP(w, r)
 	}

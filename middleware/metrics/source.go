@@ -1,0 +1,89 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"rlmproxy/cache"
+	"rlmproxy/middleware"
+)
+
+// A Source is where it is looked, each time that metrics are asked for, what is going on.
+// All fields but Lost are required.
+type Source struct {
+	Cache func() cache.Stats
+	Load  func() middleware.Load
+	// States are those in which a server can be, and Servers those in which each is.
+	States  []string
+	Servers func() map[string]string
+	// Lost is how many lines of the audit log were lost. Nil: there is none.
+	Lost func() int
+}
+
+// Watch adds metrics of a source. It is called once.
+func (m *Metrics) Watch(s Source) { m.registry.MustRegister(&watcher{s}) }
+
+// A watcher collects what a source has now.
+type watcher struct{ Source }
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("rlmproxy_"+name, help, labels, nil)
+}
+
+var (
+	cacheEntries = desc("cache_entries", "Results that are kept.")
+	cacheBytes   = desc("cache_bytes", "Bytes of results that are kept.")
+	cacheAgents  = desc("cache_agents", "Agents for which results are kept.")
+	cacheReads   = desc("cache_reads_total", "Reads of kept results: hit, gone (expired or evicted), unknown.", "result")
+	cacheRemoved = desc("cache_removed_total", "Results that are kept no more: expired, evicted.", "reason")
+	sessions     = desc("sessions", "Clients that are connected.")
+	agents       = desc("agents", "Agents that are connected.")
+	callsNow     = desc("calls_running", "Requests that wait for their answers.")
+	streamsNow   = desc("streams", "Streams of changes that are open.")
+	heldBytes    = desc("held_bytes", "Bytes held for agents beside cached results: requests, unread answers, subscriptions.")
+	upstreams    = desc("upstream_state", "1 for the state in which a server is.", "server", "state")
+	auditLost    = desc("audit_lost_total", "Lines of the audit log that could not be written.")
+)
+
+// Describe implements [prometheus.Collector].
+func (w *watcher) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{cacheEntries, cacheBytes, cacheAgents, cacheReads, cacheRemoved, sessions, agents, callsNow, streamsNow, heldBytes, upstreams, auditLost} {
+		to <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (w *watcher) Collect(to chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, n int64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
+	}
+	counter := func(d *prometheus.Desc, n int64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	kept := w.Cache()
+	gauge(cacheEntries, int64(kept.Entries))
+	gauge(cacheBytes, kept.Bytes)
+	gauge(cacheAgents, int64(kept.Agents))
+	counter(cacheReads, kept.Hits, "hit")
+	counter(cacheReads, kept.Gone, "gone")
+	counter(cacheReads, kept.Unknown, "unknown")
+	counter(cacheRemoved, kept.Expired, "expired")
+	counter(cacheRemoved, kept.Evicted, "evicted")
+	load := w.Load()
+	gauge(sessions, int64(load.Sessions))
+	gauge(agents, int64(load.Agents))
+	gauge(callsNow, int64(load.Calls))
+	gauge(streamsNow, int64(load.Streams))
+	gauge(heldBytes, load.Held)
+	for server, now := range w.Servers() {
+		for _, state := range w.States {
+			is := int64(0)
+			if state == now {
+				is = 1
+			}
+			gauge(upstreams, is, server, state)
+		}
+	}
+	if w.Lost != nil {
+		counter(auditLost, int64(w.Lost()))
+	}
+}

@@ -1,0 +1,336 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/cache"
+	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/guard"
+	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/session"
+	"rlmproxy/middleware/shape"
+	"rlmproxy/middleware/tools"
+	"rlmproxy/middleware/upstream"
+)
+
+// An Observer is told of each call of a client once, when it has ended, refused ones
+// included; and of each call that a proxy_* call made of a server, before that one. Calls
+// are those of tools, prompts/get, resources/read, completion/complete and methods that
+// only a server knows; lists and what is about the session are none.
+//
+// Called is called concurrently, before the reply is sent, so it must not block. It may
+// keep c, but not modify what that refers to.
+type Observer interface{ Called(c *Call) }
+
+// A Call is a call that has ended.
+type Call struct {
+	Number int64 // counts the calls of this server, from 1
+	For    int64 // the number of the proxy_* call that made this one, or zero
+
+	Begun  time.Time
+	Took   time.Duration
+	Queued time.Duration // of Took: waiting for turns; that of a call with For is in the other's
+
+	Agent  string // the party of its session, which shows no secret
+	Client string // what the program says it is, as "name version"; it may say anything
+	Method string
+	Trace  string // the id of the trace that it is part of, or ""
+	Server string // "": none was reached
+	// Name of the tool or prompt, as agents know it. If Known is not set, it is what the
+	// agent wrote, clipped, and there need not be anything of that name.
+	Name  string
+	Known bool
+
+	Arguments json.RawMessage // nil: none
+	Result    json.RawMessage // what the agent is sent, or nil
+
+	Outcome Outcome
+	// Error says what failed: one of ours, as "rate_limited"; "tool_error" if the server's
+	// result says that it is one; else the number of a JSON-RPC error, as "-32602".
+	Error string
+
+	// TokensIn is what the server's result has, TokensOut what the agent reads of it. A
+	// proxy_* call reads what is kept, and has no TokensIn.
+	TokensIn, TokensOut int
+	ReadID              cache.ID // of what a call read that the cache keeps
+	CacheID             cache.ID // under which the cache keeps its result
+}
+
+// An Outcome is how a call ended.
+type Outcome string
+
+const (
+	OutcomeOK        Outcome = "ok"
+	OutcomeError     Outcome = "error"
+	OutcomeInput     Outcome = "input_required" // the client is asked, and calls again
+	OutcomeCancelled Outcome = "cancelled"      // by the client, or it has gone: it gets no reply
+)
+
+// codeTool is the code of a result that says itself that it is an error.
+const codeTool = "tool_error"
+
+// unobserved are the methods that are no calls.
+var unobserved = map[string]bool{
+	"tools/list": true, "prompts/list": true, "resources/list": true, "resources/templates/list": true,
+	"resources/subscribe": true, "resources/unsubscribe": true, "subscriptions/listen": true, "logging/setLevel": true,
+	"initialize": true, "ping": true, "server/discover": true,
+}
+
+// An observed call is one that runs, where there are observers. A nil one notes nothing.
+type observedCall struct {
+	s    *Server
+	call Call
+	hold *guard.Hold
+	came json.RawMessage // the server's result
+	made *observedCall   // the fresh call that it made
+	span Span            // nil: it is not traced
+}
+
+type observedKey struct{}
+
+// observedOf returns the call that ctx is of, or nil.
+func observedOf(ctx context.Context) *observedCall {
+	o, _ := ctx.Value(observedKey{}).(*observedCall)
+	return o
+}
+
+// observe begins to observe a request, if somebody wants to know.
+func (s *Server) observe(ctx context.Context, r *session.Request) (context.Context, *observedCall) {
+	if !s.observes(r.Method) {
+		return ctx, nil
+	}
+	o := s.newObserved(r.Session, r.Method, r.Params)
+	if r.ClientInfo != nil {
+		o.call.Client = programOf(r.ClientInfo)
+	}
+	return context.WithValue(ctx, observedKey{}, o), o
+}
+
+// observes reports whether somebody wants to know of requests of this method.
+func (s *Server) observes(method string) bool {
+	return (len(s.opts.Observers) > 0 || s.opts.Tracer != nil) && !unobserved[method]
+}
+
+// newObserved is a call of a client with these params, which may be anything.
+func (s *Server) newObserved(c *session.Session, method string, params json.RawMessage) *observedCall {
+	o := &observedCall{s: s, call: Call{
+		Number: s.observed.Add(1), Begun: time.Now(),
+		Agent: c.Party, Client: programOf(c.ClientInfo()), Method: clipped(method),
+	}}
+	if len(params) == 0 || params[0] != '{' {
+		o.trace(TraceContext{})
+		return o
+	}
+	defer o.trace(traceOf(params))
+	switch method {
+	case "tools/call", "prompts/get":
+		o.call.Name, o.call.Arguments = clipped(stringOf(params, "name")), jsonscan.Member(params, "arguments")
+		if o.call.Known = method == "tools/call" && s.tools.Has(o.call.Name); o.call.Known {
+			o.call.ReadID = tools.ReadID(o.call.Arguments)
+		}
+	case "resources/read":
+		o.call.Arguments = jsonscan.Object("uri", jsonscan.Quote(stringOf(params, "uri")))
+		o.call.ReadID = shape.ReadID(stringOf(params, "uri"))
+	default:
+		o.call.Arguments = params
+	}
+	return o
+}
+
+// programOf is what a client says it is, in a line.
+func programOf(info json.RawMessage) string {
+	if info == nil {
+		return ""
+	}
+	return clipped(strings.TrimSpace(jsonscan.StringMember(info, "name") + " " + jsonscan.StringMember(info, "version")))
+}
+
+// holds notes what the call takes, which knows how long it waited for that.
+func (o *observedCall) holds(hold *guard.Hold) {
+	if o != nil {
+		o.hold = hold
+	}
+}
+
+// reached notes which server a call is for, and the name that agents know what it calls
+// by, if it has one.
+func (o *observedCall) reached(server, name string) {
+	if o != nil {
+		o.call.Server = server
+		if name != "" {
+			o.call.Name, o.call.Known = name, true
+		}
+	}
+}
+
+// answered notes what a server has answered.
+func (o *observedCall) answered(raw json.RawMessage, err error) {
+	switch {
+	case o == nil:
+	case err != nil:
+		o.failed(err)
+	default: // it may have been asked after another that failed
+		o.came, o.call.Error = raw, ""
+	}
+}
+
+// failed notes why a call fails. The last one counts.
+func (o *observedCall) failed(err error) {
+	if o == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	o.call.Error = codeOf(o.call.Name, err)
+	var down *upstream.UnavailableError
+	if errors.As(err, &down) && o.call.Server == "" {
+		o.call.Server = down.Server // which may have had the tool
+	}
+}
+
+// fresh begins a call that o makes of a tool.
+func (o *observedCall) fresh(t target, arguments json.RawMessage) *observedCall {
+	if o == nil {
+		return nil
+	}
+	o.made = &observedCall{s: o.s, call: Call{
+		Number: o.s.observed.Add(1), For: o.call.Number, Begun: time.Now(),
+		Agent: o.call.Agent, Client: o.call.Client, Method: o.call.Method,
+		Server: t.up.Name, Name: t.exposed, Known: true, Arguments: arguments,
+	}}
+	o.made.trace(o.traceContext())
+	return o.made
+}
+
+// kept notes where the result of the fresh call that o made is kept.
+func (o *observedCall) kept(id cache.ID) {
+	if o != nil && o.made != nil {
+		o.made.call.CacheID = id
+	}
+}
+
+// took ends the time of a fresh call.
+func (o *observedCall) took(ctx context.Context) {
+	if o == nil {
+		return
+	}
+	o.call.Took = time.Since(o.call.Begun)
+	switch {
+	case ctx.Err() != nil:
+		o.call.Outcome, o.call.Error = OutcomeCancelled, ""
+	case o.came == nil && o.call.Error == "":
+		o.call.Error = codeInternal // a panic
+	}
+}
+
+// end tells the observers of a call that has ended with a reply, or with an error. Of a
+// panic it hears neither.
+func (o *observedCall) end(ctx context.Context, reply json.RawMessage, err error) {
+	if o == nil {
+		return
+	}
+	c := &o.call
+	c.Took = time.Since(c.Begun)
+	c.Queued = o.hold.Waited()
+	if made := o.made; made != nil {
+		made.count(nil)
+		made.tell()
+	}
+	switch {
+	case ctx.Err() != nil || errors.Is(err, context.Canceled):
+		c.Outcome, c.Error = OutcomeCancelled, ""
+	case err != nil && c.Error == "":
+		o.failed(err)
+	case err == nil && reply == nil:
+		c.Error = codeInternal // a panic
+	case err == nil:
+		c.Result = reply
+	}
+	o.count(reply)
+	o.tell()
+}
+
+// count counts tokens, and reads from the results how the call ended. Reply is what the
+// agent reads, nil for nothing.
+func (o *observedCall) count(reply json.RawMessage) {
+	c := &o.call
+	untouched := len(reply) > 0 && len(o.came) == len(reply) && &o.came[0] == &reply[0]
+	facts, shaped := shape.Facts{}, false
+	if !untouched && reply != nil {
+		facts, shaped = shape.FactsOf(reply)
+	}
+	switch {
+	case shaped:
+		c.TokensOut = facts.ShownTokens
+		if facts.CacheID != c.ReadID {
+			c.CacheID = facts.CacheID
+		}
+		if o.came != nil {
+			c.TokensIn = facts.Tokens
+		}
+	default:
+		if reply != nil {
+			c.TokensOut = shape.Tokens(reply)
+		}
+		switch {
+		case untouched:
+			c.TokensIn = c.TokensOut
+		case o.came != nil:
+			c.TokensIn = shape.Tokens(o.came)
+		}
+	}
+	if reply == nil {
+		reply = o.came
+	}
+	switch isError, asks := shape.Ending(reply); {
+	case c.Outcome != "":
+	case c.Error != "":
+		c.Outcome = OutcomeError
+	case isError:
+		c.Outcome, c.Error = OutcomeError, codeTool
+	case asks:
+		c.Outcome = OutcomeInput
+	default:
+		c.Outcome = OutcomeOK
+	}
+}
+
+func (o *observedCall) tell() {
+	for _, w := range o.s.opts.Observers {
+		w.Called(&o.call)
+	}
+	if o.span != nil {
+		o.span.End(&o.call)
+	}
+}
+
+// refused tells of a request that was refused before anything of it began.
+func (s *Server) refused(c *session.Session, method string, params json.RawMessage, err error) {
+	if !s.observes(method) {
+		return
+	}
+	o := s.newObserved(c, method, params)
+	if o.call.Outcome = OutcomeError; errors.Is(err, rpc.ErrClosed) {
+		o.call.Outcome = OutcomeCancelled
+	} else {
+		o.failed(err)
+	}
+	o.tell()
+}
+
+// codeOf is the code of an error, see [Call].
+func codeOf(tool string, err error) string {
+	if e, ok := explained(tool, err); ok {
+		return e.Code
+	}
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) {
+		return strconv.FormatInt(wire.Code, 10)
+	}
+	return codeInternal
+}
