@@ -14,7 +14,8 @@ import (
 // the server puts into its answers.
 const fakeServer = "E2E_FAKE_SERVER"
 
-var fakeTools = []string{"x", "hub_x", "hang", "child", "huge", "deep", "latin1", "rows", "err", "big"}
+var fakeTools = []string{"x", "hub_x", "hang", "child", "huge", "deep", "latin1", "rows", "err", "big",
+	"echo", "crash", "banner", "twice", "another", "refuse", "neither", "scalar"}
 
 func fake() {
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
@@ -31,7 +32,7 @@ func fake() {
 			Method string
 			Params struct {
 				Name      string
-				Arguments bigArgs
+				Arguments json.RawMessage
 			}
 		}
 		if err := json.Unmarshal(line, &m); err != nil {
@@ -67,7 +68,31 @@ func fake() {
 			case "rows":
 				answer(`{"content":[{"type":"text","text":"[%s1]"}]}`, strings.Repeat("1,", 9000))
 			case "big":
-				big(out, m.ID, m.Params.Arguments)
+				var a bigArgs
+				if err := json.Unmarshal(m.Params.Arguments, &a); err != nil {
+					panic(err)
+				}
+				big(out, m.ID, a)
+			case "echo":
+				text, _ := json.Marshal(string(m.Params.Arguments))
+				answer(`{"content":[{"type":"text","text":%s}]}`, text)
+			case "crash":
+				os.Exit(3)
+			case "banner":
+				fmt.Fprintln(out, "downloading 12 %")
+				answer(`{"content":[]}`)
+			case "twice":
+				answer(`{"content":[{"type":"text","text":"one"}]}`)
+				answer(`{"content":[{"type":"text","text":"two"}]}`)
+			case "another":
+				fmt.Fprintln(out, `{"jsonrpc":"2.0","id":"nobody's","result":{"content":[{"type":"text","text":"another"}]}}`)
+				answer(`{"content":[{"type":"text","text":"right"}]}`)
+			case "refuse":
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no"}}`+"\n", m.ID)
+			case "neither":
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s}`+"\n", m.ID)
+			case "scalar":
+				answer(`7`)
 			case "err":
 				answer(`{"isError":true,"content":[{"type":"text","text":"no such file: %s"}]}`, strings.Repeat("trace line\\n", 3000))
 			default:
