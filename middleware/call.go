@@ -12,6 +12,7 @@ import (
 	"github.com/agnivade/levenshtein"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/session"
@@ -53,8 +54,8 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	if err != nil {
 		return nil, err
 	}
-	observed := observedOf(ctx)
-	observed.reached(t.up.Name, t.exposed)
+	observed := observe.Of(ctx)
+	observed.Reached(t.up.Name, t.exposed)
 	params, err := renamed(r.Params, t.tool.Name)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	if err != nil {
 		return nil, err
 	}
-	observed.answered(raw, nil)
+	observed.Answered(raw, nil)
 	origin := cache.Origin{Tool: t.exposed, Arguments: r.Arguments, ReadOnly: t.readOnly()}
 	raw, err = s.shaper.ToolResult(r.Session.Agent, origin, raw, t.up.policy(t.tool.Name).shaping(t.up.Name))
 	return raw, t.called(err)
@@ -166,7 +167,7 @@ func (s *Server) result(ctx context.Context, t target, r *session.Request, param
 		return nil, err
 	}
 	defer done()
-	if params, err = observedOf(ctx).traced(params); err != nil {
+	if params, err = observe.Of(ctx).Traced(params); err != nil {
 		return nil, err
 	}
 	raw, err := t.up.server.Send(ctx, relay.Sending{Request: r, Params: params, Timeout: p.Timeout, Hide: s.hider(t.up, p.Hide, t.tool.Name)})

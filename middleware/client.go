@@ -28,7 +28,7 @@ func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *
 	opts.Account = s.account.Of(who.Party(number))
 	opts.Fault = func(err error) { s.logger.Error("internal error", "error", err) }
 	c := session.New(session.Options{
-		Hooks:      session.Hooks{Offer: s.offer, Request: s.request, Refused: s.refused, Notification: s.notification, Ended: s.forget},
+		Hooks:      session.Hooks{Offer: s.offer, Request: s.request, Refused: s.watch.Refused, Notification: s.notification, Ended: s.forget},
 		Identity:   who,
 		Number:     number,
 		Shared:     s.opts.SharedCache,
@@ -44,7 +44,7 @@ func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *
 // the agent may come back.
 func (s *Server) forget(ctx context.Context, c *Session) {
 	s.clients.Remove(c)
-	s.consent.forget(c)
+	s.consent.Forget(c)
 	s.relay.Leave(ctx, c)
 	if !c.Ends {
 		return

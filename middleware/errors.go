@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/isolation"
+	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/upstream"
@@ -39,7 +41,7 @@ var errConnecting = errors.New("it is still connecting")
 // failure turns an error into what the agent reads. Only an upstream's own
 // JSON-RPC error stays one.
 func (s *Server) failure(ctx context.Context, tool string, err error) (json.RawMessage, error) {
-	observedOf(ctx).failed(err)
+	observe.Of(ctx).Failed(err)
 	e, ok := explained(tool, err)
 	if !ok {
 		return nil, err
@@ -141,3 +143,15 @@ func protocolError(err error) error {
 
 // clipped is what an error may repeat of a request.
 func clipped(s string) string { return show.ClipBytes(s, 80) }
+
+// codeOf is the code of an error, see [observe.Call].
+func codeOf(tool string, err error) string {
+	if e, ok := explained(tool, err); ok {
+		return e.Code
+	}
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) {
+		return strconv.FormatInt(wire.Code, 10)
+	}
+	return codeInternal
+}

@@ -7,7 +7,9 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/consent"
 	"rlmproxy/middleware/frame"
+	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/shape"
@@ -37,7 +39,7 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 			return nil, cache.Origin{}, err
 		case question != nil:
 			return question, origin, nil
-		case said != agreed:
+		case said != consent.Agreed:
 			return nil, cache.Origin{}, notFresh(t, said)
 		}
 	}
@@ -47,13 +49,13 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 	if arguments != nil {
 		params = jsonscan.AppendMember(params, "arguments", arguments)
 	}
-	if meta := traceMeta(f.request.Params); meta != nil {
+	if meta := observe.TraceMeta(f.request.Params); meta != nil {
 		params = jsonscan.AppendMember(params, "_meta", meta)
 	}
-	observed := observedOf(ctx).fresh(t, arguments)
-	defer observed.took(ctx)
+	observed := observe.Of(ctx).Fresh(t.up.Name, t.exposed, arguments)
+	defer observed.Took(ctx)
 	raw, err := f.s.result(ctx, t, f.request, append(params, '}'))
-	observed.answered(raw, err)
+	observed.Answered(raw, err)
 	if err == nil && !shape.HasData(raw) {
 		raw = frame.Label(raw, t.up.Name) // the agent reads it as it came
 	}
@@ -61,15 +63,28 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 }
 
 // Kept implements [tools.FreshCaller].
-func (f freshCaller) Kept(ctx context.Context, id cache.ID) { observedOf(ctx).kept(id) }
+func (f freshCaller) Kept(ctx context.Context, id cache.ID) { observe.Of(ctx).Kept(id) }
+
+// mayAct asks the person at the client whether proxy_* may call a tool, if that is wanted.
+// Question, if not nil, is the result of the request.
+func (s *Server) mayAct(ctx context.Context, r *session.Request, t target, arguments json.RawMessage) (said consent.Answer, question json.RawMessage, err error) {
+	if s.opts.FreshCalls != FreshAsk {
+		return consent.NotAsked, nil, nil
+	}
+	said, question, err = s.consent.Ask(ctx, r, consent.Question{Tool: t.exposed, Server: t.up.Name, Arguments: arguments})
+	if said == consent.Agreed || said == consent.Declined {
+		s.logger.Debug("a person was asked about a call of "+r.Name, "server", t.up.Name, "tool", t.exposed, "agreed", said == consent.Agreed)
+	}
+	return said, question, err
+}
 
 // notFresh is why a tool is not called, and the way to go.
-func notFresh(t target, said consentAnswer) error {
+func notFresh(t target, said consent.Answer) error {
 	text := t.exposed + " is not known to only read, so it is not called from here"
 	switch said {
-	case declined:
+	case consent.Declined:
 		text = "the person who was asked does not want " + t.exposed + " to be called from here"
-	case dismissed:
+	case consent.Dismissed:
 		text = "the person who was asked whether " + t.exposed + " may be called from here did not say"
 	}
 	return &pipeline.Error{
@@ -106,7 +121,7 @@ func (s *Server) freshOffer(r *session.Request) freshOffer {
 	case FreshNone:
 		return freshOffer{readOnly: true}
 	}
-	asks := s.opts.FreshCalls == FreshAsk && canBeAsked(r)
+	asks := s.opts.FreshCalls == FreshAsk && consent.CanBeAsked(r)
 	o := freshOffer{any: asks, readOnly: !asks}
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]

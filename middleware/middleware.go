@@ -24,7 +24,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/consent"
 	"rlmproxy/middleware/guard"
+	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/session"
@@ -95,9 +97,9 @@ type Options struct {
 	// Rights are what agents may use, see [Server.SetRights]. Nil is everything.
 	Rights *rights.Rules
 	// Observers are told of each call.
-	Observers []Observer
+	Observers []observe.Observer
 	// Tracer, if not nil, traces each call.
-	Tracer Tracer
+	Tracer observe.Tracer
 	// Idle is called a second after the last work on a result of megabytes. Nil
 	// is not called.
 	Idle func()
@@ -138,16 +140,15 @@ type Server struct {
 	limits  toolLimits
 	shaper  *shape.Shaper
 	tools   *tools.Tools
+	watch   *observe.Watch
 	relay   *relay.Relay
 	clients session.Registry
 	first   firstClient
 	changes changes
-	consent consents
+	consent *consent.Consents
 	held    heldWatch
 	odd     oddities
 	rules   atomic.Pointer[rights.Rules]
-
-	observed atomic.Int64 // calls that observers have been told of, or will be
 
 	unmatched  unmatched
 	redactions Redactions
@@ -182,12 +183,13 @@ func New(opts Options) (*Server, error) {
 		}),
 		first:   firstClient{came: make(chan struct{})},
 		changes: newChanges(),
-		consent: newConsents(),
+		consent: consent.New(),
 
 		unmatched: unmatched{done: map[string]bool{}},
 	}
 	s.rules.Store(opts.Rights)
 	s.tools = tools.New(tools.Options{Shaper: s.shaper, QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout})
+	s.watch = observe.New(observe.Options{Observers: opts.Observers, Tracer: opts.Tracer, Own: s.tools.Has, CodeOf: codeOf})
 	s.relay = relay.New(relay.Options{
 		Clients:          &s.clients,
 		Accounts:         s.account,

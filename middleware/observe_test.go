@@ -18,6 +18,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/cache"
+	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
 )
@@ -25,27 +26,27 @@ import (
 // heard is an observer that keeps what it is told, a line for each call.
 type heard struct {
 	mu    sync.Mutex
-	calls []Call
+	calls []observe.Call
 }
 
-func (h *heard) Called(c *Call) {
+func (h *heard) Called(c *observe.Call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.calls = append(h.calls, *c)
 }
 
 // take returns what was heard since it was called last, in the order of numbers.
-func (h *heard) take() []Call {
+func (h *heard) take() []observe.Call {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	calls := h.calls
 	h.calls = nil
-	slices.SortFunc(calls, func(a, b Call) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(calls, func(a, b observe.Call) int { return cmp.Compare(a.Number, b.Number) })
 	return calls
 }
 
 // line is a call in words.
-func line(c Call) string {
+func line(c observe.Call) string {
 	words := []string{c.Method, c.Server + "/" + c.Name, string(c.Outcome)}
 	for _, w := range []struct {
 		is   bool
@@ -102,7 +103,7 @@ func TestObserved(t *testing.T) {
 		}
 		var h heard
 		s, err := New(Options{
-			Store: store, Observers: []Observer{&h}, CallTimeout: 5 * time.Second, FreshCalls: FreshAll,
+			Store: store, Observers: []observe.Observer{&h}, CallTimeout: 5 * time.Second, FreshCalls: FreshAll,
 			Upstreams: []Upstream{{Name: "s", Prefix: "s", Conn: f, Tools: map[string]Policy{"limited": {RateLimit: 1}}}},
 		})
 		if err != nil {
@@ -218,7 +219,7 @@ func TestObservedInput(t *testing.T) {
 		return textResult(string(raw)), err
 	}
 	var h heard
-	s, _ = dial(t, Options{Observers: []Observer{&h}, Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	s, _ = dial(t, Options{Observers: []observe.Observer{&h}, Upstreams: []Upstream{{Name: "s", Conn: f}}})
 	conn := attach(t, s, Identity{Name: "ann"}, clientOptions{})
 	got := ask(t, conn, "tools/call", `{"name":"x",`+statelessMeta("")+`}`)
 	ask(t, conn, "tools/call", `{"name":"x","requestState":`+gjson.Get(got, "requestState").Raw+`,"inputResponses":{"q1":{"a":1}},`+statelessMeta("")+`}`)

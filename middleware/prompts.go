@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/session"
 )
 
@@ -115,7 +116,7 @@ func (s *Server) getPrompt(ctx context.Context, r *session.Request) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	observedOf(ctx).reached(p.up.Name, p.exposed)
+	observe.Of(ctx).Reached(p.up.Name, p.exposed)
 	raw, err := s.forward(ctx, p.up, p.up.Policy.Hide, r, params)
 	if err != nil {
 		return nil, err

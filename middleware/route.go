@@ -6,6 +6,7 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/guard"
+	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/session"
 )
@@ -15,8 +16,8 @@ const longParams = 1 << 20
 
 // request answers a request of a client that is not about the session itself.
 func (s *Server) request(ctx context.Context, r *session.Request) (raw json.RawMessage, err error) {
-	ctx, observed := s.observe(ctx, r)
-	defer func() { observed.end(ctx, raw, err) }()
+	ctx, observed := s.watch.Begin(ctx, r)
+	defer func() { observed.End(ctx, raw, err) }()
 	counted := s.calls
 	if r.Method == "subscriptions/listen" { // which waits for as long as its client listens
 		counted = s.streams
@@ -28,7 +29,7 @@ func (s *Server) request(ctx context.Context, r *session.Request) (raw json.RawM
 	defer done()
 	hold := s.budget.Hold(r.Session.Party)
 	defer hold.Release()
-	observed.holds(hold)
+	observed.Holds(hold)
 	ctx = guard.WithHold(ctx, hold)
 	if len(r.Params) > longParams {
 		defer s.budget.Used()
@@ -44,7 +45,7 @@ func (s *Server) busy(ctx context.Context, r *session.Request, err error) (json.
 	if r.Method == "tools/call" {
 		return s.failure(ctx, r.Name, err)
 	}
-	observedOf(ctx).failed(err)
+	observe.Of(ctx).Failed(err)
 	return nil, protocolError(err)
 }
 
@@ -95,13 +96,13 @@ func (s *Server) forward(ctx context.Context, up *Upstream, hidden []string, r *
 
 // send sends a request that is not about a tool, and is observed.
 func (s *Server) send(ctx context.Context, up *Upstream, m relay.Sending) (json.RawMessage, error) {
-	o := observedOf(ctx)
+	o := observe.Of(ctx)
 	var err error
-	if m.Params, err = o.traced(m.Params); err != nil {
+	if m.Params, err = o.Traced(m.Params); err != nil {
 		return nil, err
 	}
 	raw, err := up.server.Send(ctx, m)
-	o.reached(up.Name, "")
-	o.answered(raw, err)
+	o.Reached(up.Name, "")
+	o.Answered(raw, err)
 	return raw, protocolError(err)
 }

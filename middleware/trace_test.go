@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/upstream"
 )
 
@@ -22,16 +23,18 @@ type numbered struct {
 type numberedSpan struct {
 	all    *numbered
 	number int64
-	parent TraceContext
+	parent observe.TraceContext
 }
 
-func (n *numbered) Begin(c *Call, parent TraceContext) Span { return numberedSpan{n, c.Number, parent} }
-
-func (s numberedSpan) Context() TraceContext {
-	return TraceContext{fmt.Sprintf("00-%032d-%016d-01", 7, s.number), s.parent.State}
+func (n *numbered) Begin(c *observe.Call, parent observe.TraceContext) observe.Span {
+	return numberedSpan{n, c.Number, parent}
 }
 
-func (s numberedSpan) End(c *Call) {
+func (s numberedSpan) Context() observe.TraceContext {
+	return observe.TraceContext{Parent: fmt.Sprintf("00-%032d-%016d-01", 7, s.number), State: s.parent.State}
+}
+
+func (s numberedSpan) End(c *observe.Call) {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
 	s.all.ended = append(s.all.ended, fmt.Sprint(s.number, " ", strings.TrimLeft(s.parent.Parent, "0-"), " ", c.Name, " ", c.Outcome, " ", c.Trace))

@@ -1,6 +1,6 @@
 // Package audit writes a line of JSON for each call of an agent.
 //
-//	middleware.Call ─► Log.Called ─► a line ─► a queue ─► a file that rotates, or stderr
+//	observe.Call ─► Log.Called ─► a line ─► a queue ─► a file that rotates, or stderr
 //
 // Arguments are written as a keyed hash: equal ones can be told, and nobody without the
 // key finds short ones by trying. As they are, they are written on demand only, masked.
@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"rlmproxy/middleware"
+	"rlmproxy/middleware/observe"
 )
 
 // Options configures a [Log]. Key and File or Stderr are required.
@@ -70,7 +70,7 @@ type Log struct {
 	closed bool
 }
 
-var _ middleware.Observer = (*Log)(nil)
+var _ observe.Observer = (*Log)(nil)
 
 // New opens the log. Close ends it.
 func New(opts Options) (*Log, error) {
@@ -99,8 +99,8 @@ type stderr struct{ io.Writer }
 
 func (stderr) Close() error { return nil }
 
-// Called implements [middleware.Observer].
-func (l *Log) Called(c *middleware.Call) {
+// Called implements [observe.Observer].
+func (l *Log) Called(c *observe.Call) {
 	line := l.line(c)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,15 +16,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rlmproxy/middleware"
+	"rlmproxy/middleware/observe"
 )
 
-func call(n int) *middleware.Call {
-	return &middleware.Call{
+func call(n int) *observe.Call {
+	return &observe.Call{
 		Number: int64(n), Begun: time.Date(2026, 11, 22, 10, 5, 6, 123456789, time.UTC), Took: 1234567 * time.Nanosecond,
 		Agent: "subject :ann", Client: "prog 1\x1b[2J", Method: "tools/call", Server: "s", Name: "get", Known: true,
 		Arguments: json.RawMessage(`{"q":1,"password":"hunter2"}`), Result: json.RawMessage(`{"content":[{"type":"text","text":"{\"api_key\":\"hunter2\"}"}]}`),
-		Outcome: middleware.OutcomeOK, TokensIn: 9, TokensOut: 8,
+		Outcome: observe.OK, TokensIn: 9, TokensOut: 8,
 	}
 }
 

@@ -14,34 +14,34 @@ import (
 	"time"
 
 	"rlmproxy/cache"
-	"rlmproxy/middleware"
+	"rlmproxy/middleware/observe"
 )
 
 var errFull = errors.New("the disk, or the reader of stderr, is too slow")
 
 // A record is a line. docs/operations.md says what its fields mean.
 type record struct {
-	Time      string             `json:"time"`
-	ID        string             `json:"id"`
-	For       string             `json:"for,omitempty"`
-	Agent     string             `json:"agent"`
-	Client    string             `json:"client,omitempty"`
-	Trace     string             `json:"trace_id,omitempty"`
-	Method    string             `json:"method"`
-	Server    string             `json:"server,omitempty"`
-	Tool      string             `json:"tool,omitempty"`
-	Prompt    string             `json:"prompt,omitempty"`
-	ArgsHash  string             `json:"args_hash,omitempty"`
-	Outcome   middleware.Outcome `json:"outcome"`
-	Error     string             `json:"error,omitempty"`
-	MS        float64            `json:"ms"`
-	QueuedMS  float64            `json:"queued_ms,omitempty"`
-	TokensIn  int                `json:"tokens_in"`
-	TokensOut int                `json:"tokens_out"`
-	ReadID    cache.ID           `json:"read_id,omitempty"`
-	CacheID   cache.ID           `json:"cache_id,omitempty"`
-	Arguments json.RawMessage    `json:"arguments,omitempty"`
-	Result    json.RawMessage    `json:"result,omitempty"`
+	Time      string          `json:"time"`
+	ID        string          `json:"id"`
+	For       string          `json:"for,omitempty"`
+	Agent     string          `json:"agent"`
+	Client    string          `json:"client,omitempty"`
+	Trace     string          `json:"trace_id,omitempty"`
+	Method    string          `json:"method"`
+	Server    string          `json:"server,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Prompt    string          `json:"prompt,omitempty"`
+	ArgsHash  string          `json:"args_hash,omitempty"`
+	Outcome   observe.Outcome `json:"outcome"`
+	Error     string          `json:"error,omitempty"`
+	MS        float64         `json:"ms"`
+	QueuedMS  float64         `json:"queued_ms,omitempty"`
+	TokensIn  int             `json:"tokens_in"`
+	TokensOut int             `json:"tokens_out"`
+	ReadID    cache.ID        `json:"read_id,omitempty"`
+	CacheID   cache.ID        `json:"cache_id,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
 }
 
 // timeForm is RFC 3339 in milliseconds.
@@ -52,7 +52,7 @@ const timeForm = "2006-01-02T15:04:05.000Z07:00"
 func newProcess() string { return strings.ToLower(rand.Text()[:8]) }
 
 // line is what is written of a call.
-func (l *Log) line(c *middleware.Call) []byte {
+func (l *Log) line(c *observe.Call) []byte {
 	r := record{
 		Time: c.Begun.UTC().Format(timeForm), ID: l.id(c.Number), Agent: c.Agent, Client: c.Client,
 		Trace: c.Trace, Method: c.Method, Server: c.Server, ArgsHash: l.hash(c.Arguments),

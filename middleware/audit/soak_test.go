@@ -20,6 +20,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware"
+	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
 )
@@ -97,7 +98,7 @@ func TestSoak(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := middleware.New(middleware.Options{
-		Store: store, Observers: []middleware.Observer{log}, CallTimeout: 50 * time.Millisecond, FreshCalls: middleware.FreshAll,
+		Store: store, Observers: []observe.Observer{log}, CallTimeout: 50 * time.Millisecond, FreshCalls: middleware.FreshAll,
 		Limits: middleware.Limits{Calls: 20},
 		Upstreams: []middleware.Upstream{{Name: "s", Conn: newFaulty(), Tools: map[string]middleware.Policy{
 			"limited": {RateLimit: 1, Concurrency: 1},

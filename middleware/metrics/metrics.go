@@ -1,6 +1,6 @@
 // Package metrics counts calls for Prometheus.
 //
-//	middleware.Call ─► Metrics.Called ─► counters, histograms ─┐
+//	observe.Call ─► Metrics.Called ─► counters, histograms ─┐
 //	Source: what is held and connected now ────────────────────┴─► Handler ─► /metrics
 //
 // Labels are servers, tools and codes. There are so many tools that have labels of
@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"rlmproxy/middleware"
+	"rlmproxy/middleware/observe"
 )
 
 // maxTools bounds the tools, of all servers, that have labels of their own: each has
@@ -43,7 +43,7 @@ type Metrics struct {
 	tools map[[2]string]bool
 }
 
-var _ middleware.Observer = (*Metrics)(nil)
+var _ observe.Observer = (*Metrics)(nil)
 
 // New returns metrics of the calls that they are told of, of the Go runtime and the
 // process. Version is a label of one of them.
@@ -75,16 +75,16 @@ func New(version string) *Metrics {
 	return m
 }
 
-// Called implements [middleware.Observer].
-func (m *Metrics) Called(c *middleware.Call) {
+// Called implements [observe.Observer].
+func (m *Metrics) Called(c *observe.Call) {
 	server, tool := m.labels(c)
 	m.calls.WithLabelValues(server, tool, string(c.Outcome)).Inc()
-	if c.Outcome == middleware.OutcomeError {
+	if c.Outcome == observe.Error {
 		m.errors.WithLabelValues(server, codeLabel(c.Error)).Inc()
 	}
 	m.tokensIn.WithLabelValues(server, tool).Add(float64(c.TokensIn))
 	m.tokensOut.WithLabelValues(server, tool).Add(float64(c.TokensOut))
-	if c.Outcome != middleware.OutcomeCancelled {
+	if c.Outcome != observe.Cancelled {
 		m.took.WithLabelValues(server, tool).Observe(c.Took.Seconds())
 	}
 	if c.For == 0 {
@@ -93,7 +93,7 @@ func (m *Metrics) Called(c *middleware.Call) {
 }
 
 // labels are the server and the tool of a call. What is no call of a tool has its method.
-func (m *Metrics) labels(c *middleware.Call) (server, tool string) {
+func (m *Metrics) labels(c *observe.Call) (server, tool string) {
 	server = strings.ToValidUTF8(c.Server, "?")
 	switch {
 	case c.Method == "tools/call" && c.Known:

@@ -10,6 +10,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware"
+	"rlmproxy/middleware/observe"
 )
 
 // scrape returns the lines of rlmproxy's own metrics.
@@ -29,15 +30,15 @@ func scrape(t *testing.T, m *Metrics, method, path string) (status int, lines []
 // its client or a name that it made up.
 func TestCalled(t *testing.T) {
 	m := New("v1")
-	for _, c := range []middleware.Call{
-		{Server: "fs", Name: "fs_read", Known: true, Outcome: middleware.OutcomeOK, Took: 20 * time.Millisecond, TokensIn: 100, TokensOut: 10},
-		{Server: "fs", Name: "fs_read", Known: true, Outcome: middleware.OutcomeError, Error: "rate_limited", Queued: 3 * time.Second},
-		{Server: "fs", Name: "fs_\xff", Known: true, Outcome: middleware.OutcomeError, Error: "-31999"},
-		{Server: "fs", Name: "fs_read", Known: true, Outcome: middleware.OutcomeCancelled, Took: time.Hour, For: 7},
-		{Name: "proxy_filter", Known: true, Outcome: middleware.OutcomeOK, TokensOut: 5},
-		{Name: "made_up", Outcome: middleware.OutcomeError, Error: "unknown_tool"},
-		{Server: "fs", Method: "resources/read", Outcome: middleware.OutcomeOK},
-		{Server: "fs", Method: "made/up", Outcome: middleware.OutcomeError, Error: "-32601"},
+	for _, c := range []observe.Call{
+		{Server: "fs", Name: "fs_read", Known: true, Outcome: observe.OK, Took: 20 * time.Millisecond, TokensIn: 100, TokensOut: 10},
+		{Server: "fs", Name: "fs_read", Known: true, Outcome: observe.Error, Error: "rate_limited", Queued: 3 * time.Second},
+		{Server: "fs", Name: "fs_\xff", Known: true, Outcome: observe.Error, Error: "-31999"},
+		{Server: "fs", Name: "fs_read", Known: true, Outcome: observe.Cancelled, Took: time.Hour, For: 7},
+		{Name: "proxy_filter", Known: true, Outcome: observe.OK, TokensOut: 5},
+		{Name: "made_up", Outcome: observe.Error, Error: "unknown_tool"},
+		{Server: "fs", Method: "resources/read", Outcome: observe.OK},
+		{Server: "fs", Method: "made/up", Outcome: observe.Error, Error: "-32601"},
 	} {
 		c.Agent, c.Client = "subject :secretive", "secretive"
 		if c.Method == "" {
@@ -46,7 +47,7 @@ func TestCalled(t *testing.T) {
 		m.Called(&c)
 	}
 	for i := range 2 * maxTools {
-		m.Called(&middleware.Call{Method: "tools/call", Server: "many", Name: fmt.Sprint("t", i), Known: true, Outcome: middleware.OutcomeOK})
+		m.Called(&observe.Call{Method: "tools/call", Server: "many", Name: fmt.Sprint("t", i), Known: true, Outcome: observe.OK})
 	}
 	_, lines := scrape(t, m, "GET", "/metrics")
 	for _, want := range []string{

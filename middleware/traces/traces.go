@@ -1,6 +1,6 @@
 // Package traces follows calls in OpenTelemetry.
 //
-//	middleware.Call, traceparent ─► Tracer.Begin ─► a span ─► OTLP over HTTP
+//	observe.Call, traceparent ─► Tracer.Begin ─► a span ─► OTLP over HTTP
 //	                                        └─► the span's traceparent ─► the server
 //
 // It is configured by the variables that OpenTelemetry has for that, and off without
@@ -22,7 +22,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"rlmproxy/middleware"
+	"rlmproxy/middleware/observe"
 )
 
 // Wanted reports whether the environment asks for traces. The error says what it asks for
@@ -56,7 +56,7 @@ type Tracer struct {
 	tracer   trace.Tracer
 }
 
-var _ middleware.Tracer = (*Tracer)(nil)
+var _ observe.Tracer = (*Tracer)(nil)
 
 // New returns a tracer that exports as the environment says, in the background. Close
 // ends it.
@@ -85,8 +85,8 @@ var w3c propagation.TraceContext
 // maxState bounds a tracestate, in bytes, as W3C does at least.
 const maxState = 512
 
-// Begin implements [middleware.Tracer].
-func (t *Tracer) Begin(c *middleware.Call, parent middleware.TraceContext) middleware.Span {
+// Begin implements [observe.Tracer].
+func (t *Tracer) Begin(c *observe.Call, parent observe.TraceContext) observe.Span {
 	ctx := context.Background()
 	carrier := propagation.MapCarrier{"traceparent": parent.Parent}
 	if len(parent.State) <= maxState {
@@ -114,15 +114,15 @@ type span struct {
 	span trace.Span
 }
 
-// Context implements [middleware.Span].
-func (s *span) Context() middleware.TraceContext {
+// Context implements [observe.Span].
+func (s *span) Context() observe.TraceContext {
 	carrier := propagation.MapCarrier{}
 	w3c.Inject(s.ctx, carrier)
-	return middleware.TraceContext{Parent: carrier["traceparent"], State: carrier["tracestate"]}
+	return observe.TraceContext{Parent: carrier["traceparent"], State: carrier["tracestate"]}
 }
 
-// End implements [middleware.Span].
-func (s *span) End(c *middleware.Call) {
+// End implements [observe.Span].
+func (s *span) End(c *observe.Call) {
 	defer s.span.End(trace.WithTimestamp(c.Begun.Add(c.Took)))
 	if !s.span.IsRecording() {
 		return
@@ -131,13 +131,13 @@ func (s *span) End(c *middleware.Call) {
 	if c.Known { // a name that somebody made up is no part of a span's
 		s.span.SetName(clean(c.Method + " " + c.Name))
 	}
-	if c.Outcome == middleware.OutcomeError {
+	if c.Outcome == observe.Error {
 		s.span.SetStatus(codes.Error, c.Error)
 	}
 }
 
 // attributes are what a span says of a call.
-func attributes(c *middleware.Call) []attribute.KeyValue {
+func attributes(c *observe.Call) []attribute.KeyValue {
 	var all []attribute.KeyValue
 	text := func(key, value string) {
 		if value != "" {

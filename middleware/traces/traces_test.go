@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"rlmproxy/middleware"
+	"rlmproxy/middleware/observe"
 )
 
 func TestWanted(t *testing.T) {
@@ -56,18 +56,18 @@ func TestSpans(t *testing.T) {
 	defer tr.Close(time.Second)
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	begun := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	call := middleware.Call{Method: "tools/call", Name: "proxy_filter", Known: true, Begun: begun, Took: time.Second, Agent: "ann", Outcome: middleware.OutcomeOK, TokensOut: 3}
-	s := tr.Begin(&call, middleware.TraceContext{Parent: parent, State: "x=y"})
+	call := observe.Call{Method: "tools/call", Name: "proxy_filter", Known: true, Begun: begun, Took: time.Second, Agent: "ann", Outcome: observe.OK, TokensOut: 3}
+	s := tr.Begin(&call, observe.TraceContext{Parent: parent, State: "x=y"})
 	at := s.Context()
 	if at.State != "x=y" || at.Parent[:36] != parent[:36] || at.Parent == parent {
 		t.Errorf("the server is told %+v", at)
 	}
-	fresh := middleware.Call{For: 1, Method: "tools/call", Name: "fs_get\xff", Known: true, Server: "fs", Begun: begun, Outcome: middleware.OutcomeError, Error: "upstream_timeout"}
+	fresh := observe.Call{For: 1, Method: "tools/call", Name: "fs_get\xff", Known: true, Server: "fs", Begun: begun, Outcome: observe.Error, Error: "upstream_timeout"}
 	child := tr.Begin(&fresh, at)
 	child.End(&fresh)
 	s.End(&call)
-	unknown := middleware.Call{Method: "tools/call", Name: "made up", Begun: begun, Outcome: middleware.OutcomeError, Error: "unknown_tool"}
-	tr.Begin(&unknown, middleware.TraceContext{Parent: "nonsense", State: "nonsense"}).End(&unknown)
+	unknown := observe.Call{Method: "tools/call", Name: "made up", Begun: begun, Outcome: observe.Error, Error: "unknown_tool"}
+	tr.Begin(&unknown, observe.TraceContext{Parent: "nonsense", State: "nonsense"}).End(&unknown)
 
 	type span struct {
 		name, parent, status string
@@ -126,8 +126,8 @@ func TestExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := middleware.Call{Method: "tools/call", Name: "fs_get", Known: true, Begun: time.Now()}
-	tr.Begin(&c, middleware.TraceContext{}).End(&c)
+	c := observe.Call{Method: "tools/call", Name: "fs_get", Known: true, Begun: time.Now()}
+	tr.Begin(&c, observe.TraceContext{}).End(&c)
 	if err := tr.Close(5 * time.Second); err != nil {
 		t.Error(err)
 	}

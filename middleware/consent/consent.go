@@ -1,4 +1,8 @@
-package middleware
+// Package consent asks the person at a client whether a proxy_* tool may call a tool of a
+// server that is not known to only read.
+//
+//	a question, once a session and tool ─► elicitation/create, or input_required ─► an Answer
+package consent
 
 import (
 	"context"
@@ -18,57 +22,58 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
-// A consentAnswer is what a person says to a call that proxy_* would make.
-type consentAnswer int
+// An Answer is what a person says to a call that proxy_* would make.
+type Answer int
 
 const (
-	notAsked consentAnswer = iota
-	agreed                 // to this tool, until the session ends
-	declined               // likewise
-	dismissed
+	NotAsked  Answer = iota
+	Agreed           // to this tool, until the session ends
+	Declined         // likewise
+	Dismissed        // without an answer
 )
 
 const (
 	// maxDismissed is how often a person may leave the question without an answer before
 	// that counts as a no: an agent that tries again must not wear a person down.
 	maxDismissed = 2
-	// maxConsentWait is how long a person may take.
-	maxConsentWait = 10 * time.Minute
-	// consentIdle is how long the answer of a client without sessions counts after it was
+	// maxWait is how long a person may take.
+	maxWait = 10 * time.Minute
+	// idleTime is how long the answer of a client without sessions counts after it was
 	// last of use.
-	consentIdle = 30 * time.Minute
-	// maxConsents bounds the answers that are remembered; who is forgotten is asked again.
-	maxConsents = 4096
+	idleTime = 30 * time.Minute
+	// maxKept bounds the answers that are remembered; who is forgotten is asked again.
+	maxKept = 4096
 )
 
-// consents are what persons have said, by session and tool.
-type consents struct {
+// Consents are what persons have said, by session and tool.
+type Consents struct {
 	mu  sync.Mutex // guards the fields below
-	all map[consentKey]*consent
+	all map[key]*consent
 }
 
-// A consentKey is a tool in a session. Clients of 2026-07-28 have none: there it is
+// A key is a tool in a session. Clients of 2026-07-28 have none: there it is
 // whoever the client is.
-type consentKey struct {
+type key struct {
 	session *session.Session
 	party   string
 	tool    string // its exposed name
 }
 
 type consent struct {
-	answer    consentAnswer
+	answer    Answer
 	dismissed int           // how often
 	asked     chan struct{} // closed when the question at the client ends; nil: none is there
 	state     string        // that a client of 2026-07-28 has beside the question, or ""
 	used      time.Time
 }
 
-func newConsents() consents { return consents{all: map[consentKey]*consent{}} }
+// New returns a Consents without an answer.
+func New() *Consents { return &Consents{all: map[key]*consent{}} }
 
 // of returns what was said, c.mu held.
-func (c *consents) of(k consentKey) *consent {
+func (c *Consents) of(k key) *consent {
 	said := c.all[k]
-	if said != nil && k.session == nil && time.Since(said.used) > consentIdle {
+	if said != nil && k.session == nil && time.Since(said.used) > idleTime {
 		said = nil
 	}
 	if said == nil {
@@ -76,8 +81,8 @@ func (c *consents) of(k consentKey) *consent {
 		c.all[k] = said
 	}
 	said.used = time.Now()
-	for len(c.all) > maxConsents {
-		var oldest consentKey
+	for len(c.all) > maxKept {
+		var oldest key
 		for k, each := range c.all {
 			if first := c.all[oldest]; first == nil || each.used.Before(first.used) {
 				oldest = k
@@ -88,8 +93,8 @@ func (c *consents) of(k consentKey) *consent {
 	return said
 }
 
-// forget forgets what was said in a session that has ended.
-func (c *consents) forget(s *session.Session) {
+// Forget forgets what was said in a session that has ended.
+func (c *Consents) Forget(s *session.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k := range c.all {
@@ -100,23 +105,23 @@ func (c *consents) forget(s *session.Session) {
 }
 
 // note takes the action of an answer. c.mu must be held.
-func (said *consent) note(action string) consentAnswer {
+func (said *consent) note(action string) Answer {
 	switch action {
 	case "accept":
-		said.answer = agreed
+		said.answer = Agreed
 	case "decline":
-		said.answer = declined
+		said.answer = Declined
 	default:
 		if said.dismissed++; said.dismissed < maxDismissed {
-			return dismissed
+			return Dismissed
 		}
-		said.answer = declined
+		said.answer = Declined
 	}
 	return said.answer
 }
 
-// canBeAsked reports whether a person can be asked by forms, of which ours has no fields.
-func canBeAsked(r *session.Request) bool {
+// CanBeAsked reports whether a person can be asked by forms, of which ours has no fields.
+func CanBeAsked(r *session.Request) bool {
 	can := r.Capabilities
 	if !r.Stateless {
 		can = r.Session.Capabilities()
@@ -128,67 +133,70 @@ func canBeAsked(r *session.Request) bool {
 	return jsonscan.Member(elicitation, "form") != nil || jsonscan.Member(elicitation, "url") == nil
 }
 
-// mayAct asks the person at the client whether proxy_* may call a tool, once in a session.
-// Question, if not nil, is the result of the request: the client comes back with the answer.
-func (s *Server) mayAct(ctx context.Context, r *session.Request, t target, arguments json.RawMessage) (said consentAnswer, question json.RawMessage, err error) {
-	if s.opts.FreshCalls != FreshAsk || !canBeAsked(r) {
-		return notAsked, nil, nil
-	}
-	params := consentParams(r, t, arguments)
-	if r.Stateless {
-		said, question = s.consent.stateless(r, t, params)
-	} else {
-		said, err = s.consent.ask(ctx, r, t, params)
-	}
-	if said == agreed || said == declined {
-		s.logger.Debug("a person was asked about a call of "+r.Name, "server", t.up.Name, "tool", t.exposed, "agreed", said == agreed)
-	}
-	return said, question, err
+// A Question is about a call that a proxy_* tool would make.
+type Question struct {
+	Tool, Server string          // the tool's exposed name, and whose it is
+	Arguments    json.RawMessage // of the call, or nil
 }
 
-// consentParams are those of an elicitation.
-func consentParams(r *session.Request, t target, arguments json.RawMessage) json.RawMessage {
+// Ask asks the person at the client of r, once in a session and for a tool. Result, if not
+// nil, is that of the request: the client comes back with the answer.
+func (c *Consents) Ask(ctx context.Context, r *session.Request, q Question) (said Answer, result json.RawMessage, err error) {
+	if !CanBeAsked(r) {
+		return NotAsked, nil, nil
+	}
+	if r.Stateless {
+		said, result = c.stateless(r, q)
+	} else {
+		said, err = c.ask(ctx, r, q)
+	}
+	return said, result, err
+}
+
+// elicitation is the params of one.
+func elicitation(r *session.Request, q Question) json.RawMessage {
+	arguments := q.Arguments
 	if arguments == nil {
 		arguments = json.RawMessage("{}")
 	}
 	until := "the session ends"
 	if r.Stateless {
-		until = fmt.Sprintf("it is left alone for %.0f minutes", consentIdle.Minutes())
+		until = fmt.Sprintf("it is left alone for %.0f minutes", idleTime.Minutes())
 	}
 	message := fmt.Sprintf("The agent wants %s to call %s, a tool of the server \"%s\" that is not known to only read, with these arguments:\n%s\n"+
 		"If you accept, this tool is called so until %s, with any arguments.",
-		r.Name, t.exposed, scan.Line(t.up.Name), scan.Visible(show.ClipBytes(string(arguments), 2000)), until)
+		r.Name, q.Tool, scan.Line(q.Server), scan.Visible(show.ClipBytes(string(arguments), 2000)), until)
 	params := jsonscan.Object("message", jsonscan.Quote(message))
 	return jsonscan.With(params, "requestedSchema", []byte(`{"type":"object","properties":{}}`))
 }
 
 // ask asks the client of a session. Calls that come meanwhile wait for the answer.
-func (c *consents) ask(ctx context.Context, r *session.Request, t target, params json.RawMessage) (consentAnswer, error) {
-	key := consentKey{session: r.Session, tool: t.exposed}
+func (c *Consents) ask(ctx context.Context, r *session.Request, q Question) (Answer, error) {
+	key := key{session: r.Session, tool: q.Tool}
 	c.mu.Lock()
 	said := c.of(key)
-	for said.answer == notAsked && said.asked != nil {
+	for said.answer == NotAsked && said.asked != nil {
 		asked := said.asked
 		c.mu.Unlock()
 		select {
 		case <-asked:
 		case <-ctx.Done():
-			return notAsked, context.Cause(ctx)
+			return NotAsked, context.Cause(ctx)
 		}
 		c.mu.Lock()
 		said = c.of(key)
 	}
-	if said.answer != notAsked {
+	if said.answer != NotAsked {
 		defer c.mu.Unlock()
 		return said.answer, nil
 	}
 	said.asked = make(chan struct{})
 	c.mu.Unlock()
 
-	asking, cancel := context.WithTimeout(guard.WithHold(r.About(), nil), maxConsentWait)
+	asking, cancel := context.WithTimeout(guard.WithHold(r.About(), nil), maxWait)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	answer, err := r.Session.Ask(asking, "elicitation/create", params, nil)
+	answer, err := r.Session.Ask(asking, "elicitation/create", elicitation(r, q), nil)
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,21 +205,21 @@ func (c *consents) ask(ctx context.Context, r *session.Request, t target, params
 	var refused *jsonrpc.Error
 	switch {
 	case ctx.Err() != nil:
-		return notAsked, context.Cause(ctx)
+		return NotAsked, context.Cause(ctx)
 	case errors.As(err, &refused): // the client said that it cannot
-		return notAsked, nil
+		return NotAsked, nil
 	case err != nil && asking.Err() == nil:
-		return notAsked, err
+		return NotAsked, err
 	}
 	return said.note(jsonscan.StringMember(answer, "action")), nil
 }
 
 // stateless asks a client of 2026-07-28: by a result that it answers with another request.
-func (c *consents) stateless(r *session.Request, t target, params json.RawMessage) (consentAnswer, json.RawMessage) {
+func (c *Consents) stateless(r *session.Request, q Question) (Answer, json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	said := c.of(consentKey{party: r.Session.Party, tool: t.exposed})
-	if said.answer != notAsked {
+	said := c.of(key{party: r.Session.Party, tool: q.Tool})
+	if said.answer != NotAsked {
 		return said.answer, nil
 	}
 	if said.state != "" && jsonscan.StringMember(r.Params, "requestState") == said.state {
@@ -223,8 +231,8 @@ func (c *consents) stateless(r *session.Request, t target, params json.RawMessag
 	if said.state == "" {
 		said.state = "rlmproxy-consent:" + rand.Text()
 	}
-	one := jsonscan.With(jsonscan.Object("method", []byte(`"elicitation/create"`)), "params", params)
+	one := jsonscan.With(jsonscan.Object("method", []byte(`"elicitation/create"`)), "params", elicitation(r, q))
 	result := jsonscan.Object("resultType", []byte(`"input_required"`))
 	result = jsonscan.With(result, "inputRequests", jsonscan.Object("consent", one))
-	return notAsked, jsonscan.With(result, "requestState", jsonscan.Quote(said.state))
+	return NotAsked, jsonscan.With(result, "requestState", jsonscan.Quote(said.state))
 }

@@ -1,4 +1,4 @@
-package middleware
+package observe
 
 import (
 	"encoding/json"
@@ -41,8 +41,8 @@ func traceOf(params json.RawMessage) TraceContext {
 }
 
 // trace begins the span of a call, if there is a tracer.
-func (o *observedCall) trace(parent TraceContext) {
-	if t := o.s.opts.Tracer; t != nil {
+func (o *Running) trace(parent TraceContext) {
+	if t := o.watch.opts.Tracer; t != nil {
 		o.span = t.Begin(&o.call, parent)
 		parent = o.span.Context()
 	}
@@ -54,16 +54,16 @@ func (o *observedCall) trace(parent TraceContext) {
 var traceParent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-`)
 
 // traceContext is where belongs what is done for the call, nothing if it is not traced.
-func (o *observedCall) traceContext() (c TraceContext) {
+func (o *Running) traceContext() (c TraceContext) {
 	if o != nil && o.span != nil {
 		c = o.span.Context()
 	}
 	return c
 }
 
-// traced are the params of a request to a server with the span of the call, or of the
-// fresh call that it makes, as the parent; as they are if it is not traced.
-func (o *observedCall) traced(params json.RawMessage) (json.RawMessage, error) {
+// Traced are the params of a request to a server with the span of the call, or of the
+// Fresh call that it makes, as the parent; as they are if it is not traced.
+func (o *Running) Traced(params json.RawMessage) (json.RawMessage, error) {
 	if o != nil && o.made != nil {
 		o = o.made
 	}
@@ -108,9 +108,9 @@ func withMeta(params, meta json.RawMessage) (json.RawMessage, error) {
 	return jsonscan.With(out, "_meta", meta), nil
 }
 
-// traceMeta is the _meta of a fresh call: where the request that makes it belongs, nil if
+// TraceMeta is the _meta of a fresh call: where the request that makes it belongs, nil if
 // it does not say.
-func traceMeta(params json.RawMessage) json.RawMessage {
+func TraceMeta(params json.RawMessage) json.RawMessage {
 	var out json.RawMessage
 	meta := jsonscan.Member(params, "_meta")
 	if len(meta) == 0 || meta[0] != '{' {

@@ -1,14 +1,20 @@
-package middleware
+// Package observe tells of each call of a client, once, when it has ended.
+//
+//	a request ─► Watch.Begin ─► Running: what is reached, answered, failed ─► End ─► Observers
+//	                                └─► Fresh: a call of a server that a proxy_* tool makes
+//
+// An audit log, metrics and traces observe. Without any, nothing is noted or counted.
+package observe
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/tidwall/gjson"
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
@@ -18,6 +24,7 @@ import (
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
+	"rlmproxy/pipeline/show"
 )
 
 // An Observer is told of each call of a client once, when it has ended, refused ones
@@ -67,10 +74,10 @@ type Call struct {
 type Outcome string
 
 const (
-	OutcomeOK        Outcome = "ok"
-	OutcomeError     Outcome = "error"
-	OutcomeInput     Outcome = "input_required" // the client is asked, and calls again
-	OutcomeCancelled Outcome = "cancelled"      // by the client, or it has gone: it gets no reply
+	OK        Outcome = "ok"
+	Error     Outcome = "error"
+	Input     Outcome = "input_required" // the client is asked, and calls again
+	Cancelled Outcome = "cancelled"      // by the client, or it has gone: it gets no reply
 )
 
 // codeTool is the code of a result that says itself that it is an error.
@@ -83,46 +90,69 @@ var unobserved = map[string]bool{
 	"initialize": true, "ping": true, "server/discover": true,
 }
 
-// An observed call is one that runs, where there are observers. A nil one notes nothing.
-type observedCall struct {
-	s    *Server
-	call Call
-	hold *guard.Hold
-	came json.RawMessage // the server's result
-	made *observedCall   // the fresh call that it made
-	span Span            // nil: it is not traced
+// Options configures a [Watch]. Own and CodeOf are required.
+type Options struct {
+	Observers []Observer
+	// Tracer, if not nil, traces each call.
+	Tracer Tracer
+	// Own reports whether a tool is one of the proxy's own.
+	Own func(tool string) bool
+	// CodeOf is the code of an error of a call, as in Call.Error.
+	CodeOf func(tool string, err error) string
 }
 
-type observedKey struct{}
+// A Watch observes the calls of a server. It is safe for concurrent use.
+type Watch struct {
+	opts   Options
+	number atomic.Int64 // calls that observers have been told of, or will be
+}
 
-// observedOf returns the call that ctx is of, or nil.
-func observedOf(ctx context.Context) *observedCall {
-	o, _ := ctx.Value(observedKey{}).(*observedCall)
+// New returns a Watch.
+func New(opts Options) *Watch { return &Watch{opts: opts} }
+
+// errNoAnswer is why a call failed that ended with neither a reply nor an error: a panic.
+var errNoAnswer = errors.New("no answer")
+
+// A Running call is observed. A nil one notes nothing.
+type Running struct {
+	watch *Watch
+	call  Call
+	hold  *guard.Hold
+	came  json.RawMessage // the server's result
+	made  *Running        // the fresh call that it made
+	span  Span            // nil: it is not traced
+}
+
+type runningKey struct{}
+
+// Of returns the call that ctx is of, or nil.
+func Of(ctx context.Context) *Running {
+	o, _ := ctx.Value(runningKey{}).(*Running)
 	return o
 }
 
-// observe begins to observe a request, if somebody wants to know.
-func (s *Server) observe(ctx context.Context, r *session.Request) (context.Context, *observedCall) {
-	if !s.observes(r.Method) {
+// Begin begins to observe a request, if somebody wants to know.
+func (w *Watch) Begin(ctx context.Context, r *session.Request) (context.Context, *Running) {
+	if !w.observes(r.Method) {
 		return ctx, nil
 	}
-	o := s.newObserved(r.Session, r.Method, r.Params)
+	o := w.newRunning(r.Session, r.Method, r.Params)
 	if r.ClientInfo != nil {
 		o.call.Client = programOf(r.ClientInfo)
 	}
-	return context.WithValue(ctx, observedKey{}, o), o
+	return context.WithValue(ctx, runningKey{}, o), o
 }
 
 // observes reports whether somebody wants to know of requests of this method.
-func (s *Server) observes(method string) bool {
-	return (len(s.opts.Observers) > 0 || s.opts.Tracer != nil) && !unobserved[method]
+func (w *Watch) observes(method string) bool {
+	return (len(w.opts.Observers) > 0 || w.opts.Tracer != nil) && !unobserved[method]
 }
 
-// newObserved is a call of a client with these params, which may be anything.
-func (s *Server) newObserved(c *session.Session, method string, params json.RawMessage) *observedCall {
-	o := &observedCall{s: s, call: Call{
-		Number: s.observed.Add(1), Begun: time.Now(),
-		Agent: c.Party, Client: programOf(c.ClientInfo()), Method: clipped(method),
+// newRunning is a call of a client with these params, which may be anything.
+func (w *Watch) newRunning(c *session.Session, method string, params json.RawMessage) *Running {
+	o := &Running{watch: w, call: Call{
+		Number: w.number.Add(1), Begun: time.Now(),
+		Agent: c.Party, Client: programOf(c.ClientInfo()), Method: clip(method),
 	}}
 	if len(params) == 0 || params[0] != '{' {
 		o.trace(TraceContext{})
@@ -131,13 +161,13 @@ func (s *Server) newObserved(c *session.Session, method string, params json.RawM
 	defer o.trace(traceOf(params))
 	switch method {
 	case "tools/call", "prompts/get":
-		o.call.Name, o.call.Arguments = clipped(stringOf(params, "name")), jsonscan.Member(params, "arguments")
-		if o.call.Known = method == "tools/call" && s.tools.Has(o.call.Name); o.call.Known {
+		o.call.Name, o.call.Arguments = clip(gjson.ParseBytes(jsonscan.Member(params, "name")).String()), jsonscan.Member(params, "arguments")
+		if o.call.Known = method == "tools/call" && w.opts.Own(o.call.Name); o.call.Known {
 			o.call.ReadID = tools.ReadID(o.call.Arguments)
 		}
 	case "resources/read":
-		o.call.Arguments = jsonscan.Object("uri", jsonscan.Quote(stringOf(params, "uri")))
-		o.call.ReadID = shape.ReadID(stringOf(params, "uri"))
+		o.call.Arguments = jsonscan.Object("uri", jsonscan.Quote(jsonscan.StringMember(params, "uri")))
+		o.call.ReadID = shape.ReadID(jsonscan.StringMember(params, "uri"))
 	default:
 		o.call.Arguments = params
 	}
@@ -149,19 +179,19 @@ func programOf(info json.RawMessage) string {
 	if info == nil {
 		return ""
 	}
-	return clipped(strings.TrimSpace(jsonscan.StringMember(info, "name") + " " + jsonscan.StringMember(info, "version")))
+	return clip(strings.TrimSpace(jsonscan.StringMember(info, "name") + " " + jsonscan.StringMember(info, "version")))
 }
 
-// holds notes what the call takes, which knows how long it waited for that.
-func (o *observedCall) holds(hold *guard.Hold) {
+// Holds notes what the call takes, which knows how long it waited for that.
+func (o *Running) Holds(hold *guard.Hold) {
 	if o != nil {
 		o.hold = hold
 	}
 }
 
-// reached notes which server a call is for, and the name that agents know what it calls
+// Reached notes which server a call is for, and the name that agents know what it calls
 // by, if it has one.
-func (o *observedCall) reached(server, name string) {
+func (o *Running) Reached(server, name string) {
 	if o != nil {
 		o.call.Server = server
 		if name != "" {
@@ -170,67 +200,67 @@ func (o *observedCall) reached(server, name string) {
 	}
 }
 
-// answered notes what a server has answered.
-func (o *observedCall) answered(raw json.RawMessage, err error) {
+// Answered notes what a server has answered.
+func (o *Running) Answered(raw json.RawMessage, err error) {
 	switch {
 	case o == nil:
 	case err != nil:
-		o.failed(err)
+		o.Failed(err)
 	default: // it may have been asked after another that failed
 		o.came, o.call.Error = raw, ""
 	}
 }
 
-// failed notes why a call fails. The last one counts.
-func (o *observedCall) failed(err error) {
+// Failed notes why a call fails. The last one counts.
+func (o *Running) Failed(err error) {
 	if o == nil || errors.Is(err, context.Canceled) {
 		return
 	}
-	o.call.Error = codeOf(o.call.Name, err)
+	o.call.Error = o.watch.opts.CodeOf(o.call.Name, err)
 	var down *upstream.UnavailableError
 	if errors.As(err, &down) && o.call.Server == "" {
 		o.call.Server = down.Server // which may have had the tool
 	}
 }
 
-// fresh begins a call that o makes of a tool.
-func (o *observedCall) fresh(t target, arguments json.RawMessage) *observedCall {
+// Fresh begins a call that o makes of a tool.
+func (o *Running) Fresh(server, tool string, arguments json.RawMessage) *Running {
 	if o == nil {
 		return nil
 	}
-	o.made = &observedCall{s: o.s, call: Call{
-		Number: o.s.observed.Add(1), For: o.call.Number, Begun: time.Now(),
+	o.made = &Running{watch: o.watch, call: Call{
+		Number: o.watch.number.Add(1), For: o.call.Number, Begun: time.Now(),
 		Agent: o.call.Agent, Client: o.call.Client, Method: o.call.Method,
-		Server: t.up.Name, Name: t.exposed, Known: true, Arguments: arguments,
+		Server: server, Name: tool, Known: true, Arguments: arguments,
 	}}
 	o.made.trace(o.traceContext())
 	return o.made
 }
 
-// kept notes where the result of the fresh call that o made is kept.
-func (o *observedCall) kept(id cache.ID) {
+// Kept notes where the result of the fresh call that o made is kept.
+func (o *Running) Kept(id cache.ID) {
 	if o != nil && o.made != nil {
 		o.made.call.CacheID = id
 	}
 }
 
-// took ends the time of a fresh call.
-func (o *observedCall) took(ctx context.Context) {
+// Took ends the time of a fresh call.
+func (o *Running) Took(ctx context.Context) {
 	if o == nil {
 		return
 	}
 	o.call.Took = time.Since(o.call.Begun)
 	switch {
 	case ctx.Err() != nil:
-		o.call.Outcome, o.call.Error = OutcomeCancelled, ""
+		o.call.Outcome, o.call.Error = Cancelled, ""
 	case o.came == nil && o.call.Error == "":
-		o.call.Error = codeInternal // a panic
+		o.call.Error = o.watch.opts.CodeOf(o.call.Name, errNoAnswer) // a panic
 	}
 }
 
-// end tells the observers of a call that has ended with a reply, or with an error. Of a
+// End tells the observers of a call that has ended with a reply, or with an error. Of a
 // panic it hears neither.
-func (o *observedCall) end(ctx context.Context, reply json.RawMessage, err error) {
+func (o *Running) End(ctx context.Context, reply json.RawMessage, err error) {
 	if o == nil {
 		return
 	}
@@ -243,11 +273,11 @@ func (o *observedCall) end(ctx context.Context, reply json.RawMessage, err error
 	}
 	switch {
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
-		c.Outcome, c.Error = OutcomeCancelled, ""
+		c.Outcome, c.Error = Cancelled, ""
 	case err != nil && c.Error == "":
-		o.failed(err)
+		o.Failed(err)
 	case err == nil && reply == nil:
-		c.Error = codeInternal // a panic
+		c.Error = o.watch.opts.CodeOf(o.call.Name, errNoAnswer) // a panic
 	case err == nil:
 		c.Result = reply
 	}
@@ -257,7 +287,7 @@ func (o *observedCall) end(ctx context.Context, reply json.RawMessage, err error
 
 // count counts tokens, and reads from the results how the call ended. Reply is what the
 // agent reads, nil for nothing.
-func (o *observedCall) count(reply json.RawMessage) {
+func (o *Running) count(reply json.RawMessage) {
 	c := &o.call
 	untouched := len(reply) > 0 && len(o.came) == len(reply) && &o.came[0] == &reply[0]
 	facts, shaped := shape.Facts{}, false
@@ -290,18 +320,18 @@ func (o *observedCall) count(reply json.RawMessage) {
 	switch isError, asks := shape.Ending(reply); {
 	case c.Outcome != "":
 	case c.Error != "":
-		c.Outcome = OutcomeError
+		c.Outcome = Error
 	case isError:
-		c.Outcome, c.Error = OutcomeError, codeTool
+		c.Outcome, c.Error = Error, codeTool
 	case asks:
-		c.Outcome = OutcomeInput
+		c.Outcome = Input
 	default:
-		c.Outcome = OutcomeOK
+		c.Outcome = OK
 	}
 }
 
-func (o *observedCall) tell() {
-	for _, w := range o.s.opts.Observers {
+func (o *Running) tell() {
+	for _, w := range o.watch.opts.Observers {
 		w.Called(&o.call)
 	}
 	if o.span != nil {
@@ -309,28 +339,19 @@ func (o *observedCall) tell() {
 	}
 }
 
-// refused tells of a request that was refused before anything of it began.
-func (s *Server) refused(c *session.Session, method string, params json.RawMessage, err error) {
-	if !s.observes(method) {
+// Refused tells of a request that was refused before anything of it began.
+func (w *Watch) Refused(c *session.Session, method string, params json.RawMessage, err error) {
+	if !w.observes(method) {
 		return
 	}
-	o := s.newObserved(c, method, params)
-	if o.call.Outcome = OutcomeError; errors.Is(err, rpc.ErrClosed) {
-		o.call.Outcome = OutcomeCancelled
+	o := w.newRunning(c, method, params)
+	if o.call.Outcome = Error; errors.Is(err, rpc.ErrClosed) {
+		o.call.Outcome = Cancelled
 	} else {
-		o.failed(err)
+		o.Failed(err)
 	}
 	o.tell()
 }
 
-// codeOf is the code of an error, see [Call].
-func codeOf(tool string, err error) string {
-	if e, ok := explained(tool, err); ok {
-		return e.Code
-	}
-	var wire *jsonrpc.Error
-	if errors.As(err, &wire) {
-		return strconv.FormatInt(wire.Code, 10)
-	}
-	return codeInternal
-}
+// clip is what a call shows of what a client wrote.
+func clip(s string) string { return show.ClipBytes(s, 80) }
