@@ -41,11 +41,7 @@ func newLane(max int64) *lane { return &lane{max: max, users: map[string]*user{}
 // end.
 func (l *lane) take(ctx context.Context, agent string, n int64) error {
 	l.mu.Lock()
-	u := l.users[agent]
-	if u == nil {
-		u = &user{}
-		l.users[agent] = u
-	}
+	u := l.user(agent)
 	t := &turn{u, n, make(chan struct{})}
 	l.queue = append(l.queue, t)
 	u.waiting++
@@ -73,6 +69,21 @@ func (l *lane) take(ctx context.Context, agent string, n int64) error {
 	l.forget(agent, u)
 	l.advance()
 	return context.Cause(ctx)
+}
+
+// add counts n for an agent, whether or not they are free.
+func (l *lane) add(agent string, n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count(l.user(agent), n)
+}
+
+// user is an agent of the lane, from now on. l.mu must be held.
+func (l *lane) user(agent string) *user {
+	if l.users[agent] == nil {
+		l.users[agent] = &user{}
+	}
+	return l.users[agent]
 }
 
 func (l *lane) give(agent string, n int64) {

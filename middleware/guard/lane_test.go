@@ -187,3 +187,43 @@ func TestCalls(t *testing.T) {
 		}
 	})
 }
+
+// TestTurnRests: a call that waits for something else leaves its turn to others, and has it
+// again at once, in whichever order it ends.
+func TestTurnRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1)
+		take := func() *Turn {
+			turn, err := turns.Take(t.Context(), "a")
+			if err != nil {
+				t.Error(err)
+			}
+			return turn
+		}
+		first := take()
+		again, twice := first.Rest(), first.Rest()
+		second := take()
+		again()
+		twice()
+		if n := turns.lane.taken; n != 2 {
+			t.Errorf("%d turns are taken", n)
+		}
+		third := make(chan *Turn)
+		go func() { third <- take() }()
+		synctest.Wait()
+		again = second.Rest()
+		second.End() // while it rests
+		synctest.Wait()
+		select {
+		case <-third:
+			t.Error("a third runs beside the first")
+		default:
+		}
+		first.End()
+		again()
+		(<-third).End()
+		if len(turns.lane.users) != 0 || turns.lane.taken != 0 {
+			t.Errorf("%d agents, %d turns are left", len(turns.lane.users), turns.lane.taken)
+		}
+	})
+}
