@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,22 @@ func TestNearlyOurSection(t *testing.T) {
 	_, err := load("mcp.json", "/mcp.json", []byte(`{"mcpServers": {"a": {"command": "x"}}, "proxySetings": {"httpTokensFile": "x"}, "globalShortcut": "y"}`), Options{})
 	if want := `mcp.json:1:41: proxySetings: unknown key; did you mean "proxySettings"?`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestSettingOutOfPlace: a setting beside mcpServers was passed over without a word, one that
+// guards too.
+func TestSettingOutOfPlace(t *testing.T) {
+	for _, setting := range []string{`"redact": "on"`, `"pinTools": true`, `"freshCalls": "none"`, `"httpTokensFile": "x"`, `"enableAgentIsolation": true`, `"logLevel": "debug"`} {
+		_, err := load("mcp.json", "/mcp.json", []byte(`{"mcpServers": {"a": {"command": "x"}}, `+setting+`}`), Options{})
+		name := strings.Split(setting, `"`)[1]
+		want := `mcp.json:1:41: ` + name + `: out of place: it does nothing here; a setting stands in "proxySettings"`
+		if name == "logLevel" {
+			want = "<nil>"
+		}
+		if fmt.Sprint(err) != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 

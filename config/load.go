@@ -190,6 +190,10 @@ func (r *reader) sections(n node, vars variables) (servers []Server, settings ma
 		case "agents", "scopes":
 			r.misplacedRights(m)
 		default:
+			if isSetting(m.key) && m.key != "logLevel" { // which hosts have, too
+				r.mistake(m.atKey(), "out of place: it does nothing here", `a setting stands in "proxySettings"`)
+				continue
+			}
 			near := nearest(m.key, ours)
 			if near == "" {
 				continue

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -70,6 +71,11 @@ func (s Setting) words() []string {
 		}
 	}
 	return append(words, string(runes[start:]))
+}
+
+// isSetting reports whether name is that of a setting.
+func isSetting(name string) bool {
+	return slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Name == name })
 }
 
 // What is below or above these is a slip of the unit or of the finger.

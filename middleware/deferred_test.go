@@ -98,3 +98,36 @@ func TestStatesOfAnotherProxy(t *testing.T) {
 		t.Errorf("after %s: %s", state, got)
 	}
 }
+
+// TestUnansweredQuestions: an agent that leaves as many questions unanswered as a server
+// works on calls of one agent can still call it. Its calls waited for a turn until they
+// ran out of time, for ten minutes.
+func TestUnansweredQuestions(t *testing.T) {
+	f := server(nil, "asks", "quick")
+	var s *Server
+	f.call = func(ctx context.Context, c toolCall) (json.RawMessage, error) {
+		if c.Name == "quick" {
+			return textResult("done"), nil
+		}
+		raw, err := s.Ask(ctx, "s", "elicitation/create", json.RawMessage(`{}`))
+		return textResult(string(raw)), err
+	}
+	s, _ = dial(t, Options{CallTimeout: 2 * time.Second, Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	ann, bob := attach(t, s, Identity{Name: "ann"}, clientOptions{}), attach(t, s, Identity{Name: "bob"}, clientOptions{})
+	call := func(conn client, tool string) string {
+		return ask(t, conn, "tools/call", `{"name":"`+tool+`",`+statelessMeta("")+`}`)
+	}
+	for _, conn := range []client{ann, bob} {
+		if got := call(conn, "quick"); !strings.Contains(got, "done") {
+			t.Error(got)
+		}
+	}
+	for range 10 {
+		if got := call(ann, "asks"); !strings.Contains(got, "input_required") {
+			t.Error(got)
+		}
+	}
+	if got := call(ann, "quick"); !strings.Contains(got, "done") {
+		t.Error(got)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -193,4 +194,35 @@ func TestPromptsThatAreGone(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestOtherLetters: servers in Go take "Name" for "name", and the last of them counts. Who
+// sent both called a tool that was denied, held back, or not theirs.
+func TestOtherLetters(t *testing.T) {
+	f := server(nil, "read", "delete")
+	var called []string
+	f.raw = func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
+		called = append(called, r.Method+string(r.Params))
+		return textResult("done"), nil
+	}
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f, Deny: []string{"delete"}}}})
+	for _, tt := range []struct{ method, params string }{
+		{"tools/call", `{"name":"read","Name":"delete"}`},
+		{"tools/call", `{"NAME":"delete","name":"read"}`},
+		{"tools/call", `{"name":"read","\u004eame":"delete"}`},
+		{"tools/call", `{"name":"read","arguments":{"a":1},"argumentſ":{"a":2}}`},
+		{"resources/read", `{"uri":"a:b","URI":"a:c"}`},
+		{"tasks/get", `{"taskId":"1","taskid":"2"}`},
+		{"tools/call", `{"name":"read","requeſtState":"x"}`},
+	} {
+		if got := ask(t, conn, tt.method, tt.params); !strings.Contains(got, "it is spelled") {
+			t.Errorf("%s: %s", tt.params, got)
+		}
+	}
+	if len(called) > 0 {
+		t.Errorf("the server got %q", called)
+	}
+	if got := ask(t, conn, "tools/call", `{"name":"read","Future":1.0,"arguments":{"Name":"x"}}`); !strings.Contains(got, "done") {
+		t.Error(got)
+	}
 }

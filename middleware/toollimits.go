@@ -44,7 +44,7 @@ func (l *toolLimits) admit(ctx context.Context, server string, p Policy, party s
 		}
 		return nil, err
 	}
-	return func() { turn(); begun() }, nil
+	return func() { turn.End(); begun() }, nil
 }
 
 func (l *toolLimits) rate(of limited, perMinute int) *guard.Calls {

@@ -48,7 +48,7 @@ func Imitates(text []byte) bool {
 	if len(text) == 0 || !mayBegin[text[0]] {
 		return false
 	}
-	line := text[:min(len(text), 100)]
+	line := seen(text[:min(len(text), 100)])
 	for _, b := range begins {
 		if has(line, b) {
 			return true
@@ -82,16 +82,59 @@ func has(line []byte, prefix string) bool {
 // blank is how many bytes text begins with that nobody sees.
 func blank(text []byte) int {
 	for i := 0; i < len(text); {
-		r, size := rune(text[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = utf8.DecodeRune(text[i:])
-		}
-		if r > ' ' && r < 0x7f || !unicode.IsSpace(r) && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && r != '\u2800' {
+		n := unseen(text[i:], true)
+		if n == 0 {
 			return i
 		}
-		i += size
+		i += n
 	}
 	return len(text)
+}
+
+// seen is line without what nobody sees, which may stand within a word of ours.
+func seen(line []byte) []byte {
+	if !bytes.ContainsFunc(line, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
+		return line
+	}
+	var out []byte
+	for i := 0; i < len(line); {
+		if n := unseen(line[i:], false); n > 0 {
+			i += n
+			continue
+		}
+		out = append(out, line[i])
+		i++
+	}
+	return out
+}
+
+// unseen is how many bytes the first character of text has if nobody sees it, else 0. A
+// sequence that sets the colour of a terminal is one, and white space if that counts.
+func unseen(text []byte, spaces bool) int {
+	r, size := rune(text[0]), 1
+	if r >= utf8.RuneSelf {
+		r, size = utf8.DecodeRune(text)
+	}
+	switch {
+	case r > ' ' && r < 0x7f:
+		return 0
+	case r == 0x1b && len(text) > 1 && text[1] == '[':
+		end := 2
+		for end < len(text) && (text[end] == ';' || text[end] >= '0' && text[end] <= '9') {
+			end++
+		}
+		if end < len(text) && text[end] == 'm' {
+			return end + 1
+		}
+		return size
+	case unicode.IsSpace(r):
+		if spaces {
+			return size
+		}
+	case r == '\u2800', unicode.In(r, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
+		return size
+	}
+	return 0
 }
 
 // Quote returns text, which a reply of ours shows, with "> " before each line that begins

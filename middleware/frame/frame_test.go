@@ -37,6 +37,12 @@ func TestImitates(t *testing.T) {
 		{" \t\n[cut: x", true},
 		{"\ufeff\u200b\u2028\u2800\x1b[cut: x", true},
 		{strings.Repeat("\n", 5000) + "next: x", true},
+		{"\x1b[0m\x1b[1;31mnext: x", true},
+		{"n\u200dext: x", true},
+		{"[c\u00adut:\u2060 x", true},
+		{"ex\x00pired_cache_id\ufe0f: x", true},
+		{"[\x1b[1m3 of 58 items]", true},
+		{"n ext: x", false}, {"nä: x", false}, {"[\u200b1,2]", false},
 		{"", false}, {"\n", false}, {"a\n[cut: x", false}, {"[1,2]", false}, {"[]", false}, {"[INFO] up", false}, {"[ of x", false},
 		{"Next: run the tests", false}, {"nextcloud: x", false}, {"{\"a\":1}", false}, {"--- a/file", false}, {"internals: x", false}, {"error: x", false},
 	} {

@@ -22,13 +22,15 @@ func (e *BusyError) Error() string {
 type Accounts struct {
 	perAgent, all int64
 
-	mu   sync.Mutex // guards the fields below
-	held map[string]int64
-	sum  int64
+	mu    sync.Mutex // guards the fields below
+	held  map[string]int64
+	sum   int64
+	taken int64 // of sum, what leaves less for others: of each agent no more than half of all
+	small int64 // of sum, what those hold that hold no more than smallHeld
 }
 
-// smallHeld is up to what an agent may hold of the part of an [Accounts] that those with
-// more leave to it, which is a quarter.
+// smallHeld is up to what an agent may hold of a quarter of an [Accounts], which those with
+// more leave to it, whatever was counted for them though there was no room.
 const smallHeld = 1 << 20
 
 // An Account is what is held for one agent. A nil one counts nothing.
@@ -55,13 +57,15 @@ func (t *Account) Take(n int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	held, most := a.held[t.agent], a.all
-	if held+n > smallHeld {
+	small := held+n <= smallHeld
+	if !small {
 		most -= a.all / 4
 	}
 	switch {
 	case held > 0 && held+n > a.perAgent:
 		return &BusyError{fmt.Sprintf("more than %s bytes are held for requests of this agent", show.Count(int(a.perAgent)))}
-	case a.sum > 0 && a.sum+n > most:
+	case small && a.small+n <= a.all/4:
+	case a.taken > 0 && a.taken+n > most:
 		return &BusyError{"too many bytes are held for requests of all agents"}
 	}
 	a.count(t.agent, n)
@@ -94,10 +98,22 @@ func (t *Account) Over() bool {
 
 // count adds n to what an agent holds. a.mu must be held.
 func (a *Accounts) count(agent string, n int64) {
+	before := a.held[agent]
+	now := before + n
 	a.sum += n
-	if a.held[agent] += n; a.held[agent] == 0 {
+	a.taken += min(now, a.all/2) - min(before, a.all/2)
+	a.small += ifSmall(now) - ifSmall(before)
+	if a.held[agent] = now; now == 0 {
 		delete(a.held, agent)
 	}
+}
+
+// ifSmall is what an agent holds that holds n bytes, if that is no more than smallHeld.
+func ifSmall(n int64) int64 {
+	if n > smallHeld {
+		return 0
+	}
+	return n
 }
 
 // Held is how many bytes are held for all agents.

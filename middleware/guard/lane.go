@@ -42,11 +42,7 @@ func newLane(max int64) *lane { return &lane{max: max, users: map[string]*user{}
 // The error is the cause of ctx's end.
 func (l *lane) take(ctx context.Context, agent string, n int64) (waited time.Duration, err error) {
 	l.mu.Lock()
-	u := l.users[agent]
-	if u == nil {
-		u = &user{}
-		l.users[agent] = u
-	}
+	u := l.user(agent)
 	t := &turn{u, n, make(chan struct{})}
 	l.queue = append(l.queue, t)
 	u.waiting++
@@ -75,6 +71,21 @@ func (l *lane) take(ctx context.Context, agent string, n int64) (waited time.Dur
 	l.forget(agent, u)
 	l.advance()
 	return time.Since(begun), context.Cause(ctx)
+}
+
+// add counts n for an agent, whether or not they are free.
+func (l *lane) add(agent string, n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count(l.user(agent), n)
+}
+
+// user is an agent of the lane, from now on. l.mu must be held.
+func (l *lane) user(agent string) *user {
+	if l.users[agent] == nil {
+		l.users[agent] = &user{}
+	}
+	return l.users[agent]
 }
 
 func (l *lane) give(agent string, n int64) {

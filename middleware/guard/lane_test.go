@@ -118,6 +118,44 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
+// TestAccountsOverfull: what is counted though there is no room, as unread answers are,
+// leaves others their part.
+func TestAccountsOverfull(t *testing.T) {
+	all := NewAccounts(30*mb, 60*mb)
+	all.Of("a").Add(50 * mb)
+	all.Of("a").Add(50 * mb)
+	for _, tt := range []struct {
+		agent string
+		n     int64
+		ok    bool
+	}{
+		{"a", 1, false},
+		{"b", 1 << 10, true},
+		{"b", 10 * mb, true}, // of the half that a leaves
+		{"c", 10 * mb, false},
+		{"c", 1 << 10, true},
+	} {
+		if err := all.Of(tt.agent).Take(tt.n); (err == nil) != tt.ok {
+			t.Errorf("%s takes %d: %v", tt.agent, tt.n, err)
+		}
+	}
+	all.Of("d").Add(100 * mb)
+	for i := range 20 {
+		if err := all.Of(fmt.Sprint(i)).Take(mb); (err == nil) != (i < 14) { // with b and c a quarter of 60
+			t.Errorf("small agent %d: %v", i, err)
+		}
+	}
+	for agent, n := range map[string]int64{"a": 100 * mb, "b": 10*mb + 1<<10, "c": 1 << 10, "d": 100 * mb} {
+		all.Of(agent).Give(n)
+	}
+	for i := range 14 {
+		all.Of(fmt.Sprint(i)).Give(mb)
+	}
+	if all.Held() != 0 || all.taken != 0 || all.small != 0 || len(all.held) != 0 {
+		t.Errorf("%d, %d and %d bytes are held in the end", all.Held(), all.taken, all.small)
+	}
+}
+
 // TestCalls: so many calls of an agent run, and begin in a minute, whatever others do.
 func TestCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -146,6 +184,46 @@ func TestCalls(t *testing.T) {
 		begin("c", "nil")()
 		if len(c.agents) != 1 {
 			t.Errorf("%d agents are known", len(c.agents))
+		}
+	})
+}
+
+// TestTurnRests: a call that waits for something else leaves its turn to others, and has it
+// again at once, in whichever order it ends.
+func TestTurnRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1)
+		take := func() *Turn {
+			turn, err := turns.Take(t.Context(), "a")
+			if err != nil {
+				t.Error(err)
+			}
+			return turn
+		}
+		first := take()
+		again, twice := first.Rest(), first.Rest()
+		second := take()
+		again()
+		twice()
+		if n := turns.lane.taken; n != 2 {
+			t.Errorf("%d turns are taken", n)
+		}
+		third := make(chan *Turn)
+		go func() { third <- take() }()
+		synctest.Wait()
+		again = second.Rest()
+		second.End() // while it rests
+		synctest.Wait()
+		select {
+		case <-third:
+			t.Error("a third runs beside the first")
+		default:
+		}
+		first.End()
+		again()
+		(<-third).End()
+		if len(turns.lane.users) != 0 || turns.lane.taken != 0 {
+			t.Errorf("%d agents, %d turns are left", len(turns.lane.users), turns.lane.taken)
 		}
 	})
 }

@@ -17,7 +17,9 @@ import (
 )
 
 // Ask passes on what the server asks of its client: sampling, elicitation, roots.
-// Requests that wait for the answer do not run out of time meanwhile.
+// Requests that wait for the answer do not run out of time meanwhile, and the likeliest of
+// them leaves its turn to others of its agent: questions that nobody answers must not keep
+// these from the server, nor an answer that needs the server from coming.
 func (c *Connection) Ask(ctx context.Context, method string, params json.RawMessage) (answer json.RawMessage, err error) {
 	defer c.survive(&err)
 	if c.agent == "" && c.server.PerAgent() {
@@ -57,6 +59,7 @@ func (c *Connection) Ask(ctx context.Context, method string, params json.RawMess
 		return c.askClient(asking, to.client, method, params)
 	}
 	first := to.waiting[0]
+	defer first.turn.Rest()()
 	if len(to.waiting) == 1 || first.deferred != nil {
 		defer context.AfterFunc(first.ctx, cancel)()
 	}

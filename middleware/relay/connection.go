@@ -84,6 +84,7 @@ type running struct {
 	client   *session.Session
 	ctx      context.Context // ends with the request
 	timer    *callTimer
+	turn     *guard.Turn     // rests while a client is asked
 	deferred deferredRequest // nil for clients that can be asked meanwhile
 	number   int             // in the order of their beginning
 }
@@ -105,7 +106,7 @@ func (c *Connection) begin(ctx context.Context, s *session.Session, timer *callT
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &running{client: s, timer: timer, deferred: d}
+	r := &running{client: s, timer: timer, turn: turn, deferred: d}
 	ctx = context.WithValue(ctx, runningKey{}, r)
 	r.ctx = ctx
 	c.mu.Lock()
@@ -118,7 +119,7 @@ func (c *Connection) begin(ctx context.Context, s *session.Session, timer *callT
 		c.mu.Lock()
 		delete(c.running, r)
 		c.mu.Unlock()
-		turn()
+		turn.End()
 	}, nil
 }
 

@@ -64,7 +64,7 @@ func newRequest(ctx context.Context, s *Session, method string, params json.RawM
 		case key == "arguments":
 			r.Arguments = value
 		}
-		return nil
+		return checkSpelling(key)
 	})
 	switch {
 	case err != nil:
@@ -73,6 +73,21 @@ func newRequest(ctx context.Context, s *Session, method string, params json.RawM
 		return nil, InvalidParams("no name")
 	}
 	return r, r.checkMeta()
+}
+
+// decisive are the members of params by which somebody decides what a request is about, the
+// proxy or the server.
+var decisive = []string{"name", "arguments", "uri", "ref", "argument", "cursor", "level", "taskId", "requestState", "inputResponses", "_meta"}
+
+// checkSpelling refuses a decisive member in other letters: many servers, those in Go for
+// one, take "Name" for "name", and would call another tool than the one that was looked up.
+func checkSpelling(key string) error {
+	for _, name := range decisive {
+		if key != name && strings.EqualFold(key, name) {
+			return InvalidParams("%q in params: it is spelled %q", key, name)
+		}
+	}
+	return nil
 }
 
 // readMeta reads a member of _meta.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -15,7 +14,8 @@ import (
 
 // A connection is a stranger until one of its requests has been admitted. Strangers who
 // only connect must not take the places, and files, of clients with tokens: beyond these
-// bounds the stranger that came first ends.
+// bounds the stranger that came first ends. Nor must one agent take those of others: where
+// there are no more, the one with most gives way if it has over a quarter.
 const (
 	maxConnections = 4096
 	maxStrangers   = 256
@@ -43,7 +43,11 @@ type connection struct {
 	conn  net.Conn
 	from  string // its address without port; empty: it has none
 	since time.Time
-	known atomic.Bool // it is no stranger
+
+	// Guarded by connections.mu:
+	known bool   // it is no stranger
+	agent string // whose request it brought last
+	busy  bool   // with a request
 }
 
 func newConnections(log *slog.Logger) *connections {
@@ -84,9 +88,13 @@ func (c *connections) surplus(n *connection) (ends []*connection) {
 	}
 	if len(c.open) > c.max {
 		c.full.Do(func() {
-			c.log.Warn("too many connections, the oldest without a valid request is closed", "open", c.max)
+			c.log.Warn("too many connections: one of the agent with most is closed, or the oldest without a valid request", "open", c.max)
 		})
-		end(c.strangers[0]) // n, if there is no other
+		if e := c.ofMost(); e != nil {
+			end(e)
+		} else {
+			end(c.strangers[0]) // n, if there is no other
+		}
 	}
 	of := 0
 	for _, s := range c.strangers {
@@ -112,37 +120,74 @@ func (c *connections) surplus(n *connection) (ends []*connection) {
 	return ends
 }
 
-// admit notes that a request of the connection of ctx was admitted.
-func (c *connections) admit(ctx context.Context) {
+// ofMost is the connection that gives way of the agent that has most, if those are over a
+// quarter of all, else nil: the oldest that brings no request now, or the oldest. c.mu must
+// be held.
+func (c *connections) ofMost() *connection {
+	count := map[string]int{}
+	most := ""
+	for _, n := range c.open {
+		if n.known {
+			count[n.agent]++
+			if count[n.agent] > count[most] {
+				most = n.agent
+			}
+		}
+	}
+	if count[most] <= len(c.open)/4 {
+		return nil
+	}
+	var first *connection
+	for _, n := range c.open {
+		if n.known && n.agent == most && (first == nil || first.busy && !n.busy || first.busy == n.busy && n.since.Before(first.since)) {
+			first = n
+		}
+	}
+	return first
+}
+
+// admit notes that a request of the connection of ctx, an agent's, was admitted.
+func (c *connections) admit(ctx context.Context, agent string) {
 	n, ok := ctx.Value(connectionKey{}).(*connection)
-	if !ok || n.known.Swap(true) {
+	if !ok {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.strangers = slices.DeleteFunc(c.strangers, func(s *connection) bool { return s == n })
+	n.agent, n.busy = agent, true
+	if !n.known {
+		n.known = true
+		c.strangers = slices.DeleteFunc(c.strangers, func(s *connection) bool { return s == n })
+	}
 }
 
 // changed is the server's ConnState.
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
-	if state != http.StateClosed && state != http.StateHijacked {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n := c.open[conn]; n != nil {
+	n := c.open[conn]
+	switch {
+	case n == nil:
+	case state == http.StateIdle:
+		n.busy = false
+	case state == http.StateClosed, state == http.StateHijacked:
 		delete(c.open, conn)
 		c.strangers = slices.DeleteFunc(c.strangers, func(s *connection) bool { return s == n })
 	}
 }
 
-// yield ends the stranger that came first: there is no file for another connection.
+// yield ends the stranger that came first, or else a connection of the agent with most that
+// brings no request: there is no file for another connection.
 func (c *connections) yield() {
 	c.mu.Lock()
 	var first *connection
 	if len(c.strangers) > 0 {
 		first = c.strangers[0]
 		c.strangers = slices.Delete(c.strangers, 0, 1)
+	} else if n := c.ofMost(); n != nil && !n.busy {
+		first = n
+	}
+	if first != nil {
 		delete(c.open, first.conn)
 	}
 	c.mu.Unlock()

@@ -60,8 +60,8 @@ func TestStrangers(t *testing.T) {
 					plugs = append(plugs, p)
 					ctx := all.arrive(context.Background(), p)
 					if c.admit && !p.closed {
-						all.admit(ctx)
-						all.admit(ctx) // once more
+						all.admit(ctx, "")
+						all.admit(ctx, "") // once more
 					}
 					time.Sleep(c.pause)
 				}
@@ -91,18 +91,55 @@ func TestStrangersGiveWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newConnections(slog.New(slog.DiscardHandler))
 		client := &plug{from: "192.0.2.7"}
-		all.admit(all.arrive(t.Context(), client))
+		all.admit(all.arrive(t.Context(), client), "")
 		for i := range 2 * maxConnections {
 			all.arrive(t.Context(), &plug{from: each(i % 5000)})
 			time.Sleep(time.Millisecond)
 		}
 		late := &plug{from: "192.0.2.8"}
-		all.admit(all.arrive(t.Context(), late))
+		all.admit(all.arrive(t.Context(), late), "")
 		if client.closed || late.closed {
 			t.Errorf("closed: %v, %v", client.closed, late.closed)
 		}
 		if len(all.open) > maxConnections {
 			t.Errorf("%d are open", len(all.open))
+		}
+	})
+}
+
+// TestCrowdOfOneAgent: an agent that keeps all connections that there may be shut all others
+// out. Now it loses the oldest of its own, those first that bring no request.
+func TestCrowdOfOneAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newConnections(slog.New(slog.DiscardHandler))
+		come := func(agent string, idle bool) *plug {
+			p := &plug{from: "192.0.2.1"}
+			ctx := all.arrive(t.Context(), p)
+			time.Sleep(time.Millisecond)
+			if !p.closed {
+				all.admit(ctx, agent)
+				if idle {
+					all.changed(p, http.StateIdle)
+				}
+			}
+			return p
+		}
+		first := come("bob", true)
+		calls, idle := come("ann", false), come("ann", true)
+		for range maxConnections + 10 {
+			come("ann", false)
+		}
+		if !idle.closed || !calls.closed {
+			t.Errorf("closed of ann: %v, %v", idle.closed, calls.closed)
+		}
+		if late := come("bob", false); first.closed || late.closed {
+			t.Errorf("closed of bob: %v, %v", first.closed, late.closed)
+		}
+		come("ann", true)
+		n := len(all.open)
+		all.yield() // no file is left
+		if n > maxConnections || len(all.open) != n-1 || first.closed {
+			t.Errorf("%d are open, then %d", n, len(all.open))
 		}
 	})
 }
@@ -136,7 +173,7 @@ func TestNoFiles(t *testing.T) {
 	h := New(Options{Guard: guard, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	ctx, stop := context.WithCancel(t.Context())
 	first, second, known := &plug{from: "192.0.2.1"}, &plug{from: "192.0.2.2"}, &plug{from: "192.0.2.3"}
-	h.connections.admit(h.connections.arrive(ctx, known))
+	h.connections.admit(h.connections.arrive(ctx, known), "")
 	h.connections.arrive(ctx, first)
 	h.connections.arrive(ctx, second)
 	served := make(chan error, 1)

@@ -114,3 +114,23 @@ func TestUnreadAnswers(t *testing.T) {
 		t.Errorf("%d bytes are counted in the end", n)
 	}
 }
+
+// TestUnreadNotifications: what a server tells and asks an agent that reads nothing, in many
+// sessions, is bounded as its answers are. One long notification for each session was not.
+func TestUnreadNotifications(t *testing.T) {
+	const most = 4 << 20
+	all := guard.NewAccounts(most, 10*most)
+	params, _ := json.Marshal(map[string]string{"data": strings.Repeat("x", 1<<20)})
+	refused := 0
+	for range 20 {
+		s := newStreams(&session{}, all.Of("a"))
+		s.Try(t.Context(), note(params))
+		s.listening.attach()
+		if err := s.Send(t.Context(), rpc.Message{ID: json.RawMessage("1"), Method: "sampling/createMessage", Params: params}); err != nil {
+			refused++
+		}
+	}
+	if n := all.Held(); n < 2*most || n > 3*most || refused < 10 {
+		t.Errorf("%d bytes wait, %d requests are refused", n, refused)
+	}
+}

@@ -64,8 +64,8 @@ func newStream(requests int, account *guard.Account) *stream {
 // errUnread stands in the place of an answer that there is no room for.
 var errUnread = &guard.BusyError{Text: "too many bytes of answers wait for this client to read them"}
 
-// push queues a message. A notification is lost where too many wait already, and so is a
-// long answer where its agent leaves far too many unread.
+// push queues a message. A notification is lost where too many wait already, and so are it
+// and a long answer where its agent leaves far too much unread.
 func (s *stream) push(m rpc.Message) {
 	if m.Method == "" {
 		m.ID = bytes.Clone(m.ID) // or it keeps the body of the request in memory
@@ -74,7 +74,7 @@ func (s *stream) push(m rpc.Message) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if isNotification(&m) && s.full(size(&m)) {
+	if isNotification(&m) && (s.full(size(&m)) || s.account.Over()) {
 		return
 	}
 	if m.Method == "" && size(&m) > smallAnswer && s.account.Over() {

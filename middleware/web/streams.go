@@ -78,6 +78,9 @@ func (t *streams) Send(ctx context.Context, m rpc.Message) error {
 		if m.ID != nil && !s.reachable() {
 			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the client has no stream open on which it could be asked"}
 		}
+		if m.ID != nil && t.account.Over() {
+			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errUnread.Error()}
+		}
 	}
 	s.push(m)
 	return nil

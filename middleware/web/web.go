@@ -172,7 +172,8 @@ func (h *Handler) serveHealth(w http.ResponseWriter, r *http.Request) {
 
 // serveMCP answers a request that the guard has admitted.
 func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
-	h.connections.admit(r.Context())
+	agent, _ := auth.Subject(r.Context())
+	h.connections.admit(r.Context(), agent)
 	if r.URL.Path != "/mcp" && r.URL.Path != "/mcp/" {
 		http.Error(w, "not found: the MCP endpoint is /mcp", http.StatusNotFound)
 		return
