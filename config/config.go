@@ -134,6 +134,9 @@ type Proxy struct {
 	MaxBytesPerAgent   int64 `koanf:"maxBytesPerAgent"`
 	MaxStreamsPerAgent int   `koanf:"maxStreamsPerAgent"`
 
+	MaxSubscriptionsPerAgent int `koanf:"maxSubscriptionsPerAgent"`
+	MaxConnectionsPerAgent   int `koanf:"maxConnectionsPerAgent"` // over HTTP
+
 	Redact string `koanf:"redact"` // "on", "off" or "report"
 
 	// FreshCalls is "ask", "readonly", "all" or "none".

@@ -112,6 +112,8 @@ func Settings() []Setting {
 		{"maxCallsPerMinute", "0", "calls", "calls that one agent may begin in a minute; 0 is any number", whole(0, mostHeld)},
 		{"maxBytesPerAgent", "64MiB", "bytes", "memory for one agent's waiting requests, unread answers and subscriptions; twice as much for all agents", size(1<<20, 1<<40)},
 		{"maxStreamsPerAgent", "100", "streams", "streams of changes (subscriptions/listen) that one agent may have open", whole(1, mostHeld)},
+		{"maxSubscriptionsPerAgent", "1000", "resources", "resources that one agent may subscribe to", whole(1, mostHeld)},
+		{"maxConnectionsPerAgent", "1024", "connections", "connections over HTTP that one agent may have open", whole(1, mostHeld)},
 		{"redact", "off", "on|off|report", "mask secrets such as keys and tokens in what servers send; report only logs what it would mask", oneOf(redactions...)},
 		{"freshCalls", "ask", "ask|readonly|all|none", "upstream tools that proxy_* tools may call anew: trusted ones, with ask also what the person agrees to", oneOf("ask", "readonly", "all", "none")},
 		{"trustHints", "", boolean, "trust tools that declare readOnlyHint; without it, those of servers that are started here and pinned", truth},

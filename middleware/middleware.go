@@ -118,6 +118,8 @@ type Limits struct {
 	CallsPerMinute int
 	// Streams of changes that are open, subscriptions/listen. Zero means 100.
 	Streams int
+	// Subscriptions to resources. Zero means 1000.
+	Subscriptions int
 	// Bytes of requests that wait, of answers that nobody has read yet and of URIs
 	// subscribed to. One thing may be larger. Zero means 64 MiB.
 	Bytes int64
@@ -193,6 +195,7 @@ func New(opts Options) (*Server, error) {
 	s.relay = relay.New(relay.Options{
 		Clients:          &s.clients,
 		Accounts:         s.account,
+		MaxSubscriptions: opts.Limits.Subscriptions,
 		CallTimeout:      opts.CallTimeout,
 		AgentIdle:        opts.AgentIdle,
 		ResourcesChanged: s.resourcesChanged,
@@ -229,6 +232,7 @@ func (o *Options) complete() error {
 	setDefault(&o.WorkBytes, 64<<20)
 	setDefault(&o.Limits.Calls, 256)
 	setDefault(&o.Limits.Streams, 100)
+	setDefault(&o.Limits.Subscriptions, 1000)
 	setDefault(&o.Limits.Bytes, 64<<20)
 	setDefault(&o.Limits.AllBytes, 128<<20)
 	switch o.FreshCalls {

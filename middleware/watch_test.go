@@ -43,11 +43,11 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ method, uri, want string }{
-		{"resources/subscribe", uri(1000), "more than 1000 subscriptions"},
+		{"resources/subscribe", uri(1000), "has 1000 subscriptions open"},
 		{"resources/subscribe", uri(3), "{}"},
 		{"resources/unsubscribe", uri(3), "{}"},
 		{"resources/subscribe", uri(1000), "{}"},
-		{"resources/subscribe", uri(3), "more than 1000 subscriptions"},
+		{"resources/subscribe", uri(3), "has 1000 subscriptions open"},
 	} {
 		if got := send(tt.method, tt.uri); !strings.Contains(got, tt.want) {
 			t.Errorf("%s %s: %s", tt.method, tt.uri, got)

@@ -66,15 +66,16 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 		Attach: func(t rpc.Transport, who middleware.Identity, opts rpc.Options) web.Session {
 			return s.server.Attach(t, who, opts)
 		},
-		InputSchema:  s.server.InputSchema,
-		Ready:        s.ready,
-		Metrics:      s.scrape.beside(cfg.Proxy),
-		MaxBodyBytes: int64(cfg.Proxy.MaxLineBytes),
-		Accounts:     s.server.Accounts(),
-		MaxSessions:  cfg.Proxy.MaxTotalAgents,
-		SessionIdle:  cfg.Proxy.SessionIdle,
-		ResumeTime:   cfg.Proxy.SessionResume,
-		Logger:       logger,
+		InputSchema:    s.server.InputSchema,
+		Ready:          s.ready,
+		Metrics:        s.scrape.beside(cfg.Proxy),
+		MaxBodyBytes:   int64(cfg.Proxy.MaxLineBytes),
+		Accounts:       s.server.Accounts(),
+		MaxConnections: cfg.Proxy.MaxConnectionsPerAgent,
+		MaxSessions:    cfg.Proxy.MaxTotalAgents,
+		SessionIdle:    cfg.Proxy.SessionIdle,
+		ResumeTime:     cfg.Proxy.SessionResume,
+		Logger:         logger,
 	})
 	defer c.rereading(ctx, w)()
 	logger.Info("listening on "+where, "authentication", w.guard.Authenticates())

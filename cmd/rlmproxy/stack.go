@@ -155,6 +155,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			Bytes:          p.MaxBytesPerAgent,
 			AllBytes:       2 * p.MaxBytesPerAgent,
 			Streams:        p.MaxStreamsPerAgent,
+			Subscriptions:  p.MaxSubscriptionsPerAgent,
 		},
 		Rights:    rules,
 		WorkBytes: who.workBytes(),

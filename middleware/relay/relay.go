@@ -50,6 +50,9 @@ type Options struct {
 	Clients *session.Registry
 	// Accounts count what is held for clients: subscriptions, deferred requests.
 	Accounts *guard.Accounts
+	// MaxSubscriptions is how many resources one party may subscribe to. Zero means any
+	// number.
+	MaxSubscriptions int
 	// CallTimeout bounds a request where its own policy does not.
 	CallTimeout time.Duration
 	// AgentIdle is after how long without a client of its agent a connection of one
@@ -83,7 +86,7 @@ func New(opts Options) *Relay {
 		deferred: deferred.NewList(opts.Accounts),
 		cursors:  newCursors(),
 		pool:     isolation.New[agentConnection](opts.AgentIdle, opts.Logger),
-		watches:  watches{accounts: opts.Accounts, open: map[watched]map[*subscription]bool{}, clients: map[*session.Session]map[named]*subscription{}},
+		watches:  watches{accounts: opts.Accounts, count: guard.NewCalls("subscriptions", opts.MaxSubscriptions, 0), open: map[watched]map[*subscription]bool{}, clients: map[*session.Session]map[named]*subscription{}},
 	}
 }
 

@@ -29,6 +29,7 @@ type subscription struct {
 	server *Server
 	at     watched
 	client *session.Session
+	done   func() // gives back its place among those of its party
 }
 
 // size is what a subscription takes in memory: the URI in two places, and maps.
@@ -37,6 +38,7 @@ func (s *subscription) size() int64 { return int64(len(s.uri)+len(s.at.uri)) + 1
 // watches are the subscriptions to resources, of all servers.
 type watches struct {
 	accounts *guard.Accounts // of the URIs
+	count    *guard.Calls    // of subscriptions that a party has at one time
 
 	mu      sync.Mutex // guards the fields below
 	open    map[watched]map[*subscription]bool
@@ -49,12 +51,8 @@ type named struct {
 	uri     string
 }
 
-// Bounds on the subscriptions of one client, by the URIs that it sends: several may be
-// of one resource.
-const (
-	maxSubscriptions = 1000
-	maxURIBytes      = 16 << 10
-)
+// maxURIBytes bounds a URI that a client subscribes to.
+const maxURIBytes = 16 << 10
 
 // A Place is where a resource may be: a server and the URI that it knows.
 type Place struct {
@@ -69,11 +67,8 @@ func (r *Relay) Subscribe(ctx context.Context, s *session.Session, w Watcher, ur
 		return session.InvalidParams("uri has more than %d bytes", maxURIBytes)
 	}
 	name := named{w, uri}
-	switch n, known := r.watches.of(s, name); {
-	case known:
+	if r.watches.knows(s, name) {
 		return nil
-	case n >= maxSubscriptions:
-		return session.InvalidParams("more than %d subscriptions: resources/unsubscribe ends some", maxSubscriptions)
 	}
 	err := absent
 	for _, p := range places {
@@ -83,7 +78,7 @@ func (r *Relay) Subscribe(ctx context.Context, s *session.Session, w Watcher, ur
 			continue
 		}
 		c.use(s)
-		sub := &subscription{name, p.Server, watched{p.Server.name, p.URI, p.Server.owner(s)}, s}
+		sub := &subscription{name, p.Server, watched{p.Server.name, p.URI, p.Server.owner(s)}, s, nil}
 		if err = r.watches.begin(sub); err != nil {
 			release()
 			return err
@@ -167,11 +162,11 @@ func (r *Relay) Watched() int {
 	return len(r.watches.open)
 }
 
-// of counts the subscriptions of a client, and reports whether this is one.
-func (w *watches) of(s *session.Session, name named) (n int, known bool) {
+// knows reports whether a client has this subscription.
+func (w *watches) knows(s *session.Session, name named) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.clients[s]), w.clients[s][name] != nil
+	return w.clients[s][name] != nil
 }
 
 // names are the subscriptions of a client.
@@ -184,9 +179,15 @@ func (w *watches) names(s *session.Session) []named {
 // begin notes a subscription that the server is about to be asked for: nobody else's end
 // ends it there. Then comes keep or drop. The error is that there is no room for it.
 func (w *watches) begin(sub *subscription) error {
-	if err := w.accounts.Of(sub.client.Party).Take(sub.size()); err != nil {
+	done, err := w.count.Begin(sub.client.Party)
+	if err != nil {
 		return err
 	}
+	if err := w.accounts.Of(sub.client.Party).Take(sub.size()); err != nil {
+		done()
+		return err
+	}
+	sub.done = done
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.open[sub.at] == nil {
@@ -220,6 +221,7 @@ func (w *watches) drop(sub *subscription) {
 // close takes a subscription out of open. w.mu must be held.
 func (w *watches) close(sub *subscription) {
 	w.accounts.Of(sub.client.Party).Give(sub.size())
+	sub.done()
 	if delete(w.open[sub.at], sub); len(w.open[sub.at]) == 0 {
 		delete(w.open, sub.at)
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"rlmproxy/middleware/guard"
 )
 
 // A connection is a stranger until one of its requests has been admitted. Strangers who
@@ -31,12 +34,14 @@ const (
 type connections struct {
 	log *slog.Logger
 	max int
+	one int // that an agent with a token may have
 	// Each logs one of the things that can go wrong.
 	full, crowd, busy rate.Sometimes
 
 	mu        sync.Mutex // guards the fields below
 	open      map[net.Conn]*connection
-	strangers []*connection // the oldest first
+	of        map[string]int // how many of them each agent with a token has
+	strangers []*connection  // the oldest first
 }
 
 type connection struct {
@@ -50,8 +55,8 @@ type connection struct {
 	busy  bool   // with a request
 }
 
-func newConnections(log *slog.Logger) *connections {
-	c := &connections{log: log, max: maxConnections, open: map[net.Conn]*connection{}}
+func newConnections(log *slog.Logger, one int) *connections {
+	c := &connections{log: log, max: maxConnections, one: one, open: map[net.Conn]*connection{}, of: map[string]int{}}
 	for _, s := range []*rate.Sometimes{&c.full, &c.crowd, &c.busy} {
 		s.Interval = time.Minute
 	}
@@ -84,7 +89,7 @@ func (c *connections) surplus(n *connection) (ends []*connection) {
 	end := func(e *connection) {
 		ends = append(ends, e)
 		c.strangers = slices.DeleteFunc(c.strangers, func(s *connection) bool { return s == e })
-		delete(c.open, e.conn)
+		c.forget(e)
 	}
 	if len(c.open) > c.max {
 		c.full.Do(func() {
@@ -146,19 +151,50 @@ func (c *connections) ofMost() *connection {
 	return first
 }
 
-// admit notes that a request of the connection of ctx, an agent's, was admitted.
-func (c *connections) admit(ctx context.Context, agent string) {
+// forget takes a connection out of those that are open. c.mu must be held.
+func (c *connections) forget(n *connection) {
+	if c.open[n.conn] == n {
+		delete(c.open, n.conn)
+		c.count(n.agent, -1)
+	}
+}
+
+// count adds n to the connections of an agent, "" being those without a token. c.mu must be
+// held.
+func (c *connections) count(agent string, n int) {
+	if agent == "" {
+		return
+	}
+	if c.of[agent] += n; c.of[agent] == 0 {
+		delete(c.of, agent)
+	}
+}
+
+// admit notes that a request of the connection of ctx, an agent's, was admitted. The error
+// is that the agent has too many connections.
+func (c *connections) admit(ctx context.Context, agent string) error {
 	n, ok := ctx.Value(connectionKey{}).(*connection)
 	if !ok {
-		return
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.open[n.conn] != n {
+		return nil // it is being closed
+	}
+	if n.agent != agent {
+		if agent != "" && c.of[agent] >= c.one {
+			return &guard.BusyError{Text: fmt.Sprintf("this agent has %d connections open, the most that it may", c.one)}
+		}
+		c.count(n.agent, -1)
+		c.count(agent, 1)
+	}
 	n.agent, n.busy = agent, true
 	if !n.known {
 		n.known = true
 		c.strangers = slices.DeleteFunc(c.strangers, func(s *connection) bool { return s == n })
 	}
+	return nil
 }
 
 // changed is the server's ConnState.
@@ -171,7 +207,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	case state == http.StateIdle:
 		n.busy = false
 	case state == http.StateClosed, state == http.StateHijacked:
-		delete(c.open, conn)
+		c.forget(n)
 		c.strangers = slices.DeleteFunc(c.strangers, func(s *connection) bool { return s == n })
 	}
 }
@@ -188,7 +224,7 @@ func (c *connections) yield() {
 		first = n
 	}
 	if first != nil {
-		delete(c.open, first.conn)
+		c.forget(first)
 	}
 	c.mu.Unlock()
 	if first != nil {

@@ -53,7 +53,7 @@ func TestStrangers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				all := newConnections(slog.New(slog.DiscardHandler))
+				all := newConnections(slog.New(slog.DiscardHandler), 1<<20)
 				var plugs []*plug
 				for i := range c.n {
 					p := &plug{from: c.from(i)}
@@ -89,7 +89,7 @@ func each(i int) string { return fmt.Sprintf("192.0.%d.%d", i/256, i%256) }
 // TestStrangersGiveWay: among connections that say nothing, one with a token is served.
 func TestStrangersGiveWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newConnections(slog.New(slog.DiscardHandler))
+		all := newConnections(slog.New(slog.DiscardHandler), 1<<20)
 		client := &plug{from: "192.0.2.7"}
 		all.admit(all.arrive(t.Context(), client), "")
 		for i := range 2 * maxConnections {
@@ -111,7 +111,7 @@ func TestStrangersGiveWay(t *testing.T) {
 // out. Now it loses the oldest of its own, those first that bring no request.
 func TestCrowdOfOneAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newConnections(slog.New(slog.DiscardHandler))
+		all := newConnections(slog.New(slog.DiscardHandler), 1<<20)
 		come := func(agent string, idle bool) *plug {
 			p := &plug{from: "192.0.2.1"}
 			ctx := all.arrive(t.Context(), p)
@@ -211,4 +211,37 @@ func (l *safeLog) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// TestConnectionsOfOneAgent: over its bound an agent is told so on each new connection, and
+// what it has goes on; one that ends makes room.
+func TestConnectionsOfOneAgent(t *testing.T) {
+	all := newConnections(slog.New(slog.DiscardHandler), 2)
+	var contexts []context.Context
+	var conns []net.Conn
+	for range 4 {
+		near, far := net.Pipe()
+		defer near.Close()
+		conns = append(conns, far)
+		contexts = append(contexts, all.arrive(t.Context(), far))
+	}
+	for i, tt := range []struct {
+		conn  int
+		agent string
+		ok    bool
+	}{{0, "ann", true}, {1, "ann", true}, {2, "ann", false}, {0, "ann", true}, {2, "bob", true}, {3, "", true}, {3, "ann", false}} {
+		if err := all.admit(contexts[tt.conn], tt.agent); (err == nil) != tt.ok {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+	all.changed(conns[0], http.StateClosed)
+	if err := all.admit(contexts[3], "ann"); err != nil {
+		t.Errorf("after the end of one: %v", err)
+	}
+	for _, c := range conns {
+		all.changed(c, http.StateClosed)
+	}
+	if len(all.of)+len(all.open) > 0 {
+		t.Errorf("%v are left", all.of)
+	}
 }

@@ -68,6 +68,8 @@ type Options struct {
 	Accounts *guard.Accounts
 	// MaxSessions bounds the sessions at one time. Zero means 1000.
 	MaxSessions int
+	// MaxConnections bounds the connections of one agent with a token. Zero means 1024.
+	MaxConnections int
 	// SessionIdle is after how long without a request or an open stream a session
 	// ends. Zero means 30 minutes.
 	SessionIdle time.Duration
@@ -102,6 +104,7 @@ type Handler struct {
 func New(opts Options) *Handler {
 	opts.MaxBodyBytes = cmp.Or(opts.MaxBodyBytes, rpc.DefaultMaxBytes)
 	opts.MaxSessions = cmp.Or(opts.MaxSessions, 1000)
+	opts.MaxConnections = cmp.Or(opts.MaxConnections, 1024)
 	opts.SessionIdle = cmp.Or(opts.SessionIdle, 30*time.Minute)
 	opts.ResumeTime = cmp.Or(opts.ResumeTime, 10*time.Second)
 	if opts.Accounts == nil {
@@ -117,7 +120,7 @@ func New(opts Options) *Handler {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	h.connections = newConnections(h.log)
+	h.connections = newConnections(h.log, opts.MaxConnections)
 	h.life, h.end = context.WithCancelCause(context.Background())
 	h.places = newPlaces(opts.MaxSessions, opts.SessionIdle, func(s *session) { h.finish(s, "idle") })
 	h.mcp = opts.Guard.Wrap(http.HandlerFunc(h.serveMCP))
@@ -173,7 +176,12 @@ func (h *Handler) serveHealth(w http.ResponseWriter, r *http.Request) {
 // serveMCP answers a request that the guard has admitted.
 func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	agent, _ := auth.Subject(r.Context())
-	h.connections.admit(r.Context(), agent)
+	if err := h.connections.admit(r.Context(), agent); err != nil {
+		w.Header().Set("Connection", "close")
+		w.Header().Set("Retry-After", "1")
+		fail(w, http.StatusTooManyRequests, nil, codeInvalidRequest, err.Error())
+		return
+	}
 	if r.URL.Path != "/mcp" && r.URL.Path != "/mcp/" {
 		http.Error(w, "not found: the MCP endpoint is /mcp", http.StatusNotFound)
 		return
