@@ -85,6 +85,8 @@ func (s *scraped) serve(st *stack, log *audit.Log, logger *slog.Logger) {
 		Load:    st.server.Load,
 		States:  []string{upstream.Connecting.String(), upstream.Ready.String(), upstream.Failed.String()},
 		Servers: st.states,
+
+		Redactions: st.server.Redactions().All,
 	}
 	if log != nil {
 		src.Lost = log.Lost

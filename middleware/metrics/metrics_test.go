@@ -96,7 +96,10 @@ func TestWatch(t *testing.T) {
 		},
 		States:  []string{"ready", "failed"},
 		Servers: func() map[string]string { return map[string]string{"fs": state} },
-		Lost:    func() int { return 13 },
+		Redactions: func() map[middleware.Redacted]int64 {
+			return map[middleware.Redacted]int64{{Server: "fs", Rule: "jwt", Masked: true}: 14}
+		},
+		Lost: func() int { return 13 },
 	})
 	state = "failed"
 	_, lines := scrape(t, m, "GET", "/metrics")
@@ -105,6 +108,7 @@ func TestWatch(t *testing.T) {
 		`rlmproxy_cache_reads_total{result="unknown"} 6`, `rlmproxy_cache_removed_total{reason="evicted"} 7`, `rlmproxy_cache_removed_total{reason="expired"} 0`,
 		`rlmproxy_sessions 8`, `rlmproxy_agents 9`, `rlmproxy_calls_running 10`, `rlmproxy_streams 11`, `rlmproxy_held_bytes 12`,
 		`rlmproxy_upstream_state{server="fs",state="failed"} 1`, `rlmproxy_upstream_state{server="fs",state="ready"} 0`, `rlmproxy_audit_lost_total 13`,
+		`rlmproxy_redactions_total{masked="true",rule="jwt",server="fs"} 14`,
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("no line %s", want)

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"rlmproxy/cache"
@@ -15,6 +17,8 @@ type Source struct {
 	// States are those in which a server can be, and Servers those in which each is.
 	States  []string
 	Servers func() map[string]string
+	// Redactions are the secrets that were found in what servers sent.
+	Redactions func() map[middleware.Redacted]int64
 	// Lost is how many lines of the audit log were lost. Nil: there is none.
 	Lost func() int
 }
@@ -41,12 +45,13 @@ var (
 	streamsNow   = desc("streams", "Streams of changes that are open.")
 	heldBytes    = desc("held_bytes", "Bytes held for agents beside cached results: requests, unread answers, subscriptions.")
 	upstreams    = desc("upstream_state", "1 for the state in which a server is.", "server", "state")
+	redactions   = desc("redactions_total", "Secrets found in what servers sent; masked is false where they were only reported.", "server", "rule", "masked")
 	auditLost    = desc("audit_lost_total", "Lines of the audit log that could not be written.")
 )
 
 // Describe implements [prometheus.Collector].
 func (w *watcher) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{cacheEntries, cacheBytes, cacheAgents, cacheReads, cacheRemoved, sessions, agents, callsNow, streamsNow, heldBytes, upstreams, auditLost} {
+	for _, d := range []*prometheus.Desc{cacheEntries, cacheBytes, cacheAgents, cacheReads, cacheRemoved, sessions, agents, callsNow, streamsNow, heldBytes, upstreams, redactions, auditLost} {
 		to <- d
 	}
 }
@@ -82,6 +87,9 @@ func (w *watcher) Collect(to chan<- prometheus.Metric) {
 			}
 			gauge(upstreams, is, server, state)
 		}
+	}
+	for found, n := range w.Redactions() {
+		counter(redactions, n, found.Server, found.Rule, strconv.FormatBool(found.Masked))
 	}
 	if w.Lost != nil {
 		counter(auditLost, int64(w.Lost()))
