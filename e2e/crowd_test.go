@@ -33,8 +33,11 @@ func crowd(t *testing.T) *site {
 func tokenOf(agent string) string { return "0123456789abcdef-" + agent }
 
 func (s *site) callAs(agent, tool, args string) (int, string) {
-	return s.call(tool, args, "Authorization", "Bearer "+tokenOf(agent))
+	return s.call(tool, args, authorized(agent)...)
 }
+
+// authorized is the header of an agent's requests.
+func authorized(agent string) []string { return []string{"Authorization", "Bearer " + tokenOf(agent)} }
 
 // others has eight agents make n small calls each, and returns how long they took, the
 // quickest first.
@@ -72,22 +75,10 @@ func TestManyWaitingCalls(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	var refused atomic.Int64
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s_hang","arguments":{"x":"%s"},"_meta":{
-		"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, strings.Repeat("x", 1_040_000))
+	args := `{"x":"` + strings.Repeat("x", 1_040_000) + `"}`
 	for range 1000 {
 		wg.Go(func() {
-			r, err := http.NewRequestWithContext(ctx, "POST", s.url, strings.NewReader(body))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for k, v := range map[string]string{
-				"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + tokenOf("alice"),
-				"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "s_hang",
-			} {
-				r.Header.Set(k, v)
-			}
-			resp, err := http.DefaultClient.Do(r)
+			resp, err := s.send(ctx, "s_hang", args, authorized("alice")...)
 			switch {
 			case ctx.Err() != nil:
 			case err != nil: // a connection that was ended while it wrote

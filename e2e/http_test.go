@@ -69,15 +69,12 @@ func (s *site) start() {
 	s.t.Fatalf("it does not listen\n%s", s.log())
 }
 
-// call is a call of a request that stands for itself.
-func (s *site) call(tool, args string, header ...string) (int, string) {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
-	defer cancel()
+// send sends a call of a tool in a request that stands for itself. Header has pairs.
+func (s *site) send(ctx context.Context, tool, args string, header ...string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, "POST", s.url, strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{
 		"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, tool, args)))
 	if err != nil {
-		s.t.Fatal(err)
+		return nil, err
 	}
 	for k, v := range map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
@@ -88,7 +85,15 @@ func (s *site) call(tool, args string, header ...string) (int, string) {
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	resp, err := http.DefaultClient.Do(r)
+	return http.DefaultClient.Do(r)
+}
+
+// call is a call of a request that stands for itself.
+func (s *site) call(tool, args string, header ...string) (int, string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+	defer cancel()
+	resp, err := s.send(ctx, tool, args, header...)
 	if err != nil {
 		s.t.Errorf("%s: %v", tool, err)
 		return 0, ""

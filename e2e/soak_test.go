@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,24 +63,13 @@ func soakCalls(n int, agents []string, ids map[string]string) []*soakCall {
 }
 
 // make makes the call.
-func (c *soakCall) make(ctx context.Context, url string) error {
+func (c *soakCall) make(ctx context.Context, s *site) error {
 	if c.leave {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
 		defer cancel()
 	}
-	r, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{
-		"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, c.tool, c.args)))
-	if err != nil {
-		return err
-	}
-	for k, v := range map[string]string{
-		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + tokenOf(c.agent),
-		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": c.tool,
-	} {
-		r.Header.Set(k, v)
-	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := s.send(ctx, c.tool, c.args, authorized(c.agent)...)
 	var body []byte
 	if err == nil {
 		body, err = io.ReadAll(resp.Body)
@@ -179,7 +167,7 @@ func TestSoak(t *testing.T) {
 	for range 24 {
 		wg.Go(func() {
 			for c := range queue {
-				if err := c.make(t.Context(), s.url); err != nil {
+				if err := c.make(t.Context(), s); err != nil {
 					t.Errorf("%s %s: %v", c.tool, c.args, err)
 				}
 			}

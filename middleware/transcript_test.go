@@ -4,23 +4,18 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"rlmproxy/internal/transcripttest"
 	"rlmproxy/middleware/upstream"
 )
-
-var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 
 // TestTranscripts holds what a client over stdin and stdout reads to testdata/*.txtar.
 // Each file is what the client writes, lines a second apart from those of the next
@@ -33,32 +28,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 //
 // A line that is "server: method params" is what the server tells, one that is
 // "changed" that it has connected again.
-func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			script := txtar.Parse(want)
-			synctest.Test(t, func(t *testing.T) { transcribe(t, script) })
-			got := txtar.Format(script)
-			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
-		})
-	}
-}
+func TestTranscripts(t *testing.T) { transcripttest.Run(t, transcribe) }
 
 // transcribe writes the client's lines of a script and replaces what comes back.
 func transcribe(t *testing.T, script *txtar.Archive) {

@@ -100,11 +100,7 @@ func (l *List) await(ctx context.Context, d *Request) (json.RawMessage, error) {
 	for {
 		select {
 		case <-d.done:
-			n, hold := int64(len(d.raw)), guard.HoldOf(ctx)
-			if err := hold.Take(ctx, n); err != nil {
-				return nil, err
-			}
-			if err := hold.Work(ctx, n); err != nil {
+			if err := guard.HoldOf(ctx).Turn(ctx, int64(len(d.raw))); err != nil {
 				return nil, err
 			}
 			return d.raw, d.err

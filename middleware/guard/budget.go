@@ -131,6 +131,14 @@ func (h *Hold) Work(ctx context.Context, n int64) error {
 	return h.unlessEnded()
 }
 
+// Turn is Take, and then Work.
+func (h *Hold) Turn(ctx context.Context, n int64) error {
+	if err := h.Take(ctx, n); err != nil {
+		return err
+	}
+	return h.Work(ctx, n)
+}
+
 // unlessEnded gives all back that was taken by a call that ended while it waited. h.mu
 // must be held.
 func (h *Hold) unlessEnded() error {

@@ -11,11 +11,7 @@ import (
 // Turn waits until the call that ctx is of may work on n bytes: only so many
 // large answers are worked on at one time, and turns go round the agents.
 func Turn(ctx context.Context, n int) error {
-	hold := guard.HoldOf(ctx)
-	err := hold.Take(ctx, int64(n))
-	if err == nil {
-		err = hold.Work(ctx, int64(n))
-	}
+	err := guard.HoldOf(ctx).Turn(ctx, int64(n))
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &pipeline.Error{Code: pipeline.LimitTime, Err: err,
 			Text: "the time limit passed while other calls worked on large results",

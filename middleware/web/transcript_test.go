@@ -6,30 +6,25 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"golang.org/x/tools/txtar"
 
+	"rlmproxy/internal/transcripttest"
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/auth"
 	"rlmproxy/middleware/rpc"
 )
-
-var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 
 // TestTranscripts holds what clients see to testdata/*.txtar. Each file is a client's
 // requests, a second apart, and the whole of each response, which may have taken longer.
@@ -45,32 +40,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 //
 // $session is the id of the session. The header Cut is no header: after this time the
 // client goes away.
-func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			script := txtar.Parse(want)
-			synctest.Test(t, func(t *testing.T) { transcribe(t, script) })
-			got := txtar.Format(script)
-			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
-		})
-	}
-}
+func TestTranscripts(t *testing.T) { transcripttest.Run(t, transcribe) }
 
 // transcribe makes the requests of a script and replaces the responses.
 func transcribe(t *testing.T, script *txtar.Archive) {
