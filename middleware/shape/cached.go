@@ -22,6 +22,9 @@ type Cached struct {
 // keep puts an answer into the cache. The documents are kept beside it, so that
 // the first query need not read them again. The error may be [cache.ErrTooLarge].
 func (s *Shaper) keep(agent string, origin cache.Origin, docs *Documents) (*Cached, error) {
+	if docs.twice {
+		docs.kept, docs.twice = withoutStructured(docs.kept), false
+	}
 	id, err := s.opts.Store.Put(agent, origin, docs.kept)
 	c := &Cached{docs, id, agent, s.opts.Store}
 	if err == nil {
@@ -32,7 +35,11 @@ func (s *Shaper) keep(agent string, origin cache.Origin, docs *Documents) (*Cach
 
 // Keep puts the result of a tools/call into the cache, at any length.
 func (s *Shaper) Keep(agent string, origin cache.Origin, raw json.RawMessage) (cache.ID, error) {
-	id, err := s.opts.Store.Put(agent, origin, raw)
+	docs, err := read(raw)
+	if err != nil {
+		return "", err
+	}
+	kept, err := s.keep(agent, origin, docs)
 	if errors.Is(err, cache.ErrTooLarge) {
 		e := &pipeline.Error{Code: pipeline.LimitMemory, Err: err,
 			Text: fmt.Sprintf("the result of %s, %s bytes, is too large to keep", origin.Tool, show.Count(len(raw))),
@@ -42,7 +49,7 @@ func (s *Shaper) Keep(agent string, origin cache.Origin, raw json.RawMessage) (c
 		}
 		return "", e
 	}
-	return id, err
+	return kept.ID, err
 }
 
 // Cached returns what the cache keeps for agent under id. The call waits here for

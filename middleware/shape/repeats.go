@@ -3,7 +3,9 @@ package shape
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"slices"
+	"sync"
 
 	"rlmproxy/jsonscan"
 )
@@ -57,19 +59,32 @@ func (d *Documents) haveData(value json.RawMessage) bool {
 }
 
 // comparer returns a function that reports whether a text is value: what a string
-// holds, or JSON however it is spaced.
+// holds, or JSON however it is spaced, escaped and ordered.
 func comparer(value json.RawMessage) func(text []byte) bool {
 	if value[0] == '"' {
 		held := jsonscan.AppendUnquoted(nil, value)
 		return func(text []byte) bool { return bytes.Equal(text, held) }
 	}
 	want := compact(value)
+	wanted := sync.OnceValue(func() any { return decoded(want) })
 	return func(text []byte) bool {
 		text = bytes.TrimSpace(text)
-		// What is shorter, or begins otherwise, need not be read.
-		return len(want) > 0 && len(text) >= len(want) && text[0] == want[0] && bytes.Equal(compact(text), want)
+		// What begins otherwise need not be read, nor what is far from as long.
+		if len(want) == 0 || len(text) == 0 || text[0] != want[0] || len(text) < len(want)/maxEscape {
+			return false
+		}
+		got := compact(text)
+		return bytes.Equal(got, want) || len(got) <= maxDecoded && len(want) <= maxDecoded && reflect.DeepEqual(decoded(got), wanted())
 	}
 }
+
+const (
+	// maxEscape is how much longer a character is as an escape than itself.
+	maxEscape = 6
+	// maxDecoded bytes of JSON are decoded to compare them, at up to six times the
+	// memory. What is longer is compared as it is written.
+	maxDecoded = 4 << 20
+)
 
 // compact is JSON without white space, or nil if value is none.
 func compact(value []byte) []byte {
@@ -78,4 +93,28 @@ func compact(value []byte) []byte {
 		return nil
 	}
 	return b.Bytes()
+}
+
+// decoded is what a value says, its numbers as they are spelt.
+func decoded(value []byte) (v any) {
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return &v // is like nothing else
+	}
+	return v
+}
+
+// withoutStructured is the result of a tools/call without structured content.
+func withoutStructured(result json.RawMessage) json.RawMessage {
+	out, err := jsonscan.Rewrite(result, func(key string, value json.RawMessage) json.RawMessage {
+		if key == "structuredContent" {
+			return nil
+		}
+		return value
+	})
+	if err != nil { // cannot be: it was sliced before
+		return result
+	}
+	return out
 }

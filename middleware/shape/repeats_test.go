@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"rlmproxy/cache"
 )
 
 // TestMediaRepeated: structured content that repeats an image or audio is no text
@@ -34,6 +36,8 @@ func TestMediaRepeated(t *testing.T) {
 func TestRepeats(t *testing.T) {
 	for raw, want := range map[string]int{
 		`{"content":[{"type":"text","text":"[1, 2]"}],"structuredContent":[1,2]}`:                                                   1,
+		`{"content":[{"type":"text","text":"{\"b\":\"\\u00e9\",\"a\":[1]}"}],"structuredContent":{"a":[1],"b":"é"}}`:                1,
+		`{"content":[{"type":"text","text":"{\"a\":9007199254740993}"}],"structuredContent":{"a":9007199254740992}}`:                2,
 		`{"content":[{"type":"text","text":"x"}],"structuredContent":{"content":"x"}}`:                                              1,
 		`{"content":[{"type":"text","text":"a"},{"type":"text","text":"{\"b\": 1}"}],"structuredContent":{"result":["a",{"b":1}]}}`: 2,
 		`{"content":[{"type":"text","text":"a"}],"structuredContent":{"result":["a","b"]}}`:                                         2,
@@ -43,6 +47,38 @@ func TestRepeats(t *testing.T) {
 		r, err := ParseToolResult(json.RawMessage(raw))
 		if err != nil || len(r.Docs) != want {
 			t.Errorf("%s: %d documents, want %d, %v", raw, len(r.Docs), want, err)
+		}
+	}
+}
+
+// TestKeptOnce: the cache keeps no structured content that a text says too.
+func TestKeptOnce(t *testing.T) {
+	store, err := cache.New(cache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	s := New(Options{Store: store, MaxTokens: 10})
+	long := `[` + strings.Repeat(`1,`, 5000) + `1]`
+	raw := json.RawMessage(`{"content":[{"type":"text","text":"` + long + `"}],"structuredContent":{"result":` + long + `},"isError":false}`)
+	for name, keep := range map[string]func() (cache.ID, error){
+		"cut": func() (cache.ID, error) {
+			reply, err := s.ToolResult("cut", cache.Origin{}, raw, Policy{})
+			facts, _ := FactsOf(reply)
+			return facts.CacheID, err
+		},
+		"fresh": func() (cache.ID, error) { return s.Keep("fresh", cache.Origin{}, raw) },
+	} {
+		id, err := keep()
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry, err := store.Get(name, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(entry.Data); n < len(long) || n > len(long)+100 {
+			t.Errorf("%s: %d bytes are kept of %d, which hold %d twice", name, n, len(raw), len(long))
 		}
 	}
 }

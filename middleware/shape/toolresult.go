@@ -32,7 +32,11 @@ func ParseToolResult(raw json.RawMessage) (*ToolResult, error) {
 			return nil, err
 		}
 	}
-	if structured != nil && string(structured) != "null" && !r.repeats(structured) {
+	switch {
+	case structured == nil || string(structured) == "null":
+	case r.repeats(structured):
+		r.twice = true
+	default:
 		r.Docs = append(r.Docs, Document{Block: len(r.blocks), Text: structured})
 	}
 	if len(r.blocks) == 0 && len(r.Docs) == 0 {

@@ -33,14 +33,15 @@ func Minified(v doc.Value, budget int) (doc.Value, bool) {
 	return compact, err == nil && tokens.AtMost(compact.Data, budget)
 }
 
-// Lossless returns a form of v that says everything v does in at most budget
-// tokens, and false if there is none. The first that fits is taken:
+// Lossless returns the form of v that takes the fewest tokens and says everything v
+// does, and false if that takes more than budget. v itself is taken if it fits. The
+// others are
 //
-//   - v itself
 //   - minified JSON
 //   - the same, with the strings that hold JSON written as that JSON
-//   - an array of flat objects as the table of [Format], and what is around
-//     it as minified JSON above
+//   - either, with what many of its strings begin with above it
+//   - any of these, an array of flat objects in it as the table of [Format]
+//   - nested objects of a name and children as an indented tree
 //
 // The Note says which it is and how to read it; it is empty for v itself.
 func Lossless(v doc.Value, budget int) (doc.Value, bool) {
@@ -50,20 +51,54 @@ func Lossless(v doc.Value, budget int) (doc.Value, bool) {
 	if v.Kind == doc.Text || !MayFit(len(v.Data), budget) {
 		return v, false
 	}
-	for _, form := range []func(doc.Value) (doc.Value, bool){
-		func(v doc.Value) (doc.Value, bool) {
-			compact, err := (&Format{As: "json"}).Apply(context.Background(), v)
-			compact.AddNote("minified")
-			return compact, err == nil
-		},
-		unwrapped,
-		flatTable,
-	} {
-		if out, ok := form(v); ok && tokens.AtMost(out.Data, budget) {
-			return out, true
+	compact, err := (&Format{As: "json"}).Apply(context.Background(), v)
+	if err != nil {
+		return v, false
+	}
+	plain := compact
+	plain.AddNote("minified")
+	forms := []form{{v: plain}}
+	if w, ok := unwrapped(compact); ok {
+		forms = append(forms, form{v: w})
+	}
+	for _, f := range forms[:len(forms):len(forms)] {
+		if p, ok := prefixed(f.v, budget); ok {
+			forms = append(forms, p)
 		}
 	}
-	return v, false
+	for _, f := range forms[:len(forms):len(forms)] {
+		if t, ok := flatTable(f.v); ok {
+			forms = append(forms, form{f.above, t})
+		}
+	}
+	if t, ok := tree(compact); ok {
+		forms = append(forms, form{v: t})
+	}
+	best, found := v, false
+	for _, f := range forms {
+		out := f.value()
+		if !tokens.AtMost(out.Data, budget) {
+			continue
+		}
+		n, _ := tokens.Count(out.Data)
+		best, found, budget = out, true, n-1
+	}
+	return best, found
+}
+
+// A form is a document written another way, below lines that say what its marks stand
+// for.
+type form struct {
+	above []byte
+	v     doc.Value
+}
+
+// value is the form as an agent reads it.
+func (f form) value() doc.Value {
+	if len(f.above) > 0 {
+		f.v.Data = append(f.above[:len(f.above):len(f.above)], f.v.Data...)
+	}
+	return f.v
 }
 
 // unwrapped writes v with the strings that hold JSON as that JSON, at paths
@@ -160,6 +195,9 @@ func flatTable(v doc.Value) (doc.Value, bool) {
 	}
 	out := v
 	out.Kind, out.Data, out.Memo, out.Key = doc.Text, rows.Data, nil, ""
+	if out.Note == "minified" {
+		out.Note = ""
+	}
 	note := "as a table; an empty cell is a missing field"
 	if !l.Whole {
 		// The array is a slice of the document, unless a string was entered.
