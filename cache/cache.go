@@ -45,7 +45,7 @@ type Options struct {
 	// it may keep. An id whose tombstone is dropped still answers, as
 	// evicted, without its origin. Zero means 10,000.
 	MaxTombstones int
-	// TTL counts from the last read. Zero means 5 minutes.
+	// TTL counts from the last read. Zero means an hour.
 	TTL time.Duration
 	// DerivedBytes bounds what is kept of artefacts, by the sizes that their
 	// builders state. Zero means 256 MiB.
@@ -137,7 +137,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxBytes = cmp.Or(o.MaxBytes, 512<<20)
 	o.MaxAgents = cmp.Or(o.MaxAgents, 1000)
 	o.MaxTombstones = cmp.Or(o.MaxTombstones, 10_000)
-	o.TTL = cmp.Or(o.TTL, 5*time.Minute)
+	o.TTL = cmp.Or(o.TTL, time.Hour)
 	o.DerivedBytes = cmp.Or(o.DerivedBytes, 256<<20)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -44,7 +44,7 @@ func ExampleLoad() {
 	// Output:
 	// files stdio npx [server-filesystem /srv] 1m30s
 	// environment over file: 1000
-	// default: 5m0s
+	// default: 1h0m0s
 }
 
 // Every mistake is reported at once, with its place in the file.
