@@ -43,9 +43,9 @@ func tree(v doc.Value) (doc.Value, bool) {
 	}
 	out := v
 	out.Kind, out.Data, out.Memo, out.Key, out.Note = doc.Text, w.out, nil, "", ""
-	note := fmt.Sprintf("as a tree: a line is %s; what ends in / has %s, on the lines below that are two spaces further in", w.name, w.children)
+	note := fmt.Sprintf("as a tree of %s; what ends in / has %s, two spaces further in", w.name, w.children)
 	if w.kind != "" {
-		note += fmt.Sprintf(", and %s %s, else %s", w.kind, show.Clip(w.ofBranch, 40), show.Clip(w.ofLeaf, 40))
+		note += fmt.Sprintf(", and is of %s %s, else %s", w.kind, show.Clip(w.ofBranch, 40), show.Clip(w.ofLeaf, 40))
 	}
 	out.AddNote(note)
 	return out, true
