@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
@@ -112,8 +113,8 @@ type freshOffer struct {
 	readOnly bool // and none that is not known to only read
 }
 
-// freshOffer depends on the configuration and on what the client can be asked, not on
-// which servers are there: schemas are the same from one list to the next.
+// freshOffer depends on the configuration, on what the client can be asked, and on which
+// tools it may use. A server that has not listed its tools yet may have some to trust.
 func (s *Server) freshOffer(r *session.Request) freshOffer {
 	switch s.opts.FreshCalls {
 	case FreshAll:
@@ -125,8 +126,10 @@ func (s *Server) freshOffer(r *session.Request) freshOffer {
 	o := freshOffer{any: asks, readOnly: !asks}
 	for i := range s.opts.Upstreams {
 		up := &s.opts.Upstreams[i]
-		o.any = o.any || len(up.Fresh) > 0 || up.TrustHints
+		o.any = o.any || (len(up.Fresh) > 0 || up.TrustHints) && !up.listed()
 		o.readOnly = o.readOnly && len(up.Fresh) == 0
 	}
+	v := s.viewOf(r)
+	o.any = o.any || slices.ContainsFunc(s.names.all(), func(t target) bool { return s.trusts(t) && v.tool(t.up, t.tool.Name) })
 	return o
 }

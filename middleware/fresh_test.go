@@ -213,3 +213,17 @@ func TestConsentRefusedByClient(t *testing.T) {
 		t.Errorf("%s, %v", got, called)
 	}
 }
+
+// TestNothingToCall: tool and arguments are no parameters where they would always fail.
+func TestNothingToCall(t *testing.T) {
+	f, _ := actor()
+	f.tools = f.tools[1:] // those that say nothing of themselves
+	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f, TrustHints: true}}})
+	raw, err := conn.Call(t.Context(), "tools/list", json.RawMessage(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), "tool to call first") {
+		t.Errorf("%s", raw)
+	}
+}

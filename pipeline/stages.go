@@ -62,4 +62,5 @@ var (
 	MayFit   = render.MayFit
 	Preview  = preview.Preview
 	NextCall = preview.NextCall
+	Join     = query.Join
 )

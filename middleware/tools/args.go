@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -59,6 +60,14 @@ func (p param) set(value json.RawMessage) bool {
 	if raw, ok := p.into.(*json.RawMessage); ok {
 		*raw = objectOf(value)
 		return *raw != nil
+	}
+	if n, ok := p.into.(*int); ok {
+		var f float64 // 2.0 is 2
+		if json.Unmarshal(value, &f) != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+			return false
+		}
+		*n = int(f)
+		return true
 	}
 	return json.Unmarshal(value, p.into) == nil
 }

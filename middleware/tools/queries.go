@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"math"
 
 	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline"
@@ -32,17 +33,24 @@ func (e *explore) answer(ctx context.Context, c *call) (json.RawMessage, error) 
 // filter is proxy_filter: a part of it. Where nothing is selected, it pages.
 type filter struct {
 	source source
+	ids    []string // of several results, instead of a source
 	narrow shape.Narrow
 	mode   string
 	slice  pipeline.Slice
+	limit  int // none, or of the slice
 	format pipeline.Format
 }
 
+// none is a number that was not given.
+const none = math.MinInt
+
 func (f *filter) params() []param {
+	f.limit = none
 	return append(append(f.source.params(), narrowParams(&f.narrow)...),
+		param{"cache_ids", `"type":"array","items":{"type":"string"},"description":"for jq: an array of these results"`, &f.ids, ""},
 		param{"mode", `"enum":["include","exclude"]`, &f.mode, ""},
 		param{"offset", integer, &f.slice.Offset, "0"},
-		param{"limit", integer, &f.slice.Limit, "20"},
+		param{"limit", integer, &f.limit, "20"},
 		param{"format", `"enum":["json","table","lines","text"]`, &f.format.As, ""})
 }
 
@@ -65,14 +73,20 @@ func (f *filter) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	default:
 		return nil, misused(c.tool, `mode must be "include" or "exclude", not %q`, show.ClipBytes(f.mode, 40))
 	}
-	if f.slice.Offset < 0 || f.slice.Limit < 0 {
-		return nil, misused(c.tool, "offset and limit must not be negative")
+	switch {
+	case f.slice.Offset < 0:
+		return nil, misused(c.tool, "offset must be 0 or more")
+	case f.limit == none:
+	case f.limit < 1:
+		return nil, misused(c.tool, "limit must be 1 or more; without it, as many items come as fit")
+	default:
+		f.slice.Limit = f.limit
 	}
 	stages, err := c.opts.Shaper.Stages(f.narrow, c.tool, c.agent)
 	if err != nil {
 		return nil, err
 	}
-	if len(stages) == 0 {
+	if len(stages) == 0 && len(f.ids) == 0 {
 		return c.page(ctx, f)
 	}
 	if f.slice != (pipeline.Slice{}) {
@@ -80,6 +94,9 @@ func (f *filter) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	}
 	if f.format.As != "" {
 		stages = append(stages, &f.format)
+	}
+	if len(f.ids) > 0 {
+		return c.joined(ctx, f, stages)
 	}
 	return c.run(ctx, &f.source, stages, c.opts.QueryTimeout)
 }

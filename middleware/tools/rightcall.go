@@ -18,7 +18,7 @@ import (
 // without "_": the first one that the tool has is meant. What is only spelt another
 // way, as maxResults, is found by [nearest].
 var alike = map[string][]string{
-	"id": {"cache_id"}, "resultid": {"cache_id"}, "name": {"tool"}, "toolname": {"tool"}, "args": {"arguments"}, "params": {"arguments"}, "input": {"arguments"},
+	"id": {"cache_id"}, "ids": {"cache_ids"}, "resultid": {"cache_id"}, "name": {"tool"}, "toolname": {"tool"}, "args": {"arguments"}, "params": {"arguments"}, "input": {"arguments"},
 	"query": {"pattern", "jq"}, "q": {"pattern", "jq"}, "search": {"pattern"}, "text": {"pattern"}, "keyword": {"pattern"}, "regex": {"pattern"},
 	"filter": {"jq"}, "expression": {"jq"}, "program": {"jq"},
 	"limit": {"max_results"}, "maxresults": {"max_results", "limit"}, "max": {"max_results", "limit"}, "count": {"max_results", "limit"},

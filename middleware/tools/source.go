@@ -53,6 +53,9 @@ func (c *call) open(ctx context.Context, src *source) (d document, done json.Raw
 	switch {
 	case src.cacheID != "" && src.tool != "":
 		return d, nil, misused(c.tool, "give cache_id or tool, not both")
+	case c.Has(src.tool):
+		return d, nil, &pipeline.Error{Code: pipeline.BadArguments, Text: c.tool + ": tool is one of a server, not " + src.tool,
+			Hint: "call " + src.tool + " directly; its reply has a cache_id for this call"}
 	case src.tool != "" && c.fresh == nil:
 		return d, nil, &pipeline.Error{
 			Code: pipeline.BadArguments,

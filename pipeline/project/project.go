@@ -9,6 +9,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/table"
@@ -44,8 +45,33 @@ func (p *Project) Check() error {
 
 // Apply is a [*doc.Error] for text, for a path that cannot be read, and for one
 // that is nowhere in the document. The Note tells of a field that only some
-// records lack.
+// records lack. A path with commas that is nowhere is tried as several.
 func (p *Project) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
+	out, err := p.apply(ctx, in)
+	if err == nil || ctx.Err() != nil {
+		return out, err
+	}
+	several := Project{commas(p.Fields), commas(p.Exclude)}
+	if len(several.Fields)+len(several.Exclude) == len(p.Fields)+len(p.Exclude) {
+		return out, err
+	}
+	if each, e := several.apply(ctx, in); e == nil {
+		return each, nil
+	}
+	return out, err
+}
+
+// commas are paths, divided at commas.
+func commas(paths []string) (out []string) {
+	for _, p := range paths {
+		for part := range strings.SplitSeq(p, ",") {
+			out = append(out, strings.TrimSpace(part))
+		}
+	}
+	return out
+}
+
+func (p *Project) apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	keep, err := newMask(p.Fields)
 	if err != nil {
 		return doc.Value{}, err
@@ -79,7 +105,12 @@ func (p *Project) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	if err := keep.missing(ctx, in); err != nil {
 		return doc.Value{}, err
 	}
-	if err := drop.missing(ctx, in); err != nil {
+	if err := drop.missing(ctx, in); err != nil && len(p.Fields) > 0 {
+		// It may be there, and not among what Fields kept.
+		if _, e := (&Project{Exclude: p.Exclude}).apply(ctx, in); e != nil {
+			return doc.Value{}, e
+		}
+	} else if err != nil {
 		return doc.Value{}, err
 	}
 	out.AddNote(keep.lacking())

@@ -46,12 +46,31 @@ func TestProject(t *testing.T) {
 		{"", "a.b.c", `[{"a":"{\"b\":\"{\\\"c\\\": 1}\", \"e\": \"{ }\"}"}]`, `[{"a":{"b":{},"e":"{ }"}}]`, ""},
 		{"tags?[]?.id?", "", `{"tags":[{"id":1,"x":2},7]}`, `{"tags":[{"id":1}]}`, ""},
 		{"", "a,[1]", `[[null,[]]]`, `[[null,[]]]`, ""},
+		{"a", "b", `{"a":1,"b":2}`, `{"a":1}`, ""},
+		{"a", "a", `{"a":1,"b":2}`, `{}`, ""},
 	} {
 		p := &Project{Fields: split(tt.fields), Exclude: split(tt.exclude)}
 		got := doctest.Apply(t, p, tt.in)
 		if string(got.Data) != tt.want || got.Note != tt.note {
 			t.Errorf("%s of %s:\n got %s (%s)\nwant %s (%s)", p, tt.in, got.Data, got.Note, tt.want, tt.note)
 		}
+	}
+}
+
+// TestCommas: paths that an agent wrote into one string.
+func TestCommas(t *testing.T) {
+	for _, tt := range []struct{ fields, in, want string }{
+		{"a, b", `{"a":1,"b":2,"c":3}`, `{"a":1,"b":2}`},
+		{"r[].a,r[].b", `{"r":[{"a":1,"b":2,"c":3}]}`, `{"r":[{"a":1,"b":2}]}`},
+		{"a,b", `{"a":1,"b":2,"a,b":3}`, `{"a,b":3}`},
+	} {
+		if got := doctest.Apply(t, &Project{Fields: []string{tt.fields}}, tt.in); string(got.Data) != tt.want {
+			t.Errorf("%s of %s: %s, want %s", tt.fields, tt.in, got.Data, tt.want)
+		}
+	}
+	e := doctest.ApplyError(t, &Project{Fields: []string{"a,x"}}, `{"a":1}`)
+	if !strings.Contains(e.Text, `a,x`) {
+		t.Error(e)
 	}
 }
 
