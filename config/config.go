@@ -117,6 +117,7 @@ type Proxy struct {
 
 	EnableAutoTruncation bool `koanf:"enableAutoTruncation"`
 	EnableLossless       bool `koanf:"enableLossless"`
+	EnableDifferences    bool `koanf:"enableDifferences"`
 	MaxPreviewTokens     int  `koanf:"maxPreviewTokens"` // zero: half the limit
 
 	CacheTTL time.Duration `koanf:"cacheTTLSeconds"`

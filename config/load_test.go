@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // defaultProxy is what an empty configuration gives.
 func defaultProxy() Proxy {
 	return Proxy{
-		MaxResponseTokens: 2000, EnableAutoTruncation: true, EnableLossless: true, CacheTTL: time.Hour, EnableAgentIsolation: true,
+		MaxResponseTokens: 2000, EnableAutoTruncation: true, EnableLossless: true, EnableDifferences: true, CacheTTL: time.Hour, EnableAgentIsolation: true,
 		MaxEntriesPerAgent: 20, MaxMemoryPerAgent: 100 << 20, MaxMemory: 320 << 20, MaxTotalAgents: 1000,
 		MaxCallsPerAgent: 256, MaxBytesPerAgent: 64 << 20, MaxStreamsPerAgent: 100, MaxSubscriptionsPerAgent: 1000, MaxConnectionsPerAgent: 1024,
 		Redact: "off", FreshCalls: "ask", PinTools: true, MaxLineBytes: 64 << 20, CallTimeout: time.Minute, JQTimeout: 5 * time.Second, JQMemory: 768 << 20,
@@ -66,7 +66,7 @@ func TestPredecessorFiles(t *testing.T) {
 		servers string
 		proxy   Proxy
 	}{
-		{"predecessor-full.json", "filesystem api_server_v2 uv-server", proxy(func(p *Proxy) { p.MaxResponseTokens, p.MaxResponseSize, p.CacheMaxEntries = 0, 8000, 50 })},
+		{"predecessor-full.json", "filesystem api_server_v2 uv-server", proxy(func(p *Proxy) { p.MaxResponseTokens, p.MaxResponseSize, p.CacheMaxEntries, p.CacheTTL = 0, 8000, 50, 5*time.Minute })},
 		{"predecessor-plain.json", "everything playwright", defaultProxy()},
 		{"predecessor-shared.json", "a", proxy(func(p *Proxy) {
 			p.MaxResponseTokens, p.MaxResponseSize = 0, 12000

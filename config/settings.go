@@ -100,6 +100,7 @@ func Settings() []Setting {
 		{"enableAutoTruncation", "true", boolean, "cut and cache results over the limit", truth},
 		{"maxPreviewTokens", "", "tokens", "most that the preview of a cut result takes; without it, half the limit", whole(leastTokens/2, mostTokens)},
 		{"enableLossless", "true", boolean, "send a result over the limit whole if a form that loses nothing fits", truth},
+		{"enableDifferences", "true", boolean, "say of a result that a session was shown within the last 20 replies that it is the same, or what has changed", truth},
 		{"cacheTTLSeconds", "3600", "seconds", "how long a cached result is kept after it was last read", durationIn(time.Second, month)},
 		{"cacheMaxEntries", "", "results", "older spelling of maxEntriesPerAgent, used when agents are not isolated", whole(0, mostHeld)},
 		{"enableAgentIsolation", "true", boolean, "keep each agent's results to itself", truth},

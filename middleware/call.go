@@ -36,6 +36,7 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 			fresh = freshCaller{s, r}
 		}
 		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, fresh)
+		s.seenBy(r).Note("")
 	} else {
 		raw, err = s.callUpstream(ctx, r)
 	}
@@ -66,7 +67,9 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	}
 	observed.Answered(raw, nil)
 	origin := cache.Origin{Tool: t.exposed, Arguments: r.Arguments, ReadOnly: t.readOnly()}
-	raw, err = s.shaper.ToolResult(r.Session.Agent, origin, raw, t.up.policy(t.tool.Name).shaping(t.up.Name))
+	policy := t.up.policy(t.tool.Name).shaping(t.up.Name)
+	policy.Seen = s.seenBy(r)
+	raw, err = s.shaper.ToolResult(r.Session.Agent, origin, raw, policy)
 	return raw, t.called(err)
 }
 

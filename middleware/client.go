@@ -45,6 +45,7 @@ func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *
 func (s *Server) forget(ctx context.Context, c *Session) {
 	s.clients.Remove(c)
 	s.consent.Forget(c)
+	s.seen.Delete(c)
 	s.relay.Leave(ctx, c)
 	if !c.Ends {
 		return

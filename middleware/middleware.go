@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -63,6 +64,9 @@ type Options struct {
 	// NoLossless cuts what is over the limit without trying whether a form that
 	// loses nothing fits.
 	NoLossless bool
+	// NoDifferences shows a result that a session was shown just before, or one nearly
+	// the same, as any other.
+	NoDifferences bool
 	// PassThrough turns shaping off: results of any size reach the client.
 	PassThrough bool
 	// SharedCache puts all connections on one agent's shelf.
@@ -151,6 +155,7 @@ type Server struct {
 	held    heldWatch
 	odd     oddities
 	rules   atomic.Pointer[rights.Rules]
+	seen    sync.Map // *shape.Seen by *session.Session
 
 	unmatched  unmatched
 	redactions Redactions

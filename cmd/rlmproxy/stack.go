@@ -141,6 +141,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		MaxChars:      p.MaxResponseSize,
 		PreviewTokens: p.MaxPreviewTokens,
 		NoLossless:    !p.EnableLossless,
+		NoDifferences: !p.EnableDifferences,
 		PassThrough:   !p.EnableAutoTruncation,
 		SharedCache:   !p.EnableAgentIsolation,
 		FreshCalls:    middleware.FreshCalls(p.FreshCalls),

@@ -62,6 +62,11 @@ func (s *Shaper) Cached(ctx context.Context, agent string, id cache.ID) (*Cached
 	if err := Turn(ctx, len(entry.Data)); err != nil {
 		return nil, err
 	}
+	return s.open(agent, id, entry)
+}
+
+// open reads an entry of the cache.
+func (s *Shaper) open(agent string, id cache.ID, entry *cache.Entry) (*Cached, error) {
 	c := &Cached{ID: id, agent: agent, store: s.opts.Store}
 	docs, err := c.memo(allBlocks)("documents", func() (any, int64, error) {
 		docs, err := read(entry.Data)

@@ -72,6 +72,9 @@ type Policy struct {
 	// Narrow is applied to every answer before the agent reads it; the whole
 	// answer stays in the cache.
 	Narrow Narrow
+	// Seen is what the session was shown before, to which this reply is added. Nil: each
+	// reply stands for itself.
+	Seen *Seen
 }
 
 // asItCame is an answer that is not shaped. A text in it that begins as a line of ours has a
@@ -101,6 +104,9 @@ func (s *Shaper) shape(agent string, origin cache.Origin, docs *Documents, p Pol
 	total := size
 	if lim.chars > 0 {
 		total = docs.Tokens()
+	}
+	if r := s.again(agent, origin, docs, p.Seen, total, lim); r != nil {
+		return r, nil
 	}
 	if !s.opts.NoLossless {
 		if r := lossless(docs, total, lim); r != nil {
@@ -144,13 +150,7 @@ func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total i
 		return nil, err
 	}
 	p := preview{of: kept, from: origin, total: total, notes: notes, call: kept.nextCall()}
-	// Half the limit: an agent chooses its next call by a preview, and asks for
-	// all that fits if it needs that.
-	most := lim.tokens / 2
-	if n := s.opts.PreviewTokens; n > 0 {
-		most = min(n, lim.tokens)
-	}
-	for budget := most; budget > 4; budget = budget * 2 / 3 {
+	for budget := s.previewTokens(lim); budget > 4; budget = budget * 2 / 3 {
 		text, facts := p.render(budget)
 		if facts.ShownTokens = count(text); facts.ShownTokens < total && lim.fits(text) {
 			return &reply{text, docs.others(), facts}, nil
@@ -165,4 +165,13 @@ func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total i
 		}
 	}
 	return nil, nil
+}
+
+// previewTokens is how much of the limit a preview takes at most. Half of it: an agent
+// chooses its next call by a preview, and asks for all that fits if it needs that.
+func (s *Shaper) previewTokens(lim limit) int {
+	if n := s.opts.PreviewTokens; n > 0 {
+		return min(n, lim.tokens)
+	}
+	return lim.tokens / 2
 }

@@ -216,26 +216,41 @@ func rising(all []match) []match {
 }
 
 // String writes each change below the number of its line: what is gone behind -, what
-// has come behind +. Long lines are cut where they differ.
+// has come behind +, without the spaces that all of it begins with. Long lines are cut
+// where they differ.
 func (c *Changes) String() string {
 	var b strings.Builder
 	for _, ch := range c.All {
 		fmt.Fprintf(&b, "@ line %d\n", ch.Line)
+		blanks := indent(ch.Gone, ch.Come)
 		for i, text := range ch.Gone {
-			fmt.Fprintf(&b, "-%s\n", window(text, at(ch.Come, i)))
+			fmt.Fprintf(&b, "-%s\n", window(text[blanks:], at(ch.Come, i, blanks)))
 		}
 		for i, text := range ch.Come {
-			fmt.Fprintf(&b, "+%s\n", window(text, at(ch.Gone, i)))
+			fmt.Fprintf(&b, "+%s\n", window(text[blanks:], at(ch.Gone, i, blanks)))
 		}
 	}
 	return b.String()
 }
 
-func at(lines []string, i int) string {
+func at(lines []string, i, blanks int) string {
 	if i < len(lines) {
-		return lines[i]
+		return lines[i][blanks:]
 	}
 	return ""
+}
+
+// indent is how many spaces all lines begin with.
+func indent(lists ...[]string) int {
+	least := -1
+	for _, lines := range lists {
+		for _, text := range lines {
+			if n := len(text) - len(strings.TrimLeft(text, " ")); least < 0 || n < least {
+				least = n
+			}
+		}
+	}
+	return max(least, 0)
 }
 
 // window is text, or of a long one the part where it begins to differ from other.

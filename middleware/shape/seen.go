@@ -1,0 +1,135 @@
+package shape
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"rlmproxy/cache"
+	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/changes"
+	"rlmproxy/pipeline/show"
+)
+
+// A Seen remembers what one session was shown of results over the limit, for as long as
+// it is likely to have that before it. It is safe for concurrent use; a nil Seen remembers
+// nothing.
+type Seen struct {
+	mu      sync.Mutex // guards the fields below
+	replies int
+	last    []sight // the latest last
+}
+
+// A sight is a reply that showed some of a kept result.
+type sight struct {
+	id    cache.ID
+	reply int
+}
+
+// recent is how many replies back a session is taken to know.
+const recent = 20
+
+// Note counts a reply, which showed some of the result id. An empty id is no such reply.
+func (s *Seen) Note(id cache.ID) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replies++
+	s.last = slices.DeleteFunc(s.last, func(x sight) bool { return x.id == id || s.replies-x.reply >= recent })
+	if id != "" {
+		s.last = append(s.last, sight{id, s.replies})
+	}
+}
+
+// recall returns how many replies ago id was shown, 0 if it was not, and the other results
+// that were shown, the latest first.
+func (s *Seen) recall(id cache.ID) (ago int, others []cache.ID) {
+	if s == nil {
+		return 0, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range slices.Backward(s.last) {
+		if x.id == id {
+			ago = s.replies + 1 - x.reply
+		} else {
+			others = append(others, x.id)
+		}
+	}
+	return ago, others
+}
+
+// maxCompared is with how many earlier results one is compared.
+const maxCompared = 4
+
+// again returns the reply for a result that the session was shown before, and for one that
+// is nearly such a result: what has changed, if that is within the limit and a third of the
+// whole. It returns nil for any other.
+func (s *Shaper) again(agent string, origin cache.Origin, docs *Documents, seen *Seen, total int, lim limit) *reply {
+	if seen == nil {
+		return nil
+	}
+	kept, err := s.keep(agent, origin, docs)
+	if err != nil {
+		return nil
+	}
+	ago, others := seen.recall(kept.ID)
+	if ago > 0 {
+		text := fmt.Appendf(nil, "[cut: ~0 of ~%s tokens shown · the same as %s before; proxy_explore shows it · cache_id=%s]\n", show.Count(total), show.Plural(ago, "replies"), kept.ID)
+		return s.shorter(docs, text, kept.ID, total, lim)
+	}
+	only, ok := docs.only()
+	if !ok {
+		return nil
+	}
+	for _, id := range others[:min(len(others), maxCompared)] {
+		old, ok := s.shown(agent, id)
+		if !ok || len(old.Data) > 2*len(only.Text) || len(only.Text) > 2*len(old.Data) {
+			continue
+		}
+		c := changes.Between(context.Background(), old, kept.Value(only))
+		if c == nil {
+			continue
+		}
+		body := c.String()
+		what := show.Plural(len(c.All), "places")
+		if c.Reindented > 0 {
+			what += fmt.Sprintf(", and %s indented otherwise", show.Plural(c.Reindented, "lines"))
+		}
+		text := fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown · what changed since cache_id=%s: %s · cache_id=%s]\n%s",
+			show.Count(count([]byte(body))), show.Count(total), id, what, kept.ID, body)
+		if r := s.shorter(docs, text, kept.ID, total, limit{tokens: min(lim.tokens, total/3)}); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// shorter is a reply of text, nil if that is over the limit or no shorter than all.
+func (s *Shaper) shorter(docs *Documents, text []byte, id cache.ID, total int, lim limit) *reply {
+	n := count(text)
+	if n >= total || !lim.fits(text) {
+		return nil
+	}
+	return &reply{text, docs.others(), Facts{CacheID: id, Tokens: total, ShownTokens: n}}
+}
+
+// shown is the only text of a result that the cache keeps.
+func (s *Shaper) shown(agent string, id cache.ID) (pipeline.Value, bool) {
+	entry, err := s.opts.Store.Get(agent, id)
+	if err != nil {
+		return pipeline.Value{}, false
+	}
+	c, err := s.open(agent, id, entry)
+	if err != nil {
+		return pipeline.Value{}, false
+	}
+	only, ok := c.only()
+	if !ok {
+		return pipeline.Value{}, false
+	}
+	return c.Value(only), true
+}
