@@ -48,23 +48,18 @@ func ParseToolResult(raw json.RawMessage) (*ToolResult, error) {
 // ToolResult returns what agent reads of the result of a tools/call: within the
 // limit the same bytes.
 func (s *Shaper) ToolResult(agent string, origin cache.Origin, raw json.RawMessage, p Policy) (json.RawMessage, error) {
-	out, id, err := s.toolResult(agent, origin, raw, p)
-	p.Seen.Note(id)
-	return out, err
-}
-
-// toolResult also returns the id of a result that is shown in part.
-func (s *Shaper) toolResult(agent string, origin cache.Origin, raw json.RawMessage, p Policy) (json.RawMessage, cache.ID, error) {
+	var shown cache.ID
+	defer func(seen *Seen) { seen.Note(shown) }(p.Seen)
 	lim := s.limit(p)
 	if s.opts.PassThrough || p.Whole || p.Narrow.empty() && lim.admits(len(raw)) {
-		return p.asItCame(raw), "", nil
+		return p.asItCame(raw), nil
 	}
 	r, err := ParseToolResult(raw)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if r.isQuestion {
-		return p.asItCame(raw), "", nil
+		return p.asItCame(raw), nil
 	}
 	if r.IsError {
 		p.Narrow, p.Seen = Narrow{}, nil
@@ -74,9 +69,10 @@ func (s *Shaper) toolResult(agent string, origin cache.Origin, raw json.RawMessa
 		reply, err = s.fewer(agent, origin, &r.Documents, reply)
 	}
 	if err != nil || reply == nil {
-		return p.asItCame(raw), "", err
+		return p.asItCame(raw), err
 	}
-	return reply.toolResult(r.meta, r.IsError), reply.facts.CacheID, nil
+	shown = reply.facts.CacheID
+	return reply.toolResult(r.meta, r.IsError), nil
 }
 
 // HasData reports whether the result of a tools/call is one that queries run on:
