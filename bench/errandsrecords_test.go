@@ -1,0 +1,46 @@
+package bench
+
+import (
+	"strings"
+
+	"rlmproxy/jsonscan"
+)
+
+// recordErrands are on texts made of records, and on JSON that is not alone or not strict.
+var recordErrands = []errand{
+	inOne("worker.log", "the hour with most errors", `"14"`, "jq",
+		`[split("\n")[] | select(test("^[0-9-]+ [0-9:,]+ ERROR ")) | .[11:13]] | group_by(.) | max_by(length)[0]`),
+	inOne("uploads.log", "errors by region", `"eu-1":13`, "jq",
+		`[split("\n")[] | select(test("level=ERROR")) | capture("region=(?<r>[^ ]+)").r] | group_by(.) | map({(.[0]): length}) | add`),
+	inOne("access.log", "which path failed most", `"/api/items/0"`, "jq",
+		`[split("\n")[] | select(test("\" 5[0-9][0-9] ")) | capture("\"[A-Z]+ (?<p>[^ ?]+)").p] | group_by(.) | max_by(length)[0]`),
+	inOne("git-log-stat.txt", "the file of most commits", "docs/architecture.md", "jq",
+		`[split("\n")[] | select(test("^ [^ ].* [|] ")) | split("|")[0] | sub(" +$"; "")] | group_by(.) | max_by(length)[0]`),
+	inOne("git-log-patch.txt", "the file with most added lines", "middleware/traces/traces.go", "jq",
+		`[split("\ndiff --git ")[1:][] | split("\ncommit ")[0] | split("\n") | {f: (.[0] | split(" b/")[1]), n: ([.[1:][] | select(startswith("+") and (startswith("+++ ") | not))] | length)}] | group_by(.f) | map({f: .[0].f, n: (map(.n) | add)}) | max_by(.n).f`),
+	inOne("git-show-merges.txt", "the file that most merges change", "docs/architecture.md", "jq",
+		`[split("\n")[] | select(startswith("diff --cc ")) | .[10:]] | group_by(.) | max_by(length)[0]`),
+	inOne("rust-platforms.html", "targets of tier 3 for a RISC-V without std", "riscv32e-unknown-none-elf", "search", `riscv32e[a-z0-9]*-unknown-none-elf`),
+	inOne("rust-platforms.html", "whether riscv64a23 has std", "✓", "search", `<code>riscv64a23-unknown-linux-gnu`),
+	inOne("golangci.yml", "the rules of revive that have arguments", "unhandled-error", "jq", `[scan("name: (.*)\n +arguments")[]]`),
+	inOne("gojq-tests.yaml", "how many tests want exit code 5", "15", "jq", `[split("\n")[] | select(startswith("  exit_code: 5"))] | length`),
+	inOne("cargo-tree.toml", "where cargo-credential-wincred is", "credential/cargo-credential-wincred", "search", `cargo-credential-wincred`),
+	inOne("commons-parent.pom", "the plugins of the build", "maven-jar-plugin", "search", `<artifactId>`),
+	inOne("commits.csv", "the subject of the commit with the longest body", "fewer abuses that test the same", "jq", `[scan("(?:^|\n)[0-9a-f]{7},[^,]*,([^\"\n,]*|\"[^\"]*\"),(\"(?:[^\"]|\"\")*\")")] | max_by(.[1] | length)[0]`),
+	inOne("cars-nan.json", "the car that goes farthest", "mazda glc", "jq", `[match("\\{[^{}]*\\}"; "g").string | gsub("NaN"; "null") | fromjson] | max_by(.Miles_per_Gallon).Name`),
+	inOne("npm-ls.txt", "the version of express", "5.3.0", "jq", `[match("\"express\": \\{\\s*\"version\": \"([^\"]*)"; "g").captures[0].string][0]`),
+}
+
+// inOne is an errand that one call answers, of proxy_filter with jq or of proxy_search.
+func inOne(file, want, found, param, query string) errand {
+	tool := "proxy_filter"
+	if param == "search" {
+		tool, param = "proxy_search", "pattern"
+	}
+	return errand{"Texts made of records", file, want, func(r *reader) bool {
+		return strings.Contains(r.call(tool, `"cache_id":"$id",`+quoted(param)+":"+quoted(query)).text, found)
+	}}
+}
+
+// quoted is s as JSON.
+func quoted(s string) string { return string(jsonscan.Quote(s)) }
