@@ -16,8 +16,8 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/table"
 )
 
 // Hide takes fields out of documents wherever they stand. It is for what an
@@ -146,7 +146,7 @@ func (w *hider) document(text []byte) (kept []byte) {
 	case doc.JSONLines:
 		return w.lines(v.Data, w.hides)
 	}
-	rows, ok, err := table.Records(w.tick.Ctx, v)
+	rows, ok, err := records.Of(w.tick.Ctx, v)
 	if w.ended(err) {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (w *hider) hides(key string) bool {
 	return false
 }
 
-// secondName is what [table.Records] adds to a name that is there already.
+// secondName is what [records.Of] adds to a name that is there already.
 var secondName = regexp.MustCompile(`_\d+$`)
 
 // hidesColumn is hides for a column of a table, the second of that name too.

@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	"rlmproxy/jsonscan"
-	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/locate"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/schema"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/table"
 )
 
 // Outline describes a document instead of showing it. It is a stage; what
@@ -63,12 +62,12 @@ func (o *Outline) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	if d.budget == 0 {
 		d.budget = 4000
 	}
-	if rows, ok, e := table.Records(ctx, v.Value); ok || e != nil {
+	if rows, ok, e := records.Of(ctx, v.Value); ok || e != nil {
 		if err = e; ok {
-			fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(v.Value, rows), show.Count(len(v.Data)))
-			v.Value = rows
+			fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(rows), show.Count(len(v.Data)))
+			v.Value = rows.Value
 			var root *schema.Node
-			if root, err = schema.Survey(ctx, rows, depth); err == nil {
+			if root, err = schema.Survey(ctx, v.Value, depth); err == nil {
 				d.paths(v, root)
 			}
 		}
@@ -167,10 +166,6 @@ func outlineText(ctx context.Context, b *strings.Builder, v doc.Value) error {
 }
 
 // describeTable is CSV or TSV with its rows.
-func describeTable(v, records doc.Value) string {
-	name := "CSV"
-	if sep, _ := digest.Columns(v.Data); sep == '\t' {
-		name = "TSV"
-	}
-	return name + ", " + show.Plural(records.Total, "rows")
+func describeTable(rows records.Records) string {
+	return rows.Form + ", " + show.Plural(rows.Total, "rows")
 }

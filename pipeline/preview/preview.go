@@ -10,10 +10,10 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/render"
 	"rlmproxy/pipeline/schema"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/table"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -36,7 +36,7 @@ func Preview(v doc.Value, budget int) (text []byte, part Part) {
 	}
 	s := newLayout(budget, v.Total)
 	var unit string
-	if rows, ok, err := table.Records(context.Background(), v); ok && err == nil {
+	if rows, ok, err := records.Of(context.Background(), v); ok && err == nil {
 		unit = s.csv(v, rows)
 	} else if v.Kind == doc.Text {
 		s.total, unit = doc.CountLines(v.Data), "lines"
@@ -80,14 +80,14 @@ func (s *layout) json(v doc.Value) (unit string) {
 	return v.Unit
 }
 
-// csv fills s with what the records of v tell. Its rows are shown as rows.
-func (s *layout) csv(v, records doc.Value) (unit string) {
-	root, err := schema.Survey(context.Background(), records, schema.Depth)
+// csv fills s with what the rows of v tell. Its rows are shown as rows.
+func (s *layout) csv(v doc.Value, rows records.Records) (unit string) {
+	root, err := schema.Survey(context.Background(), rows.Value, schema.Depth)
 	if err != nil { // cannot be: nothing ends this context
 		return "rows"
 	}
-	s.first(describeTable(v, records) + ", " + show.Count(len(v.Data)) + " bytes; jq and fields see an array of objects")
-	list, ok := schema.MainList(records, root)
+	s.first(describeTable(rows) + ", " + show.Count(len(v.Data)) + " bytes; jq and fields see an array of objects")
+	list, ok := schema.MainList(rows.Value, root)
 	if !ok {
 		return "rows"
 	}

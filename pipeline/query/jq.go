@@ -7,8 +7,8 @@ import (
 
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/table"
 )
 
 // JQ runs a jq program. It is a stage.
@@ -75,9 +75,9 @@ func read(ctx context.Context, in doc.Value) ([]byte, jq.Kind, error) {
 	case doc.JSONLines:
 		return in.Data, jq.Lines, nil
 	}
-	records, ok, err := table.Records(ctx, in)
+	rows, ok, err := records.Of(ctx, in)
 	if ok {
-		return records.Data, jq.Lines, nil
+		return rows.Data, jq.Lines, nil
 	}
 	return in.Data, jq.Text, err
 }

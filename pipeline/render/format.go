@@ -10,8 +10,8 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/table"
 )
 
 // Format writes a document another way. It is a stage; the zero Format
@@ -54,12 +54,12 @@ func (f *Format) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 		if f.As == "" || f.As == "text" {
 			return in, nil
 		}
-		records, ok, err := table.Records(ctx, in)
+		rows, ok, err := records.Of(ctx, in)
 		switch {
 		case err != nil:
 			return doc.Value{}, err
 		case ok:
-			in = records
+			in = rows.Value
 		case f.As == "lines":
 			return in, nil
 		case in.Items != in.Total:
