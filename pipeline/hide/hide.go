@@ -1,7 +1,8 @@
 // Package hide takes the fields out of documents that no agent may see.
 //
-//	JSON, JSON Lines, CSV, TSV ──► the document without the fields
-//	a text that labels one     ──► a line that says it is withheld
+//	JSON, JSON Lines, CSV, TSV    ──► the document without the fields
+//	a text that labels one        ──► a line that says it is withheld
+//	a text whose records have one ──► the records without it
 package hide
 
 import (
@@ -150,7 +151,7 @@ func (w *hider) document(text []byte) (kept []byte) {
 	if w.ended(err) {
 		return nil
 	}
-	if ok {
+	if ok && rows.IsTable() {
 		if kept = w.lines(rows.Data, w.hidesColumn); w.changed {
 			return kept
 		}
@@ -159,6 +160,14 @@ func (w *hider) document(text []byte) (kept []byte) {
 	if !isName && w.hide.label.Match(text) {
 		w.changed = true
 		return fmt.Appendf(nil, "[withheld: a text of %s bytes with a hidden field in it]\n", show.Count(len(text)))
+	}
+	if ok && rows.Kind == doc.JSON {
+		kept = w.value(nil, rows.Data)
+	} else if ok {
+		kept = w.lines(rows.Data, w.hidesColumn)
+	}
+	if w.changed {
+		return kept
 	}
 	return text
 }
@@ -170,7 +179,7 @@ func (w *hider) mayName(text []byte) bool {
 	}
 	lower := bytes.ToLower(text)
 	for name := range w.hide.paths {
-		if bytes.Contains(lower, []byte(name)) {
+		if bytes.Contains(lower, []byte(name)) || records.Gives(name) {
 			return true
 		}
 	}

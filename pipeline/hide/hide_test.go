@@ -45,6 +45,10 @@ func TestHide(t *testing.T) {
 		{"CSV in a string", []string{"key"}, `{"s":"id,key\n1,k\n2,l\n"}`, `{"s":"{\"id\":1}\n{\"id\":2}\n"}`},
 		{"escaped brace", []string{"key"}, `{"s":"\u007b\"key\":1}"}`, `{"s":"{}"}`},
 		{"byte order mark", []string{"key"}, "\ufeff{\"key\":1}", "{}"},
+		{"a field that records have", []string{"email"}, "commit 0123456789abcdef0123456789abcdef01234567\nAuthor: A <a@b>\n\n    s\n", `{"hash":"0123456789abcdef0123456789abcdef01234567","author":"A","subject":"s"}` + "\n"},
+		{"a log's", []string{"ip"}, "1.2.3.4 - - [02/Jan/2026:03:04:05 +0000] \"-\" 400 0\n1.2.3.4 - - [02/Jan/2026:03:04:06 +0000] \"-\" 400 0\n",
+			`{"time":"02/Jan/2026:03:04:05 +0000","status":400,"bytes":0}` + "\n" + `{"time":"02/Jan/2026:03:04:06 +0000","status":400,"bytes":0}` + "\n"},
+		{"a log that labels one", []string{"key"}, "2026-01-02 03:04:05 INFO key=1\n2026-01-02 03:04:05 INFO b\n", "[withheld: a text of 58 bytes with a hidden field in it]\n"},
 		{"column twice", []string{"key"}, "id,key,key\n1,k,l\n2,m,n\n", "{\"id\":1}\n{\"id\":2}\n"},
 	} {
 		h, err := NewHide(tt.fields)

@@ -13,8 +13,9 @@ import (
 // budget lasts, and read in order: the notes as they came, then the items by
 // number, with a mark wherever some are missing.
 type layout struct {
-	left  int // tokens
-	total int // items that there are
+	left  int    // tokens
+	total int    // items that there are
+	seen  string // what jq and fields see of a text, or empty
 
 	budget int
 	added  []entry // in the order of the calls

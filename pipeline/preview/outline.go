@@ -62,17 +62,21 @@ func (o *Outline) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	if d.budget == 0 {
 		d.budget = 4000
 	}
-	if rows, ok, e := records.Of(ctx, v.Value); ok || e != nil {
-		if err = e; ok {
-			fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(rows), show.Count(len(v.Data)))
-			v.Value = rows.Value
-			var root *schema.Node
-			if root, err = schema.Survey(ctx, v.Value, depth); err == nil {
-				d.paths(v, root)
-			}
+	rows, ok, err := records.Of(ctx, v.Value)
+	if err != nil {
+		return doc.Value{}, err
+	}
+	if ok && rows.IsTable() {
+		fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(rows), show.Count(len(v.Data)))
+		v.Value = rows.Value
+		var root *schema.Node
+		if root, err = schema.Survey(ctx, v.Value, depth); err == nil {
+			d.paths(v, root)
 		}
 	} else if v.Kind == doc.Text {
-		err = outlineText(ctx, &d.out, v.Value)
+		if err = outlineText(ctx, &d.out, v.Value); err == nil && ok {
+			err = d.seen(rows)
+		}
 	} else {
 		err = d.json(v)
 	}
@@ -108,6 +112,18 @@ func (d *describer) json(v locate.Place) error {
 		fmt.Fprintf(&d.out, "%s, %s bytes\n", schema.DescribeRoot(v.Value, root), show.Count(len(v.Data)))
 	}
 	d.paths(v, root)
+	return nil
+}
+
+// seen tells what jq and fields see of a text, with half the room of JSON.
+func (d *describer) seen(rows records.Records) error {
+	root, err := schema.Survey(d.ctx, rows.Value, d.depth)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(&d.out, "jq and fields see %s\n", schema.DescribeRoot(rows.Value, root))
+	d.budget /= 2
+	d.paths(locate.Place{Value: rows.Value}, root)
 	return nil
 }
 

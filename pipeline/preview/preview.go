@@ -36,10 +36,13 @@ func Preview(v doc.Value, budget int) (text []byte, part Part) {
 	}
 	s := newLayout(budget, v.Total)
 	var unit string
-	if rows, ok, err := records.Of(context.Background(), v); ok && err == nil {
+	if rows, ok, err := records.Of(context.Background(), v); ok && err == nil && rows.IsTable() {
 		unit = s.csv(v, rows)
 	} else if v.Kind == doc.Text {
 		s.total, unit = doc.CountLines(v.Data), "lines"
+		if ok && err == nil {
+			s.seen = seenLine(context.Background(), rows)
+		}
 		s.text(v)
 	} else {
 		unit = s.json(v)

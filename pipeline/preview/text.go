@@ -56,6 +56,9 @@ func firstOf(d *digest.Digest, v doc.Value) string {
 
 func (s *layout) digest(d *digest.Digest, v doc.Value, r room) {
 	s.first(firstOf(d, v))
+	if s.seen != "" {
+		s.note(s.seen, 0)
+	}
 	room := s.budget*r.parts/100 - (s.budget - s.left)
 	for i := range d.Parts {
 		p := &d.Parts[i]

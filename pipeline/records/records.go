@@ -10,6 +10,7 @@ package records
 
 import (
 	"context"
+	"slices"
 
 	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/doc"
@@ -53,10 +54,31 @@ func Of(ctx context.Context, v doc.Value) (r Records, ok bool, err error) {
 
 // read is [Of] without the memo, nil for a text without records.
 func read(ctx context.Context, text []byte) (*Records, error) {
+	if isCommit(text) {
+		return readGit(ctx, text)
+	}
 	switch form := digest.Kind(text); form {
+	case "diff":
+		return readGit(ctx, text)
 	case csvForm, tsvForm:
 		rows, err := OpenTable(text).records(ctx)
 		return &Records{rows, form}, err
+	case "log":
+		return readLog(ctx, text)
 	}
 	return nil, nil
 }
+
+// IsTable reports that the records are the rows of CSV or TSV.
+func (r *Records) IsTable() bool { return r.Form == csvForm || r.Form == tsvForm }
+
+// given are the names of fields that stand in no text: its records have them.
+var given = []string{
+	"time", "level", "source", "tag", "message", "host", "program", "pid", "fields", "rest", // logs
+	"ip", "user", "method", "path", "query", "protocol", "request", "status", "bytes", "referer", "agent",
+	"hash", "refs", "merge", "author", "email", "date", "subject", "body", "files", // git
+	"old_path", "added", "deleted", "hunks", "header", "lines",
+}
+
+// Gives reports whether records can have a field of that name without the text having it.
+func Gives(name string) bool { return slices.Contains(given, name) }
