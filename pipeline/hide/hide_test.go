@@ -49,6 +49,7 @@ func TestHide(t *testing.T) {
 		{"a log's", []string{"ip"}, "1.2.3.4 - - [02/Jan/2026:03:04:05 +0000] \"-\" 400 0\n1.2.3.4 - - [02/Jan/2026:03:04:06 +0000] \"-\" 400 0\n",
 			`{"time":"02/Jan/2026:03:04:05 +0000","status":400,"bytes":0}` + "\n" + `{"time":"02/Jan/2026:03:04:06 +0000","status":400,"bytes":0}` + "\n"},
 		{"a log that labels one", []string{"key"}, "2026-01-02 03:04:05 INFO key=1\n2026-01-02 03:04:05 INFO b\n", "[withheld: a text of 58 bytes with a hidden field in it]\n"},
+		{"a column of a page", []string{"key"}, "<html>\n<table><tr><th>id<th>key<tr><td>1<td>k<tr><td>2<td>l</table>", "{\"id\":1}\n{\"id\":2}\n"},
 		{"column twice", []string{"key"}, "id,key,key\n1,k,l\n2,m,n\n", "{\"id\":1}\n{\"id\":2}\n"},
 	} {
 		h, err := NewHide(tt.fields)

@@ -15,7 +15,8 @@ import (
 type layout struct {
 	left  int    // tokens
 	total int    // items that there are
-	seen  string // what jq and fields see of a text, or empty
+	form  string // of a text that is made of records, or empty
+	seen  string // what jq and fields see of it
 
 	budget int
 	added  []entry // in the order of the calls

@@ -41,7 +41,7 @@ func Preview(v doc.Value, budget int) (text []byte, part Part) {
 	} else if v.Kind == doc.Text {
 		s.total, unit = doc.CountLines(v.Data), "lines"
 		if ok && err == nil {
-			s.seen = seenLine(context.Background(), rows)
+			s.form, s.seen = rows.Form, seenLine(context.Background(), rows)
 		}
 		s.text(v)
 	} else {

@@ -65,6 +65,17 @@ func read(ctx context.Context, text []byte) (*Records, error) {
 		return &Records{rows, form}, err
 	case "log":
 		return readLog(ctx, text)
+	case "HTML":
+		return readHTML(ctx, text)
+	case "XML":
+		return readXML(ctx, text)
+	case "YAML":
+		return readYAML(ctx, text)
+	case "plain text", "source":
+		if r := readTOML(text); r != nil {
+			return r, nil
+		}
+		return readINI(text), nil
 	}
 	return nil, nil
 }
