@@ -141,6 +141,9 @@ func (w *hider) text(text []byte) []byte {
 // document takes a text for what it is.
 func (w *hider) document(text []byte) (kept []byte) {
 	v := doc.Recognise(bytes.TrimPrefix(text, []byte("\ufeff")), nil)
+	if before, behind := v.Beside(); before != nil {
+		return w.around(v, before, behind)
+	}
 	switch v.Kind {
 	case doc.JSON:
 		return w.value(nil, v.Data)
@@ -158,8 +161,7 @@ func (w *hider) document(text []byte) (kept []byte) {
 	}
 	isName := w.hide.paths[strings.ToLower(string(bytes.TrimSpace(text)))] != nil // and nothing else
 	if !isName && w.hide.label.Match(text) {
-		w.changed = true
-		return fmt.Appendf(nil, "[withheld: a text of %s bytes with a hidden field in it]\n", show.Count(len(text)))
+		return w.withheld(text)
 	}
 	if ok && rows.Kind == doc.JSON {
 		kept = w.value(nil, rows.Data)
@@ -170,6 +172,19 @@ func (w *hider) document(text []byte) (kept []byte) {
 		return kept
 	}
 	return text
+}
+
+// around is document for JSON with text before and behind it, which is searched as text.
+func (w *hider) around(v doc.Value, before, behind []byte) []byte {
+	if w.hide.label.Match(before) || w.hide.label.Match(behind) {
+		return w.withheld(v.Whole)
+	}
+	return append(w.value(bytes.Clone(before), v.Data), behind...)
+}
+
+func (w *hider) withheld(text []byte) []byte {
+	w.changed = true
+	return fmt.Appendf(nil, "[withheld: a text of %s bytes with a hidden field in it]\n", show.Count(len(text)))
 }
 
 // mayName reports whether a hidden name can be in text, escapes included.

@@ -110,6 +110,9 @@ func (d *describer) json(v locate.Place) error {
 		fmt.Fprintf(&d.out, "at %s: %s, %s bytes\n", v.At, schema.DescribeRoot(v.Value, root), show.Count(root.Bytes))
 	default:
 		fmt.Fprintf(&d.out, "%s, %s bytes\n", schema.DescribeRoot(v.Value, root), show.Count(len(v.Data)))
+		for _, line := range besideLines(v.Value) {
+			d.out.WriteString(line + "\n")
+		}
 	}
 	d.paths(v, root)
 	return nil

@@ -5,6 +5,7 @@
 package preview
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -65,6 +66,9 @@ func (s *layout) json(v doc.Value) (unit string) {
 		return v.Unit
 	}
 	s.first(schema.DescribeRoot(v, root) + ", " + show.Count(len(v.Data)) + " bytes")
+	for _, line := range besideLines(v) {
+		s.note(line, 0)
+	}
 	if list, ok := schema.MainList(v, root); ok {
 		s.total = list.N
 		s.paths(root, s.left/2)
@@ -81,6 +85,22 @@ func (s *layout) json(v doc.Value) (unit string) {
 	s.total = root.Members
 	s.members(v, root)
 	return v.Unit
+}
+
+// besideLines tell the text that stands around the JSON, which jq does not see, and what
+// else is to be known of it.
+func besideLines(v doc.Value) (lines []string) {
+	before, behind := v.Beside()
+	if text := bytes.TrimSpace(before); len(text) > 0 {
+		lines = append(lines, "text before the JSON: "+show.Printable(text))
+	}
+	if text := bytes.TrimSpace(behind); len(text) > 0 {
+		lines = append(lines, "text behind the JSON: "+show.Printable(text))
+	}
+	if v.Mended {
+		lines = append(lines, v.Note)
+	}
+	return lines
 }
 
 // csv fills s with what the rows of v tell. Its rows are shown as rows.

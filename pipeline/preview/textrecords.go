@@ -42,6 +42,8 @@ func names(node *schema.Node, below int) string {
 			name = show.Quote(show.Clip(name, 40))
 		}
 		switch items := f.Node.Items; {
+		case len(node.Fields) == 1 && len(f.Node.Fields) > 0:
+			name += ": " + names(f.Node, below)
 		case below > 0 && items != nil && len(items.Fields) > 0:
 			name += ": [" + names(items, below-1) + "]"
 		case f.Name == "level":

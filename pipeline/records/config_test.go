@@ -16,7 +16,7 @@ func TestYAMLRecords(t *testing.T) {
 		{"kinds", "a: 1\nb: 0x10\nc: 1.50\nd: yes\ne: true\nf: ~\ng: 2026-01-02\nh: .nan\ni: '1'\n", `{"a":1,"b":16,"c":1.50,"d":"yes","e":true,"f":null,"g":"2026-01-02","h":".nan","i":"1"}`},
 		{"order and lists", "z:\n  - x: 1\n  - [a, {b: c}]\na: |\n  one\n  two\n", `{"z":[{"x":1},["a",{"b":"c"}]],"a":"one\ntwo\n"}`},
 		{"aliases and merges", "base: &b {x: 1, y: 2}\nuse:\n  <<: *b\n  y: 3\nagain: *b\n", `{"base":{"x":1,"y":2},"use":{"y":3,"x":1},"again":{"x":1,"y":2}}`},
-		{"documents", "---\na: 1\nb: 2\n---\nc: 3\n", `[{"a":1,"b":2},{"c":3}]`},
+		{"documents", "a: 1\nb: 2\n---\nc: 3\n---\n", `[{"a":1,"b":2},{"c":3}]`},
 		{"tags of its own", "a: !Ref x\nb: !Sub {c: d}\n", `{"a":"x","b":{"c":"d"}}`},
 		{"a template", "a: 1\nb: {{ .Values.x }}\nc: 3\n", ""},
 		{"an alias of itself", "a: &a [*a]\nb: 1\n", ""},

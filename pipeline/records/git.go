@@ -190,17 +190,21 @@ func (g *gitReader) outside(line []byte) bool {
 	case f == nil && g.log && g.message(line, s):
 	default:
 		for _, e := range extended {
-			if f != nil && strings.HasPrefix(s, e.prefix) {
-				if e.status != "" {
-					f.status = e.status
-				}
-				if e.prefix == "rename from " || e.prefix == "copy from " {
-					f.oldPath = line[len(e.prefix):]
-				}
-				return true
+			if !strings.HasPrefix(s, e.prefix) {
+				continue
 			}
+			if f == nil {
+				return !g.log
+			}
+			if e.status != "" {
+				f.status = e.status
+			}
+			if e.prefix == "rename from " || e.prefix == "copy from " {
+				f.oldPath = line[len(e.prefix):]
+			}
+			return true
 		}
-		return len(line) == 0 || line[0] == '\\'
+		return f != nil && f.status == "binary" || len(line) == 0 || line[0] == '\\'
 	}
 	return true
 }

@@ -85,6 +85,8 @@ func TestGitRecords(t *testing.T) {
 				`{"path":"d","status":"deleted","added":0,"deleted":1,"hunks":[{"header":"@@ -1 +0,0 @@","lines":"-x"}]}` + "\n" +
 				`{"path":"p","old_path":"o","status":"renamed","added":0,"deleted":0}` + "\n" + `{"path":"i.png","status":"binary","added":0,"deleted":0}`},
 		{"plain diff", "--- a.txt\t2026-01-02\n+++ b.txt\t2026-01-02\n@@ -1 +1 @@\n-x\n+y\n", `{"path":"b.txt","old_path":"a.txt","status":"modified","added":1,"deleted":1,"hunks":[{"header":"@@ -1 +1 @@","lines":"-x\n+y"}]}`},
+		{"of svn, and a binary one", "Index: x\n=====\n--- x\t(revision 1)\n+++ x\t(working copy)\n@@ -1 +1 @@\n-a\n+b\ndiff --git a/i b/i\nGIT binary patch\nliteral 9\nzcmaaa\n\nzb\n",
+			`{"path":"x","status":"modified","added":1,"deleted":1,"hunks":[{"header":"@@ -1 +1 @@","lines":"-a\n+b"}]}` + "\n" + `{"path":"i","status":"binary","added":0,"deleted":0}`},
 		{"combined", "diff --cc x\nindex 1,2..3\n--- a/x\n+++ b/x\n@@@ -1,2 -1,2 +1,3 @@@\n  a\n++b\n +c\n- d\n",
 			`{"path":"x","status":"modified","added":2,"deleted":1,"hunks":[{"header":"@@@ -1,2 -1,2 +1,3 @@@","lines":"  a\n++b\n +c\n- d"}]}`},
 		{"a diff in prose", "Please apply this.\nIt is good.\nVery good.\nYes.\n" + diff + "\nThanks.\nAnn\n", ""},

@@ -56,6 +56,9 @@ func readYAML(ctx context.Context, text []byte) (*Records, error) {
 		if err != nil || !w.value(&node, maxConfigDepth) {
 			return nil, ctx.Err()
 		}
+		if one := node.Content[0]; one.ShortTag() == "!!null" && one.Value == "" {
+			continue // nothing behind the last ---
+		}
 		documents = append(documents, w.out[start:len(w.out):len(w.out)])
 	}
 	var data []byte

@@ -20,7 +20,8 @@ import (
 //	json   minified JSON; JSON Lines stay lines
 //	table  a line of field names, a line per record, cells between |
 //	lines  one minified JSON value a line: elements of an array, {"key":value} of an object
-//	text   strings without quotes, a line each; other values as JSON
+//	text   strings without quotes, a line each; other values as JSON; a document with
+//	       text around its JSON, or with NaN, as it came
 //
 // A table loses nothing but the order of keys: a cell is a plain string, or
 // JSON where that could be mistaken; an empty cell is a field that the
@@ -49,6 +50,9 @@ func (f *Format) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	t := doc.Ticker{Ctx: ctx}
 	if err := f.Check(); err != nil {
 		return doc.Value{}, err
+	}
+	if f.As == "text" && in.Whole != nil {
+		return in.AsText(), nil
 	}
 	if in.Kind == doc.Text {
 		if f.As == "" || f.As == "text" {

@@ -33,6 +33,10 @@ func TestLossless(t *testing.T) {
 		{"nested is no table", nested, "[{", "", 400, false},
 		{"unwrapped", wrapped, `{"result":[{"some_name":"a"},`, "the strings at result are written as the JSON they hold", 310, true},
 		{"neither", rows, "[{", "", 50, false},
+		{"text around it", "See:\n" + indented + "\nbye", "See:\n[{\"some_name\":1},", "minified", 400, true},
+		{"text around a table", "See:\n" + rows + "\nbye", "See:\nsome_name|other_name\n1|v\n", "as a table; an empty cell is a missing field", 310, true},
+		{"NaN", strings.Replace(indented, "1", "NaN", 1), "[", "NaN and Infinity are null here, 1 in all", 400, false},
+		{"NaN that fits", "[ NaN ]", "[ NaN ]", "", 10, true},
 		{"text", strings.Repeat("word ", 100), "word", "", 20, false},
 	} {
 		v, ok := Lossless(doc.Recognise([]byte(tt.in), nil), tt.budget)
