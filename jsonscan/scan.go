@@ -45,6 +45,16 @@ func Valid(b []byte, depth int) bool {
 	return err == nil && SkipSpace(b, end) == len(b)
 }
 
+// Prefix is the length of the JSON value of at most depth levels that b begins with, 0 if
+// it begins with none.
+func Prefix(b []byte, depth int) int {
+	end, err := skip(b, 0, depth)
+	if err != nil {
+		return 0
+	}
+	return end
+}
+
 // Members calls f for each member of the JSON object in b, in order, with the
 // value's own bytes. Nothing but white space may follow the object. It stops at
 // the first error of f.

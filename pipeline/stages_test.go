@@ -16,14 +16,14 @@ import (
 	"rlmproxy/pipeline/preview"
 	"rlmproxy/pipeline/project"
 	"rlmproxy/pipeline/query"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/render"
-	"rlmproxy/pipeline/table"
 )
 
 // TestCSVPage: the lines of a page have lost their header.
 func TestCSVPage(t *testing.T) {
 	page := doctest.Apply(t, &page.Slice{Offset: 2}, "id,name\na,ann\nb,bob\nc,eve\nd,dan\n")
-	if got, ok, err := table.Records(context.Background(), page); ok || err != nil {
+	if got, ok, err := records.Of(context.Background(), page); ok || err != nil {
 		t.Errorf("records of a page: %s, %v", got.Data, err)
 	}
 	_, err := (&render.Format{As: "table"}).Apply(context.Background(), page)
@@ -81,7 +81,7 @@ func TestCSVBuiltOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if d := cmp.Diff(map[string]int{"csv-records": 1}, built); d != "" {
+	if d := cmp.Diff(map[string]int{"records": 1}, built); d != "" {
 		t.Error(d)
 	}
 }

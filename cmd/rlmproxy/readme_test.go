@@ -169,7 +169,7 @@ func TestReadmeErrorCodes(t *testing.T) {
 	for _, row := range readmeTable(t, "| code | meaning | what helps |") {
 		got = append(got, row[0])
 	}
-	want := errorCodes(t, "../../middleware", "../../middleware/shape", "../../middleware/tools", "../../pipeline/doc", "../../pipeline/table", "../../pipeline/find", "../../pipeline/jq")
+	want := errorCodes(t, "../../middleware", "../../middleware/shape", "../../middleware/tools", "../../pipeline/doc", "../../pipeline/records", "../../pipeline/find", "../../pipeline/jq")
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("codes (-code +README):\n%s", diff)

@@ -32,10 +32,16 @@ func (c *call) pageOf(ctx context.Context, f *filter, d *document) (json.RawMess
 	if err := c.read(ctx, d, f.source.block); err != nil {
 		return nil, err
 	}
-	if as := f.format.As; d.value.Kind == pipeline.Text && as != "" && as != "text" {
-		// A table that is asked for as records is paged as records.
+	switch as := f.format.As; {
+	case as == "text":
+		d.value = d.value.AsText()
+	case d.value.Kind == pipeline.Text && as != "":
+		// A text that is asked for as records is paged as records.
+		if as == "table" {
+			as = "json"
+		}
 		var err error
-		if d.value, err = (&pipeline.Format{As: "lines"}).Apply(ctx, d.value); err != nil {
+		if d.value, err = (&pipeline.Format{As: as}).Apply(ctx, d.value); err != nil {
 			return nil, err
 		}
 	}

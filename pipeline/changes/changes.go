@@ -41,6 +41,9 @@ const maxBytes = 4 << 20
 // they are of other kinds, or more than a quarter of the lines differ. It takes time and
 // memory in proportion to both.
 func Between(ctx context.Context, old, new doc.Value) *Changes {
+	if old.Whole != nil || new.Whole != nil { // what stands around JSON may change too
+		old, new = old.AsText(), new.AsText()
+	}
 	if old.Kind != new.Kind || len(old.Data) > maxBytes || len(new.Data) > maxBytes {
 		return nil
 	}

@@ -41,8 +41,14 @@ const (
 // levelOf finds the level that a line states, from on: a word in capitals, or one
 // that is labelled, in brackets or the first.
 func levelOf(line []byte, from int) level {
+	l, _, _ := findLevel(line, from)
+	return l
+}
+
+// findLevel is levelOf, and where the word stands.
+func findLevel(line []byte, from int) (l level, start, end int) {
 	if digitsAt(line, 1) == 4 && letterLevels[line[0]] != noLevel {
-		return letterLevels[line[0]]
+		return letterLevels[line[0]], 0, 1
 	}
 	line = head(line, from+levelReach)
 	for i, n := from, 0; i < len(line) && n < levelReads; {
@@ -60,10 +66,10 @@ func levelOf(line []byte, from int) level {
 		}
 		n++
 		if l := levelAt(line, start, i, n); l != noLevel {
-			return l
+			return l, start, i
 		}
 	}
-	return noLevel
+	return noLevel, 0, 0
 }
 
 // levelAt is the level that the word line[start:end] states, which is the n-th.

@@ -19,12 +19,13 @@ func isTSV(s *sample) bool {
 
 // Columns returns what separates the cells of a table, and the cells of its first
 // line; the separator is 0 if data is no table. The lines must have the same
-// number of cells, one in fifty excepted: quoted cells may hold line ends.
+// number of cells, one in fifty excepted, and one in five that is short. Quoted cells may
+// hold line ends.
 //
 // Other kinds of text can look like one: ask [Kind] too.
 func Columns(data []byte) (sep byte, header []string) {
 	for _, sep := range []byte{'\t', ',', ';', '|'} {
-		cells, lines, odd, rules := 0, 0, 0, 0
+		cells, lines, odd, short, rules := 0, 0, 0, 0, 0
 		var first []byte
 		for line := range tableLines(data) {
 			n := len(splitCells(line, sep))
@@ -32,9 +33,10 @@ func Columns(data []byte) (sep byte, header []string) {
 				cells, first = n, line
 			}
 			odd += btoi(n != cells)
+			short += btoi(n < cells && cells > 2)
 			rules += btoi(lines == 2 && sep == '|' && tableRule().Match(line)) // of Markdown
 		}
-		if lines > 2 && 50*odd <= lines && rules == 0 && cells > 1 && cells <= maxColumns && isHeader(first, sep, cells) {
+		if lines > 2 && (50*odd <= lines || 50*(odd-short) <= lines && 5*short <= lines) && rules == 0 && cells > 1 && cells <= maxColumns && isHeader(first, sep, cells) {
 			for _, cell := range splitCells(first, sep) {
 				header = append(header, strings.Trim(string(cell), "\" "))
 			}
@@ -55,8 +57,10 @@ func tableLines(data []byte) func(yield func([]byte) bool) {
 	}
 	return func(yield func([]byte) bool) {
 		n := 0
-		for line := range bytes.Lines(data) {
-			if !notBlank(line) {
+		for rest := data; len(rest) > 0; {
+			end := rowEnd(rest)
+			line := rest[:end]
+			if rest = rest[end:]; !notBlank(line) {
 				continue
 			}
 			if n++; n > sampleLines || !yield(bytes.TrimRight(line, "\r\n")) {
@@ -64,6 +68,35 @@ func tableLines(data []byte) func(yield func([]byte) bool) {
 			}
 		}
 	}
+}
+
+// rowEnd is the end of the first line of data, or of the last one that a quoted cell of
+// it goes on to. A quote that is not closed soon is none.
+func rowEnd(data []byte) int {
+	const most = 100 // lines of a row
+	first, lines, quoted := len(data), 0, false
+	for i, before := 0, byte('\n'); i < len(data); i++ {
+		c := data[i]
+		switch {
+		case c == '\n' && !quoted:
+			return i + 1
+		case c == '\n':
+			if lines++; lines == 1 {
+				first = i + 1
+			}
+			if lines == most {
+				return first
+			}
+		case c == '"' && (quoted || isOneOf(before, "\n,;\t|")):
+			quoted = !quoted // a doubled one opens again
+			c = ','
+		}
+		before = c
+	}
+	if quoted {
+		return first
+	}
+	return len(data)
 }
 
 // isHeader rejects what has as many separators on each line and is no table:

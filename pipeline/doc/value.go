@@ -55,11 +55,19 @@ type Value struct {
 	Memo         Memo   // derived from exactly these bytes; nil builds each time
 	Key          string // names exactly these bytes among an agent's documents, for processes that keep trees; or empty
 	Note         string // one line for the agent, or empty
+
+	// Whole is the document as it came, where Data is not all of it: it stands there
+	// from At on, or is Mended, for NaN. Nil: Data is the document.
+	Whole  []byte
+	At     int
+	Mended bool
 }
 
 // Recognise says what data is. JSON is an object or an array; a JSON string
 // that holds one is entered, so the Value is of what it holds. Two lines or
-// more that are each an object or an array are JSON Lines. The rest, and
+// more that are each an object or an array are JSON Lines. A byte-order mark does
+// not count; NaN and Infinity are null, which the Note tells. JSON with a little text
+// around it, a sentence or a fence, is that JSON, and Whole the text. The rest, and
 // JSON nested deeper than 1,000 levels, is text.
 //
 // Memo must belong to data, and is dropped when a string was entered.
@@ -72,6 +80,9 @@ func Recognise(data []byte, memo Memo) Value {
 	}
 	if inner, ok := EnterString(data); ok {
 		return Counted(JSON, inner, nil)
+	}
+	if v, ok := within(data, memo); ok {
+		return v
 	}
 	return Counted(Text, data, memo)
 }

@@ -7,7 +7,7 @@ import (
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/doc"
-	"rlmproxy/pipeline/table"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/search"
 )
 
@@ -112,11 +112,11 @@ func textUnits(ctx context.Context, v doc.Value) (*units, error) {
 
 // rowsOf is the table that v is, whose text this is, nil if it is none, or a page
 // of one.
-func rowsOf(v doc.Value, text []byte) *table.Table {
+func rowsOf(v doc.Value, text []byte) *records.Table {
 	if v.Items != v.Total {
 		return nil
 	}
-	return table.Open(text)
+	return records.OpenTable(text)
 }
 
 // entries calls add for the entries of text, which begin where starts says; those

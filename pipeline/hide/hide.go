@@ -1,7 +1,8 @@
 // Package hide takes the fields out of documents that no agent may see.
 //
-//	JSON, JSON Lines, CSV, TSV ──► the document without the fields
-//	a text that labels one     ──► a line that says it is withheld
+//	JSON, JSON Lines, CSV, TSV    ──► the document without the fields
+//	a text that labels one        ──► a line that says it is withheld
+//	a text whose records have one ──► the records without it
 package hide
 
 import (
@@ -16,8 +17,8 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/table"
 )
 
 // Hide takes fields out of documents wherever they stand. It is for what an
@@ -140,27 +141,50 @@ func (w *hider) text(text []byte) []byte {
 // document takes a text for what it is.
 func (w *hider) document(text []byte) (kept []byte) {
 	v := doc.Recognise(bytes.TrimPrefix(text, []byte("\ufeff")), nil)
+	if before, behind := v.Beside(); before != nil {
+		return w.around(v, before, behind)
+	}
 	switch v.Kind {
 	case doc.JSON:
 		return w.value(nil, v.Data)
 	case doc.JSONLines:
 		return w.lines(v.Data, w.hides)
 	}
-	rows, ok, err := table.Records(w.tick.Ctx, v)
+	rows, ok, err := records.Of(w.tick.Ctx, v)
 	if w.ended(err) {
 		return nil
 	}
-	if ok {
+	if ok && rows.IsTable() {
 		if kept = w.lines(rows.Data, w.hidesColumn); w.changed {
 			return kept
 		}
 	}
 	isName := w.hide.paths[strings.ToLower(string(bytes.TrimSpace(text)))] != nil // and nothing else
 	if !isName && w.hide.label.Match(text) {
-		w.changed = true
-		return fmt.Appendf(nil, "[withheld: a text of %s bytes with a hidden field in it]\n", show.Count(len(text)))
+		return w.withheld(text)
+	}
+	if ok && rows.Kind == doc.JSON {
+		kept = w.value(nil, rows.Data)
+	} else if ok {
+		kept = w.lines(rows.Data, w.hidesColumn)
+	}
+	if w.changed {
+		return kept
 	}
 	return text
+}
+
+// around is document for JSON with text before and behind it, which is searched as text.
+func (w *hider) around(v doc.Value, before, behind []byte) []byte {
+	if w.hide.label.Match(before) || w.hide.label.Match(behind) {
+		return w.withheld(v.Whole)
+	}
+	return append(w.value(bytes.Clone(before), v.Data), behind...)
+}
+
+func (w *hider) withheld(text []byte) []byte {
+	w.changed = true
+	return fmt.Appendf(nil, "[withheld: a text of %s bytes with a hidden field in it]\n", show.Count(len(text)))
 }
 
 // mayName reports whether a hidden name can be in text, escapes included.
@@ -170,7 +194,7 @@ func (w *hider) mayName(text []byte) bool {
 	}
 	lower := bytes.ToLower(text)
 	for name := range w.hide.paths {
-		if bytes.Contains(lower, []byte(name)) {
+		if bytes.Contains(lower, []byte(name)) || records.Gives(name) {
 			return true
 		}
 	}
@@ -194,7 +218,7 @@ func (w *hider) hides(key string) bool {
 	return false
 }
 
-// secondName is what [table.Records] adds to a name that is there already.
+// secondName is what [records.Of] adds to a name that is there already.
 var secondName = regexp.MustCompile(`_\d+$`)
 
 // hidesColumn is hides for a column of a table, the second of that name too.

@@ -14,6 +14,7 @@ import (
 )
 
 func TestHide(t *testing.T) {
+	long := `[{"id":1,"key":"` + strings.Repeat("k", 200) + `"}]`
 	for _, tt := range []struct {
 		name   string
 		fields []string
@@ -45,6 +46,14 @@ func TestHide(t *testing.T) {
 		{"CSV in a string", []string{"key"}, `{"s":"id,key\n1,k\n2,l\n"}`, `{"s":"{\"id\":1}\n{\"id\":2}\n"}`},
 		{"escaped brace", []string{"key"}, `{"s":"\u007b\"key\":1}"}`, `{"s":"{}"}`},
 		{"byte order mark", []string{"key"}, "\ufeff{\"key\":1}", "{}"},
+		{"a field that records have", []string{"email"}, "commit 0123456789abcdef0123456789abcdef01234567\nAuthor: A <a@b>\n\n    s\n", `{"hash":"0123456789abcdef0123456789abcdef01234567","author":"A","subject":"s"}` + "\n"},
+		{"a log's", []string{"ip"}, "1.2.3.4 - - [02/Jan/2026:03:04:05 +0000] \"-\" 400 0\n1.2.3.4 - - [02/Jan/2026:03:04:06 +0000] \"-\" 400 0\n",
+			`{"time":"02/Jan/2026:03:04:05 +0000","status":400,"bytes":0}` + "\n" + `{"time":"02/Jan/2026:03:04:06 +0000","status":400,"bytes":0}` + "\n"},
+		{"a log that labels one", []string{"key"}, "2026-01-02 03:04:05 INFO key=1\n2026-01-02 03:04:05 INFO b\n", "[withheld: a text of 58 bytes with a hidden field in it]\n"},
+		{"a column of a page", []string{"key"}, "<html>\n<table><tr><th>id<th>key<tr><td>1<td>k<tr><td>2<td>l</table>", "{\"id\":1}\n{\"id\":2}\n"},
+		{"text around JSON", []string{"key"}, "Found:\n" + long + "\nbye", "Found:\n[{\"id\":1}]\nbye"},
+		{"one named around JSON", []string{"key"}, "key: 5\n" + long, "[withheld: a text of 226 bytes with a hidden field in it]\n"},
+		{"NaN", []string{"key"}, `{"key":1,"n":NaN}`, `{"n":null}`},
 		{"column twice", []string{"key"}, "id,key,key\n1,k,l\n2,m,n\n", "{\"id\":1}\n{\"id\":2}\n"},
 	} {
 		h, err := NewHide(tt.fields)

@@ -13,8 +13,8 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/table"
 )
 
 // A Place is what [Find] found.
@@ -31,14 +31,14 @@ type Place struct {
 // there if nothing is at path.
 func Find(ctx context.Context, v doc.Value, path doc.Path) (Place, error) {
 	if v.Kind == doc.Text && len(path) > 0 {
-		records, ok, err := table.Records(ctx, v)
+		rows, ok, err := records.Of(ctx, v)
 		if err != nil {
 			return Place{}, err
 		}
 		if !ok {
 			return Place{}, doc.Invalid("leave path out, or find the place with proxy_search", "path needs JSON, CSV or TSV; this is text")
 		}
-		v = records
+		v = rows.Value
 	}
 	if v.Kind == doc.JSONLines {
 		for len(path) > 0 && path[0].Kind == doc.StepJSON { // the list is no string

@@ -13,8 +13,10 @@ import (
 // budget lasts, and read in order: the notes as they came, then the items by
 // number, with a mark wherever some are missing.
 type layout struct {
-	left  int // tokens
-	total int // items that there are
+	left  int    // tokens
+	total int    // items that there are
+	form  string // of a text that is made of records, or empty
+	seen  string // what jq and fields see of it
 
 	budget int
 	added  []entry // in the order of the calls

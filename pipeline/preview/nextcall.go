@@ -8,16 +8,16 @@ import (
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/schema"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/table"
 )
 
 // NextCall is an example of what an agent can call for v, complete and ready to
 // send: tool, space, arguments as JSON. id is the cache ID of v.
 func NextCall(v doc.Value, id string) string {
-	if rows, ok, err := table.Records(context.Background(), v); ok && err == nil {
-		v = rows
+	if rows, ok, err := records.Of(context.Background(), v); ok && err == nil {
+		v = rows.Value
 	}
 	if v.Kind == doc.Text {
 		switch n := doc.CountLines(v.Data); {

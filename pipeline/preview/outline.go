@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	"rlmproxy/jsonscan"
-	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/locate"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/schema"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/table"
 )
 
 // Outline describes a document instead of showing it. It is a stage; what
@@ -63,17 +62,21 @@ func (o *Outline) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	if d.budget == 0 {
 		d.budget = 4000
 	}
-	if rows, ok, e := table.Records(ctx, v.Value); ok || e != nil {
-		if err = e; ok {
-			fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(v.Value, rows), show.Count(len(v.Data)))
-			v.Value = rows
-			var root *schema.Node
-			if root, err = schema.Survey(ctx, rows, depth); err == nil {
-				d.paths(v, root)
-			}
+	rows, ok, err := records.Of(ctx, v.Value)
+	if err != nil {
+		return doc.Value{}, err
+	}
+	if ok && rows.IsTable() {
+		fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(rows), show.Count(len(v.Data)))
+		v.Value = rows.Value
+		var root *schema.Node
+		if root, err = schema.Survey(ctx, v.Value, depth); err == nil {
+			d.paths(v, root)
 		}
 	} else if v.Kind == doc.Text {
-		err = outlineText(ctx, &d.out, v.Value)
+		if err = outlineText(ctx, &d.out, v.Value); err == nil && ok {
+			err = d.seen(rows)
+		}
 	} else {
 		err = d.json(v)
 	}
@@ -107,8 +110,23 @@ func (d *describer) json(v locate.Place) error {
 		fmt.Fprintf(&d.out, "at %s: %s, %s bytes\n", v.At, schema.DescribeRoot(v.Value, root), show.Count(root.Bytes))
 	default:
 		fmt.Fprintf(&d.out, "%s, %s bytes\n", schema.DescribeRoot(v.Value, root), show.Count(len(v.Data)))
+		for _, line := range besideLines(v.Value) {
+			d.out.WriteString(line + "\n")
+		}
 	}
 	d.paths(v, root)
+	return nil
+}
+
+// seen tells what jq and fields see of a text, with half the room of JSON.
+func (d *describer) seen(rows records.Records) error {
+	root, err := schema.Survey(d.ctx, rows.Value, d.depth)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(&d.out, "jq and fields see %s\n", schema.DescribeRoot(rows.Value, root))
+	d.budget /= 2
+	d.paths(locate.Place{Value: rows.Value}, root)
 	return nil
 }
 
@@ -167,10 +185,6 @@ func outlineText(ctx context.Context, b *strings.Builder, v doc.Value) error {
 }
 
 // describeTable is CSV or TSV with its rows.
-func describeTable(v, records doc.Value) string {
-	name := "CSV"
-	if sep, _ := digest.Columns(v.Data); sep == '\t' {
-		name = "TSV"
-	}
-	return name + ", " + show.Plural(records.Total, "rows")
+func describeTable(rows records.Records) string {
+	return rows.Form + ", " + show.Plural(rows.Total, "rows")
 }

@@ -5,15 +5,16 @@
 package preview
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/render"
 	"rlmproxy/pipeline/schema"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/table"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -36,10 +37,13 @@ func Preview(v doc.Value, budget int) (text []byte, part Part) {
 	}
 	s := newLayout(budget, v.Total)
 	var unit string
-	if rows, ok, err := table.Records(context.Background(), v); ok && err == nil {
+	if rows, ok, err := records.Of(context.Background(), v); ok && err == nil && rows.IsTable() {
 		unit = s.csv(v, rows)
 	} else if v.Kind == doc.Text {
 		s.total, unit = doc.CountLines(v.Data), "lines"
+		if ok && err == nil {
+			s.form, s.seen = rows.Form, seenLine(context.Background(), rows)
+		}
 		s.text(v)
 	} else {
 		unit = s.json(v)
@@ -62,6 +66,9 @@ func (s *layout) json(v doc.Value) (unit string) {
 		return v.Unit
 	}
 	s.first(schema.DescribeRoot(v, root) + ", " + show.Count(len(v.Data)) + " bytes")
+	for _, line := range besideLines(v) {
+		s.note(line, 0)
+	}
 	if list, ok := schema.MainList(v, root); ok {
 		s.total = list.N
 		s.paths(root, s.left/2)
@@ -80,14 +87,30 @@ func (s *layout) json(v doc.Value) (unit string) {
 	return v.Unit
 }
 
-// csv fills s with what the records of v tell. Its rows are shown as rows.
-func (s *layout) csv(v, records doc.Value) (unit string) {
-	root, err := schema.Survey(context.Background(), records, schema.Depth)
+// besideLines tell the text that stands around the JSON, which jq does not see, and what
+// else is to be known of it.
+func besideLines(v doc.Value) (lines []string) {
+	before, behind := v.Beside()
+	if text := bytes.TrimSpace(before); len(text) > 0 {
+		lines = append(lines, "text before the JSON: "+show.Printable(text))
+	}
+	if text := bytes.TrimSpace(behind); len(text) > 0 {
+		lines = append(lines, "text behind the JSON: "+show.Printable(text))
+	}
+	if v.Mended {
+		lines = append(lines, v.Note)
+	}
+	return lines
+}
+
+// csv fills s with what the rows of v tell. Its rows are shown as rows.
+func (s *layout) csv(v doc.Value, rows records.Records) (unit string) {
+	root, err := schema.Survey(context.Background(), rows.Value, schema.Depth)
 	if err != nil { // cannot be: nothing ends this context
 		return "rows"
 	}
-	s.first(describeTable(v, records) + ", " + show.Count(len(v.Data)) + " bytes; jq and fields see an array of objects")
-	list, ok := schema.MainList(records, root)
+	s.first(describeTable(rows) + ", " + show.Count(len(v.Data)) + " bytes; jq and fields see an array of objects")
+	list, ok := schema.MainList(rows.Value, root)
 	if !ok {
 		return "rows"
 	}

@@ -55,7 +55,15 @@ func firstOf(d *digest.Digest, v doc.Value) string {
 }
 
 func (s *layout) digest(d *digest.Digest, v doc.Value, r room) {
+	if d.Kind == "plain text" && s.form != "" {
+		named := *d
+		named.Kind, named.Facts = s.form, nil
+		d = &named
+	}
 	s.first(firstOf(d, v))
+	if s.seen != "" {
+		s.note(s.seen, 0)
+	}
 	room := s.budget*r.parts/100 - (s.budget - s.left)
 	for i := range d.Parts {
 		p := &d.Parts[i]

@@ -38,9 +38,9 @@ func TestTextPreviews(t *testing.T) {
 		{"changelog", changelog(100), []string{
 			"300 headings", "headings (", "\n1  # 100.0.0 (2026-01-02)\n10  # 99.0.0 (2026-01-02)\n19  # 98.0.0 (2026-01-02)\n", "\n64  # 93.0.0 (2026-01-02)\n", "\n1: # [100.0.0](https://github.com/"}},
 		{"YAML items", "# tests\n" + strings.Repeat("- name: one\n  args:\n    - x\n    - name: y\n\n-   id: 3\n    name: two # words\n    \"a b\": |\n      id: none\n", 200) + "- name: odd\n  rare: 1\n", []string{
-			", 401 items\nkeys, in how many items: name 401 · args 200 · id 200 · \"a b\" 200 · rare 1\nitems (20 of 401 from all over; ", "\n2: - name: one\n", "1802: - name: odd\n1803:   rare: 1"}},
+			", 401 items\njq and fields see an array of 401 {name, args: [{name}], id, \"a b\", rare}\nkeys, in how many items: name 401 · args 200 · id 200 · \"a b\" 200 · rare 1\nitems (20 of 401 from all over; ", "\n2: - name: one\n", "1802: - name: odd\n1803:   rare: 1"}},
 		{"YAML documents", "---\n" + strings.Repeat("apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n---\nkind: Secret\nmetadata:\n  name: key\ndata:\n  a: b\n---\n", 90), []string{
-			"180 documents\nkeys (", "\n2: apiVersion: v1\n"}},
+			"180 documents\njq and fields see an array of 180 {apiVersion, kind, metadata, data}\nkeys (", "\n2: apiVersion: v1\n"}},
 		{"page", "- Page URL: http://x/\n- main [ref=e1]:\n  - heading \"Top\" [level=1] [ref=e2]\n  - textbox \"Name\" [ref=e3]\n  - button \"Go\" [ref=e4]\n" + strings.Repeat("  - link \"More\" [ref=e5]:\n    - /url: /x\n", 300), []string{
 			"Page URL: http://x/", "roles: link 300, main 1", "3: heading \"Top\" [level=1] [ref=e2]", "4: textbox \"Name\" [ref=e3]", "5: button \"Go\" [ref=e4]"}},
 		{"Java", "java.lang.RuntimeException: a\n" + strings.Repeat("\tat org.springframework.X.y(X.java:1)\n", 300) + "\tat com.acme.Main.main(Main.java:9)\nCaused by: java.io.IOException: the reason\n\tat java.base/java.io.F.g(F.java:3)\n\tat com.acme.Db.open(Db.java:77)\n" + strings.Repeat("\tat org.apache.X.y(X.java:1)\n", 300), []string{

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"rlmproxy/pipeline/doc"
-	"rlmproxy/pipeline/table"
+	"rlmproxy/pipeline/records"
 )
 
 // Project keeps some fields of JSON, or leaves some out. It is a stage.
@@ -81,7 +81,7 @@ func (p *Project) apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 		return doc.Value{}, err
 	}
 	if in.Kind == doc.Text {
-		records, ok, err := table.Records(ctx, in)
+		rows, ok, err := records.Of(ctx, in)
 		if err != nil {
 			return doc.Value{}, err
 		}
@@ -89,7 +89,7 @@ func (p *Project) apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 			return doc.Value{}, doc.Invalid(`use proxy_search, "offset" and "limit" for lines, or "jq":"split(\"\\n\") | map(select(test(\"error\")))"`,
 				"fields and exclude need JSON, CSV or TSV; this is text")
 		}
-		in = records
+		in = rows.Value
 	}
 	out := in
 	if len(p.Fields) > 0 || len(p.Exclude) == 0 {

@@ -4,18 +4,20 @@ package query
 
 import (
 	"context"
+	"errors"
 
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/table"
 )
 
 // JQ runs a jq program. It is a stage.
 //
-// JSON Lines count as one array of their lines, CSV and TSV as one of their
-// records, and other text is one string, as with jq -Rs. One output is that JSON,
-// several are JSON Lines, none is an empty Value; strings stay quoted.
+// JSON Lines count as one array of their lines, a text that is made of records as what
+// package records makes of it, and other text is one string, as with jq -Rs. A program
+// that fails on the records and runs on the text is for the text: the Note says so. One
+// output is that JSON, several are JSON Lines, none is an empty Value; strings stay quoted.
 // Package jq says what becomes of numbers and keys.
 type JQ struct {
 	Program string
@@ -38,15 +40,37 @@ func (q *JQ) CheckSyntax() error { return jq.CheckSyntax(q.Program) }
 // Apply is a [*doc.Error] with code bad_jq for a program that does not parse or
 // fails on this data, and limit_time or limit_memory for one that is stopped.
 func (q *JQ) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
-	out, err := q.run(ctx, in)
+	data, kind, err := read(ctx, in)
+	if err != nil {
+		return doc.Value{}, err
+	}
+	note := ""
+	out, err := q.run(ctx, in.Key, kind, data)
+	if isBad(err) && in.Kind == doc.Text && kind != jq.Text {
+		if text, e := q.run(ctx, "", jq.Text, in.Data); e == nil && !isEmpty(text) {
+			out, err, note = text, nil, "read as text: on the records that this text is made of, the program fails"
+		}
+	}
 	if err != nil {
 		return doc.Value{}, q.explain(ctx, in, nil, err)
 	}
+	return q.output(ctx, in, out, note)
+}
+
+// isBad reports that a program fails on its input.
+func isBad(err error) bool {
+	var e *doc.Error
+	return errors.As(err, &e) && e.Code == doc.BadJQ
+}
+
+// output is what becomes of in.
+func (q *JQ) output(ctx context.Context, in doc.Value, out jq.Output, note string) (doc.Value, error) {
 	kind, data := doc.JSONLines, out.Data
 	if out.N == 1 {
 		kind, data = doc.JSON, data[:len(data)-1]
 	}
 	v := doc.Derive(in, kind, data)
+	v.AddNote(note)
 	if out.N == 0 {
 		v.AddNote("the program gave no output")
 	}
@@ -56,18 +80,14 @@ func (q *JQ) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	return v, nil
 }
 
-func (q *JQ) run(ctx context.Context, in doc.Value) (jq.Output, error) {
-	data, kind, err := read(ctx, in)
-	if err != nil {
-		return jq.Output{}, err
-	}
+func (q *JQ) run(ctx context.Context, key string, kind jq.Kind, data []byte) (jq.Output, error) {
 	if q.Pool == nil {
 		return jq.Eval(ctx, kind, data, q.Program)
 	}
-	return q.Pool.Run(ctx, jq.Query{Agent: q.Agent, Key: in.Key, Kind: kind, Data: data, Program: q.Program})
+	return q.Pool.Run(ctx, jq.Query{Agent: q.Agent, Key: key, Kind: kind, Data: data, Program: q.Program})
 }
 
-// read is what a program reads of in: of a table its records.
+// read is what a program reads of in: of a text its records, if it has any.
 func read(ctx context.Context, in doc.Value) ([]byte, jq.Kind, error) {
 	switch in.Kind {
 	case doc.JSON:
@@ -75,9 +95,12 @@ func read(ctx context.Context, in doc.Value) ([]byte, jq.Kind, error) {
 	case doc.JSONLines:
 		return in.Data, jq.Lines, nil
 	}
-	records, ok, err := table.Records(ctx, in)
+	rows, ok, err := records.Of(ctx, in)
+	if ok && rows.Kind == doc.JSON {
+		return rows.Data, jq.JSON, nil
+	}
 	if ok {
-		return records.Data, jq.Lines, nil
+		return rows.Data, jq.Lines, nil
 	}
 	return in.Data, jq.Text, err
 }

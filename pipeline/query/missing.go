@@ -12,8 +12,8 @@ import (
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/jq"
 	"rlmproxy/pipeline/locate"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/schema"
-	"rlmproxy/pipeline/table"
 )
 
 // A jq program that names a field which is not there does not fail: it puts out
@@ -48,8 +48,8 @@ func isEmpty(out jq.Output) bool {
 func (q *JQ) missing(ctx context.Context, in doc.Value) *doc.Error {
 	ctx, cancel := context.WithTimeout(ctx, maxMissingTime)
 	defer cancel()
-	if rows, ok, err := table.Records(ctx, in); ok && err == nil {
-		in = rows
+	if rows, ok, err := records.Of(ctx, in); ok && err == nil {
+		in = rows.Value
 	}
 	if in.Kind == doc.Text || len(q.Program) > maxMissingSource {
 		return nil

@@ -10,8 +10,8 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/records"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/table"
 )
 
 // Format writes a document another way. It is a stage; the zero Format
@@ -20,7 +20,8 @@ import (
 //	json   minified JSON; JSON Lines stay lines
 //	table  a line of field names, a line per record, cells between |
 //	lines  one minified JSON value a line: elements of an array, {"key":value} of an object
-//	text   strings without quotes, a line each; other values as JSON
+//	text   strings without quotes, a line each; other values as JSON; a document with
+//	       text around its JSON, or with NaN, as it came
 //
 // A table loses nothing but the order of keys: a cell is a plain string, or
 // JSON where that could be mistaken; an empty cell is a field that the
@@ -50,16 +51,19 @@ func (f *Format) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	if err := f.Check(); err != nil {
 		return doc.Value{}, err
 	}
+	if f.As == "text" && in.Whole != nil {
+		return in.AsText(), nil
+	}
 	if in.Kind == doc.Text {
 		if f.As == "" || f.As == "text" {
 			return in, nil
 		}
-		records, ok, err := table.Records(ctx, in)
+		rows, ok, err := records.Of(ctx, in)
 		switch {
 		case err != nil:
 			return doc.Value{}, err
 		case ok:
-			in = records
+			in = rows.Value
 		case f.As == "lines":
 			return in, nil
 		case in.Items != in.Total:

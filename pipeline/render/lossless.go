@@ -23,6 +23,9 @@ func MayFit(n, budget int) bool { return n/compactFactor <= budget }
 
 // Minified is v without the white space of JSON, if that is within budget.
 func Minified(v doc.Value, budget int) (doc.Value, bool) {
+	if v.Whole != nil {
+		return whole(v, budget, Minified)
+	}
 	if tokens.AtMost(v.Data, budget) {
 		return v, true
 	}
@@ -31,6 +34,24 @@ func Minified(v doc.Value, budget int) (doc.Value, bool) {
 	}
 	compact, err := (&Format{As: "json"}).Apply(context.Background(), v)
 	return compact, err == nil && tokens.AtMost(compact.Data, budget)
+}
+
+// whole is form for a document of which v has a part: the text around it stays. What
+// was mended is shown as it came.
+func whole(v doc.Value, budget int, form func(doc.Value, int) (doc.Value, bool)) (doc.Value, bool) {
+	if tokens.AtMost(v.Whole, budget) {
+		return v.AsText(), true
+	}
+	inner := v
+	if inner.Whole = nil; v.Mended || !MayFit(len(v.Whole), budget) {
+		return v, false
+	}
+	short, ok := form(inner, budget)
+	before, behind := v.Beside()
+	out := v.AsText()
+	out.Data = append(append(bytes.Clone(before), short.Data...), behind...)
+	out.Note = short.Note
+	return out, ok && tokens.AtMost(out.Data, budget)
 }
 
 // Lossless returns the form of v that takes the fewest tokens and says everything v
@@ -45,6 +66,9 @@ func Minified(v doc.Value, budget int) (doc.Value, bool) {
 //
 // The Note says which it is and how to read it; it is empty for v itself.
 func Lossless(v doc.Value, budget int) (doc.Value, bool) {
+	if v.Whole != nil {
+		return whole(v, budget, Lossless)
+	}
 	if tokens.AtMost(v.Data, budget) {
 		return v, true
 	}

@@ -55,6 +55,8 @@ var Samples = []Sample{
 	{"git log", "git log", "commit 0123456789abcdef0123456789abcdef01234567 (HEAD -> main)\nAuthor: A <a@b>\nDate:   Mon Jan 1 00:00:00 2024 +0000\n\n    subject: words\n\n    - point\n"},
 
 	{"CSV", "", "id,name\n1,a\n2,\"b, c\"\n"},
+	{"CSV", "line ends in cells", "id,name,n\n1,\"two\nlines, \"\"and\"\" more\n\",2\n2,\"a\n\",3\n"},
+	{"CSV", "a short row", "id,name,n\n1,a,2\n2,b\n3,c,4\n4,d,5\n"},
 	{"CSV", "times in the first column", "time,value,unit\n2024-01-02 03:04:05,1,a\n2024-01-02 03:04:06,2,b\n"},
 	{"TSV", "", "id\tname\n1\ta\n2\tb\n"},
 

@@ -1,4 +1,4 @@
-package table
+package records
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ func TestCSVRecords(t *testing.T) {
 		{"odd rows", "a,b,c4\n" + strings.Repeat("1,2,3\n", 98) + "1\n1,2,3,4,5\n",
 			strings.Repeat(`{"a":1,"b":2,"c4":3}`+"\n", 98) + `{"a":1}` + "\n" + `{"a":1,"b":2,"c4":3,"c4_2":4,"c5":5}` + "\n"},
 	} {
-		got, ok, err := Records(context.Background(), doc.Recognise([]byte(tt.in), doctest.MemoMap()))
+		got, ok, err := Of(context.Background(), doc.Recognise([]byte(tt.in), doctest.MemoMap()))
 		if err != nil || !ok {
 			t.Errorf("%s: %v, %v", tt.name, ok, err)
 			continue
@@ -48,7 +48,7 @@ func TestCSVRecords(t *testing.T) {
 		}
 	}
 	for _, in := range []string{"", "plain", "one line\nand another\nand more\n", "{\"a\":1}\n{\"a\":2}\n", "a,b\x00\nc,d\ne,f\n", "a,b\n1,2\n"} {
-		if got, ok, err := Records(context.Background(), doc.Recognise([]byte(in), nil)); ok || err != nil {
+		if got, ok, err := Of(context.Background(), doc.Recognise([]byte(in), nil)); ok || err != nil {
 			t.Errorf("%q has records %s, %v", in, got.Data, err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestCSVLimits(t *testing.T) {
 		{"a quote that does not end", "a,b\n" + strings.Repeat("1,2\n", 20_000) + "\"3,4\n" + strings.Repeat("1,2\n", 200_000), ""},
 		{"one name", strings.Repeat("a,", maxColumns-1) + "a" + wide + wide, ""},
 	} {
-		got, ok, err := Records(context.Background(), doc.Recognise([]byte(tt.in), nil))
+		got, ok, err := Of(context.Background(), doc.Recognise([]byte(tt.in), nil))
 		if tt.code == "" {
 			if !ok || err != nil || !json.Valid(got.Data[:bytes.IndexByte(got.Data, '\n')]) {
 				t.Errorf("%s: %v, %v", tt.name, ok, err)
@@ -98,7 +98,7 @@ func TestCSVLimits(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	got, _, err := Records(context.Background(), doc.Recognise([]byte("a,rest\n"+strings.Repeat("1,2\n", 100)+strings.Repeat("x,", maxColumns)+"1,y"), nil))
+	got, _, err := Of(context.Background(), doc.Recognise([]byte("a,rest\n"+strings.Repeat("1,2\n", 100)+strings.Repeat("x,", maxColumns)+"1,y"), nil))
 	if err != nil || !bytes.HasSuffix(got.Data, []byte(`,"c500":"x","rest_2":[1,"y"]}`+"\n")) {
 		t.Errorf("the cells left over: %s, %v", got.Data[max(0, len(got.Data)-60):], err)
 	}
@@ -143,7 +143,7 @@ func TestCSVCodes(t *testing.T) {
 			t.Errorf("%q: %s, %v", in, first, err)
 		}
 	}
-	got, ok, err := Records(context.Background(), doc.Recognise([]byte("zip,n\n10001,1\n00501,0\n,NA\n"), nil))
+	got, ok, err := Of(context.Background(), doc.Recognise([]byte("zip,n\n10001,1\n00501,0\n,NA\n"), nil))
 	const want = `{"zip":"10001","n":1}` + "\n" + `{"zip":"00501","n":0}` + "\n" + `{"zip":"","n":"NA"}` + "\n"
 	if !ok || err != nil || string(got.Data) != want {
 		t.Errorf("got %s, %v", got.Data, err)
@@ -249,7 +249,7 @@ func BenchmarkCSVRecords(b *testing.B) {
 			b.ReportAllocs()
 			out := 0
 			for b.Loop() {
-				r, _, err := Records(context.Background(), v)
+				r, _, err := Of(context.Background(), v)
 				if err != nil {
 					b.Fatal(err)
 				}

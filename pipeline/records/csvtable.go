@@ -1,10 +1,4 @@
-// Package table reads CSV and TSV.
-//
-//	text ──► Open ──► Table ──► Rows: cells, and where in the text they stand
-//	document ──► Records ──► JSON Lines, an object for each row
-//
-// Whatever asks a table for fields sees the records; the text stays what it is.
-package table
+package records
 
 import (
 	"bytes"
@@ -26,16 +20,13 @@ type Table struct {
 	quoted bool // cells have quotes, as RFC 4180 has them: a row may go on in the next line
 }
 
-// Open returns the table that text is, or nil. Lines of a log or of Markdown can
+// OpenTable returns the table that text is, or nil. Lines of a log or of Markdown can
 // have as many commas each as those of a table; they are none.
-func Open(text []byte) *Table {
+func OpenTable(text []byte) *Table {
+	if kind := digest.Kind(text); kind != csvForm && kind != tsvForm {
+		return nil
+	}
 	sep, _ := digest.Columns(text)
-	if sep == 0 {
-		return nil
-	}
-	if kind := digest.Kind(text); kind != "CSV" && kind != "TSV" {
-		return nil
-	}
 	return open(text, sep)
 }
 

@@ -1,4 +1,4 @@
-package table
+package records
 
 import (
 	"context"
@@ -14,45 +14,15 @@ const (
 	// a row has beyond them is a list under "rest".
 	maxColumns = 500
 
-	// maxRecordBytes bounds the records of one table: names are repeated in
-	// each, so that 500 bytes of separators can become 60 KB.
-	maxRecordBytes = 64 << 20
+	csvForm, tsvForm = "CSV", "TSV"
 )
 
-// Records returns the rows of CSV or TSV as JSON Lines, an object each, and false
-// for a text that is neither. A page of lines is neither: the line that names its
-// columns may be on another.
+// records are the rows as JSON Lines, an object each.
 //
 // A cell that is a JSON number as it stands becomes one, spelt as it is; true stays
 // a string, and so does an empty cell. A column of codes, such as 01234, stays one
 // of strings. A row that is short lacks the last keys. A [*doc.Error] says that the
 // records would be too large.
-func Records(ctx context.Context, v doc.Value) (records doc.Value, ok bool, err error) {
-	if v.Kind != doc.Text || v.Items != v.Total {
-		return doc.Value{}, false, nil
-	}
-	found, err := doc.Memoised(v, "csv-records", func() (*doc.Value, int64, error) {
-		t := Open(v.Data)
-		if t == nil {
-			return nil, 64, nil
-		}
-		r, err := t.records(ctx)
-		return &r, 64 + int64(len(r.Data)), err
-	})
-	if found == nil || err != nil {
-		return doc.Value{}, false, err
-	}
-	records = *found
-	records.Note = v.Note
-	if v.Memo != nil { // what is derived from the records is kept beside them
-		records.Memo = func(key string, build func() (any, int64, error)) (any, error) {
-			return v.Memo("csv-records/"+key, build)
-		}
-	}
-	return records, true, nil
-}
-
-// records is [Records] without the memo.
 func (t *Table) records(ctx context.Context) (doc.Value, error) {
 	w := recordWriter{tick: doc.Ticker{Ctx: ctx}, taken: map[string]bool{}}
 	hasHeader := t.HasHeader()
