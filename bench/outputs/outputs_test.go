@@ -2,6 +2,7 @@ package outputs
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,7 +13,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range Names() {
+	for _, name := range slices.Concat(Names(), Whole()) {
 		if !strings.Contains(string(readme), "| "+name+" |") {
 			t.Errorf("README.md has no row for %s", name)
 		}
