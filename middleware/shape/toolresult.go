@@ -45,7 +45,7 @@ func ParseToolResult(raw json.RawMessage) (*ToolResult, error) {
 // limit the same bytes.
 func (s *Shaper) ToolResult(agent string, origin cache.Origin, raw json.RawMessage, p Policy) (json.RawMessage, error) {
 	lim := s.limit(p)
-	if s.opts.PassThrough || p.Whole || p.Narrow.empty() && lim.admits(len(raw)) {
+	if s.opts.PassThrough || p.Whole || p.Narrow.empty() && len(raw) <= s.least(lim) {
 		return p.asItCame(raw), nil
 	}
 	r, err := ParseToolResult(raw)
@@ -57,6 +57,8 @@ func (s *Shaper) ToolResult(agent string, origin cache.Origin, raw json.RawMessa
 	}
 	if r.IsError {
 		p.Narrow = Narrow{}
+	} else if p.Narrow.empty() {
+		lim = s.limitOf(p, &r.Documents)
 	}
 	reply, err := s.shape(agent, origin, &r.Documents, p, lim)
 	if err == nil {

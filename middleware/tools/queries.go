@@ -25,17 +25,18 @@ func (e *explore) answer(ctx context.Context, c *call) (json.RawMessage, error) 
 	if e.outline.MaxDepth < 0 {
 		return nil, misused(c.tool, "max_depth must be 1 or more")
 	}
-	e.outline.Budget = c.opts.Shaper.Budget()
+	e.outline.Budget = c.opts.Shaper.Budget() / 2
 	return c.run(ctx, &e.source, pipeline.Pipeline{&e.outline}, c.opts.QueryTimeout)
 }
 
-// filter is proxy_filter: a part of it. Where nothing is selected, it pages.
+// filter is proxy_filter: a part of it, page by page, or whole.
 type filter struct {
 	source source
 	narrow shape.Narrow
 	mode   string
 	slice  pipeline.Slice
 	format pipeline.Format
+	whole  bool
 }
 
 func (f *filter) params() []param {
@@ -43,7 +44,8 @@ func (f *filter) params() []param {
 		param{"mode", `"enum":["include","exclude"]`, &f.mode, ""},
 		param{"offset", integer, &f.slice.Offset, "0"},
 		param{"limit", integer, &f.slice.Limit, "20"},
-		param{"format", `"enum":["json","table","lines","text"]`, &f.format.As, ""})
+		param{"format", `"enum":["json","table","lines","text"]`, &f.format.As, ""},
+		param{"whole", `"type":"boolean"`, &f.whole, ""})
 }
 
 func narrowParams(n *shape.Narrow) []param {
@@ -72,16 +74,7 @@ func (f *filter) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(stages) == 0 {
-		return c.page(ctx, f)
-	}
-	if f.slice != (pipeline.Slice{}) {
-		stages = append(stages, &f.slice)
-	}
-	if f.format.As != "" {
-		stages = append(stages, &f.format)
-	}
-	return c.run(ctx, &f.source, stages, c.opts.QueryTimeout)
+	return c.page(ctx, f, stages)
 }
 
 // search is proxy_search: where something is.
