@@ -69,19 +69,10 @@ inlined   the whole result, without the proxy
 `)
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "tokens\tinlined\tcalls\t\x00  text")
-	tokens, inlined, calls := 0, 0, 0
-	for _, name := range outputs.Whole() {
-		data := anyFile(t, name)
-		r := begin(t, name, data, middleware.Options{})
-		if got := r.readWhole(); got != string(data) {
-			t.Errorf("%s: %d bytes were read of %d, and not the same", name, len(got), len(data))
-		}
-		whole := cost(string(data))
+	tokens, inlined, calls := readTexts(t, middleware.Options{}, func(r *reader, name string, whole int) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t\x00  %s\n", shown.Count(r.tokens), shown.Count(whole), r.calls, strings.TrimPrefix(name, "whole/"))
-		tokens, inlined, calls = tokens+r.tokens, inlined+whole, calls+r.calls
-	}
-	n := len(outputs.Whole())
-	fmt.Fprintf(w, "%s\t%s\t%.2f\t\x00  %d texts: %.3f of inlined\n", shown.Count(tokens), shown.Count(inlined), float64(calls)/float64(n), n, float64(tokens)/float64(inlined))
+	})
+	fmt.Fprintf(w, "%s\t%s\t%.2f\t\x00  %d texts: %.3f of inlined\n", shown.Count(tokens), shown.Count(inlined), calls, len(outputs.Whole()), float64(tokens)/float64(inlined))
 	w.Flush()
 	got := bytes.ReplaceAll(out.Bytes(), []byte{0}, nil)
 	if *update {
@@ -95,5 +86,37 @@ inlined   the whole result, without the proxy
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs; if that is meant: go test ./bench -run TestWhole -update\ngot:\n%s", wholeGolden, got)
+	}
+}
+
+// readTexts reads all texts whole and returns what that cost, and calls a text.
+func readTexts(t *testing.T, opts middleware.Options, each func(r *reader, name string, whole int)) (tokens, inlined int, calls float64) {
+	t.Helper()
+	for _, name := range outputs.Whole() {
+		data := anyFile(t, name)
+		r := begin(t, name, data, opts)
+		if got := r.readWhole(); got != string(data) {
+			t.Errorf("%s: %d bytes were read of %d, and not the same", name, len(got), len(data))
+		}
+		whole := cost(string(data))
+		each(r, name, whole)
+		tokens, inlined, calls = tokens+r.tokens, inlined+whole, calls+float64(r.calls)
+	}
+	return tokens, inlined, calls / float64(len(outputs.Whole()))
+}
+
+// TestSweepWhole prints, as rows of Markdown, what texts that are read whole cost with other
+// limits by kind, and what the tasks of TestSavings cost then.
+func TestSweepWhole(t *testing.T) {
+	if !*sweep {
+		t.Skip("a table for docs/defaults.md, not a check: -sweep prints it")
+	}
+	fmt.Println("| limit of source, Markdown, configuration, diffs | read whole | of inlined | calls a text | tasks of TestSavings |")
+	fmt.Println("| ---: | ---: | ---: | ---: | ---: |")
+	for _, limit := range []int{2000, 4000, 6000, 8000} {
+		opts := middleware.Options{KindTokens: map[string]int{"source": limit, "markdown": limit, "config": limit, "diff": limit}}
+		tokens, inlined, calls := readTexts(t, opts, func(*reader, string, int) {})
+		sum := summarise(plays(t, opts))
+		fmt.Printf("| %s | %s | %.3f | %.2f | %s |\n", comma(limit), comma(tokens), float64(tokens)/float64(inlined), calls, comma(sum.total))
 	}
 }
