@@ -31,8 +31,8 @@ func Below(v doc.Value) (Wrapped, bool) {
 	return w, ok && len(w.At) > 0
 }
 
-// below is Below of the value at at. It reports false for one that is no list: it has no
-// items, or is an object whose largest member is not one either.
+// below is Below of the value at at. It reports false for one that is no list: it has less
+// than two items, or is an object whose largest member is not one either.
 func below(data []byte, at doc.Path) (Wrapped, bool) {
 	here := Wrapped{Value: doc.Counted(doc.JSON, data, nil), At: at}
 	here.Around = fmt.Appendf(nil, `"… %s …"`, show.Plural(here.Total, here.Unit))
@@ -63,7 +63,11 @@ func below(data []byte, at doc.Path) (Wrapped, bool) {
 		return Wrapped{}, false
 	}
 	if inner != nil && len(at) < maxBelow {
-		if w, ok := below(inner, at.With(step)); ok && (w.Total > 1 || here.Total <= 1) {
+		w, ok := below(inner, at.With(step))
+		if step.Kind == doc.StepIndex && len(w.At) == len(at)+1 {
+			ok = false // the fields of the only item
+		}
+		if ok {
 			i := jsonscan.OffsetIn(data, inner)
 			w.Around = append(append(append([]byte(nil), data[:i]...), w.Around...), data[i+len(inner):]...)
 			return w, true
@@ -72,5 +76,5 @@ func below(data []byte, at doc.Path) (Wrapped, bool) {
 			return Wrapped{}, false // one member is nearly all of it, and has no pages
 		}
 	}
-	return here, here.Total > 0
+	return here, here.Total > 1
 }
