@@ -26,7 +26,7 @@ func TestSweep(t *testing.T) {
 	common := map[string]int{}
 	for _, limit := range []int{500, 1000, 2000, 4000, 8000} {
 		for _, part := range []int{8, 4, 2, 1} {
-			s := setting{limit, limit / part, plays(t, middleware.Options{MaxTokens: limit, PreviewTokens: limit / part})}
+			s := setting{limit, limit / part, plays(t, middleware.Options{MaxTokens: limit, PreviewTokens: limit / part, KindTokens: map[string]int{}})}
 			settings = append(settings, s)
 			for _, s := range s.scores {
 				if s.found {

@@ -115,6 +115,10 @@ type Proxy struct {
 	MaxResponseTokens int `koanf:"maxResponseTokens"`
 	MaxResponseSize   int `koanf:"maxResponseSize"`
 
+	// MaxResponseTokensByKind are limits of [pipeline.Classes]; zero is that of other kinds.
+	MaxResponseTokensByKind map[string]int `koanf:"maxResponseTokensByKind"`
+	MaxWholeTokens          int            `koanf:"maxWholeTokens"`
+
 	EnableAutoTruncation bool `koanf:"enableAutoTruncation"`
 	EnableLossless       bool `koanf:"enableLossless"`
 	EnableDifferences    bool `koanf:"enableDifferences"`

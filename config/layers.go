@@ -73,6 +73,18 @@ func (r *reader) setting(n node, s Setting) any {
 			list = append(list, values...)
 		}
 		return list
+	case s.Unit == unitKinds && n.kind() == '{':
+		tokens := map[string]any{}
+		members, _ := r.object(n)
+		for _, m := range members {
+			one, want := s.parse(m.key + "=" + string(m.literal()))
+			if want != "" {
+				r.wrong(m, want, "")
+				continue
+			}
+			maps.Copy(tokens, one.(map[string]any))
+		}
+		return tokens
 	case s.Unit == unitList && n.kind() != '"':
 		r.wrong(n, "an array of strings", "")
 		return nil
@@ -171,9 +183,11 @@ func layered(file map[string]any, opts Options) (p Proxy, warnings []string, mis
 }
 
 // mergeLayer lays src over dest. The two spellings of the response limit
-// replace each other, or a default would hide a later layer's older spelling.
+// replace each other, or a default would hide a later layer's older spelling. Limits by
+// kind are added to those of earlier layers, which go where a layer sets the limit: who
+// lowers it means all kinds.
 func mergeLayer(src, dest map[string]any) error {
-	const tokens, characters = "maxResponseTokens", "maxResponseSize"
+	const tokens, characters, kinds = "maxResponseTokens", "maxResponseSize", "maxResponseTokensByKind"
 	if size, _ := src[characters].(int64); src[tokens] != nil || size == 0 {
 		delete(src, characters)
 	}
@@ -182,7 +196,18 @@ func mergeLayer(src, dest map[string]any) error {
 	} else if src[characters] != nil {
 		delete(dest, tokens)
 	}
+	byKind := map[string]any{}
+	if earlier, ok := dest[kinds].(map[string]any); ok && src[tokens] == nil && src[characters] == nil {
+		maps.Copy(byKind, earlier)
+	}
+	if own, ok := src[kinds].(map[string]any); ok {
+		maps.Copy(byKind, own)
+	}
 	maps.Copy(dest, src)
+	delete(dest, kinds)
+	if len(byKind) > 0 {
+		dest[kinds] = byKind
+	}
 	return nil
 }
 

@@ -19,7 +19,8 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // defaultProxy is what an empty configuration gives.
 func defaultProxy() Proxy {
 	return Proxy{
-		MaxResponseTokens: 2000, EnableAutoTruncation: true, EnableLossless: true, EnableDifferences: true, CacheTTL: time.Hour, EnableAgentIsolation: true,
+		MaxResponseTokens: 2000, MaxResponseTokensByKind: map[string]int{"source": 6000, "markdown": 6000, "config": 6000, "diff": 6000}, MaxWholeTokens: 25_000,
+		EnableAutoTruncation: true, EnableLossless: true, EnableDifferences: true, CacheTTL: time.Hour, EnableAgentIsolation: true,
 		MaxEntriesPerAgent: 20, MaxMemoryPerAgent: 100 << 20, MaxMemory: 320 << 20, MaxTotalAgents: 1000,
 		MaxCallsPerAgent: 256, MaxBytesPerAgent: 64 << 20, MaxStreamsPerAgent: 100, MaxSubscriptionsPerAgent: 1000, MaxConnectionsPerAgent: 1024,
 		Redact: "off", FreshCalls: "ask", PinTools: true, MaxLineBytes: 64 << 20, CallTimeout: time.Minute, JQTimeout: 5 * time.Second, JQMemory: 768 << 20,
@@ -28,10 +29,13 @@ func defaultProxy() Proxy {
 	}
 }
 
-// proxy is defaultProxy changed by edit.
+// proxy is defaultProxy changed by edit. Who sets the limit means all kinds.
 func proxy(edit func(*Proxy)) Proxy {
 	p := defaultProxy()
 	edit(&p)
+	if p.MaxResponseTokens != 2000 {
+		p.MaxResponseTokensByKind = nil
+	}
 	return p
 }
 
@@ -66,7 +70,9 @@ func TestPredecessorFiles(t *testing.T) {
 		servers string
 		proxy   Proxy
 	}{
-		{"predecessor-full.json", "filesystem api_server_v2 uv-server", proxy(func(p *Proxy) { p.MaxResponseTokens, p.MaxResponseSize, p.CacheMaxEntries, p.CacheTTL = 0, 8000, 50, 5*time.Minute })},
+		{"predecessor-full.json", "filesystem api_server_v2 uv-server", proxy(func(p *Proxy) {
+			p.MaxResponseTokens, p.MaxResponseSize, p.CacheMaxEntries, p.CacheTTL = 0, 8000, 50, 5*time.Minute
+		})},
 		{"predecessor-plain.json", "everything playwright", defaultProxy()},
 		{"predecessor-shared.json", "a", proxy(func(p *Proxy) {
 			p.MaxResponseTokens, p.MaxResponseSize = 0, 12000
@@ -225,6 +231,16 @@ func TestLayers(t *testing.T) {
 		{"both spellings", `"maxResponseSize": 900, "maxResponseTokens": 800`, "", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 800 })},
 		{"later spelling", `"maxResponseTokens": 800`, "", "--max-response-size=900", proxy(func(p *Proxy) { p.MaxResponseTokens, p.MaxResponseSize = 0, 900 })},
 		{"later tokens", `"maxResponseSize": 900`, "RLMPROXY_MAX_RESPONSE_TOKENS=800", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 800 })},
+		{"by kind", `"maxResponseTokensByKind": {"log": 500, "diff": 0}`, "", "", proxy(func(p *Proxy) {
+			p.MaxResponseTokensByKind["log"], p.MaxResponseTokensByKind["diff"] = 500, 0
+		})},
+		{"by kind, with the limit", `"maxResponseTokens": 2000, "maxResponseTokensByKind": {"log": 500}`, "", "", proxy(func(p *Proxy) {
+			p.MaxResponseTokensByKind = map[string]int{"log": 500}
+		})},
+		{"by kind, flag", ``, "", "--max-response-tokens-by-kind=log=500, json=3000", proxy(func(p *Proxy) {
+			p.MaxResponseTokensByKind["log"], p.MaxResponseTokensByKind["json"] = 500, 3000
+		})},
+		{"a later limit is that of all kinds", `"maxResponseTokensByKind": {"log": 500}`, "RLMPROXY_MAX_RESPONSE_TOKENS=300", "", proxy(func(p *Proxy) { p.MaxResponseTokens = 300 })},
 		{"size zero", `"maxResponseSize": 0`, "", "", defaultProxy()},
 		{"bytes", `"maxMemoryPerAgent": 2097152, "maxMemory": "1.5 GiB"`, "", "", proxy(func(p *Proxy) { p.MaxMemoryPerAgent, p.MaxMemory = 2<<20, 3<<29 })},
 		{"durations", `"cacheTTLSeconds": 1.5, "callTimeout": "2m"`, "RLMPROXY_JQ_TIMEOUT=7", "", proxy(func(p *Proxy) {

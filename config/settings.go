@@ -24,6 +24,7 @@ const (
 	unitList   = "list" // an array in the file, or as elsewhere with commas
 	unitText   = "text"
 	unitMode   = "mode"    // of a file, in octal
+	unitKinds  = "kinds"   // an object of tokens by kind of text, or as elsewhere kind=tokens with commas
 	unitSecret = "secrets" // in the environment only
 )
 
@@ -34,7 +35,7 @@ func (s Setting) EnvOnly() bool { return s.Unit == unitSecret }
 
 // textual reports whether the value of s is a string in the file.
 func (s Setting) textual() bool {
-	return s.Unit == unitText || s.Unit == unitURL || s.Unit == unitFile || s.Unit == unitList || s.Unit == unitMode
+	return s.Unit == unitText || s.Unit == unitURL || s.Unit == unitFile || s.Unit == unitList || s.Unit == unitMode || s.Unit == unitKinds
 }
 
 // quoted reports whether a string in the file may hold the value of s. A
@@ -97,6 +98,8 @@ func Settings() []Setting {
 	return []Setting{
 		{"maxResponseTokens", "2000", "tokens", "largest result handed on whole; a larger one is cached and previewed", whole(leastTokens, mostTokens)},
 		{"maxResponseSize", "", "characters", "older spelling of maxResponseTokens, used when that is not set", zeroOr(whole(4*leastTokens, 4*mostTokens))},
+		{"maxResponseTokensByKind", "source=6000,markdown=6000,config=6000,diff=6000", unitKinds, "the same for kinds of text that are read whole; without it, none where the limit is set", kinds},
+		{"maxWholeTokens", "25000", "tokens", "largest reply to a call with whole; a longer text is not taken for one that is read to its end", whole(leastTokens, mostTokens)},
 		{"enableAutoTruncation", "true", boolean, "cut and cache results over the limit", truth},
 		{"maxPreviewTokens", "", "tokens", "most that the preview of a cut result takes; without it, half the limit", whole(leastTokens/2, mostTokens)},
 		{"enableLossless", "true", boolean, "send a result over the limit whole if a form that loses nothing fits", truth},

@@ -5,12 +5,15 @@ import (
 	"math"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/dustin/go-humanize"
+
+	"rlmproxy/pipeline"
 )
 
 // The parsers below read the text of a value from the file, the environment
@@ -194,6 +197,21 @@ func list(valid func(string) bool, each string) parser {
 		}
 		return all, ""
 	}
+}
+
+// kinds reads tokens by kind of text, 0 for the limit of other kinds.
+func kinds(text string) (any, string) {
+	tokens := map[string]any{}
+	for entry := range strings.SplitSeq(text, ",") {
+		kind, n, _ := strings.Cut(entry, "=")
+		kind = strings.TrimSpace(kind)
+		value, want := zeroOr(whole(leastTokens, mostTokens))(strings.TrimSpace(n))
+		if want != "" || !slices.Contains(pipeline.Classes, kind) {
+			return nil, fmt.Sprintf("tokens, 0 or at least %d, of %s", leastTokens, strings.Join(pipeline.Classes, ", "))
+		}
+		tokens[kind] = value
+	}
+	return tokens, ""
 }
 
 // isHost and isOrigin catch the slips; middleware/auth checks the rest.

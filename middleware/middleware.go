@@ -61,6 +61,12 @@ type Options struct {
 	// PreviewTokens is the most that a preview takes of the limit. Zero means half
 	// of it.
 	PreviewTokens int
+	// KindTokens are limits of results by their class, as [pipeline.Classes] has them. Nil
+	// means 6000 for source, markdown, config and diff if MaxTokens and MaxChars are
+	// zero, else none.
+	KindTokens map[string]int
+	// WholeTokens is the most that a reply has which is asked for whole. Zero means 25,000.
+	WholeTokens int
 	// NoLossless cuts what is over the limit without trying whether a form that
 	// loses nothing fits.
 	NoLossless bool
@@ -185,6 +191,7 @@ func New(opts Options) (*Server, error) {
 		shaper: shape.New(shape.Options{
 			Store: opts.Store, JQ: opts.JQ,
 			MaxTokens: opts.MaxTokens, MaxChars: opts.MaxChars, PreviewTokens: opts.PreviewTokens,
+			KindTokens: opts.KindTokens, WholeTokens: opts.WholeTokens,
 			NoLossless: opts.NoLossless, PassThrough: opts.PassThrough,
 			QueryTimeout: opts.QueryTimeout, Logger: opts.Logger,
 		}),
@@ -227,7 +234,11 @@ func (o *Options) complete() error {
 	if o.Store == nil {
 		return errors.New("middleware: no store")
 	}
+	if o.KindTokens == nil && o.MaxTokens == 0 && o.MaxChars == 0 {
+		o.KindTokens = map[string]int{"source": 6000, "markdown": 6000, "config": 6000, "diff": 6000}
+	}
 	setDefault(&o.MaxTokens, 2000)
+	setDefault(&o.WholeTokens, 25_000)
 	setDefault(&o.CallTimeout, time.Minute)
 	setDefault(&o.QueryTimeout, 5*time.Second)
 	setDefault(&o.SearchTimeout, 5*time.Second)

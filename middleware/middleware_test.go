@@ -304,9 +304,9 @@ func TestQueries(t *testing.T) {
 		{"proxy_filter", `"jq":"length"`, "500"},
 		{"proxy_filter", `"jq":"[.[]|select(.user.login==\"u3\")]|length"`, "71"},
 		{"proxy_filter", `"jq":".[0].big"`, "9007199254740993"},
-		{"proxy_filter", `"fields":["user.login"],"limit":2`, "[2 of 500 items]\n" + `[{"user":{"login":"u0"}},{"user":{"login":"u1"}}]`},
+		{"proxy_filter", `"fields":["user.login"],"limit":2`, "[2 of 500 items · next offset 2]\n" + `[{"user":{"login":"u0"}},{"user":{"login":"u1"}}]`},
 		{"proxy_filter", `"offset":499`, "[1 of 500 items, from offset 499]\n" + `[{"id":499,"name":"row 499","user":{"login":"u2"},"big":9007199254740993}]`},
-		{"proxy_filter", `"mode":"exclude","fields":["user","big"],"limit":1`, "[1 of 500 items]\n" + `[{"id":0,"name":"row 0"}]`},
+		{"proxy_filter", `"mode":"exclude","fields":["user","big"],"limit":1`, "[1 of 500 items · next offset 1]\n" + `[{"id":0,"name":"row 0"}]`},
 		{"proxy_explore", ``, "login"},
 		{"proxy_search", `"pattern":"row 499"`, "row 499"},
 		{"proxy_search", `"pattern":"row 499","mode":"bm25"`, "499"},
@@ -325,12 +325,12 @@ func TestQueries(t *testing.T) {
 		}
 	}
 	// Recursion: an answer that is too long has an id of its own.
-	d := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"fields":["name","id"]}`, id)))
+	d := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"jq":"{a:.,b:.}"}`, id)))
 	if d.Meta.Result.CacheID == "" || string(d.Meta.Result.CacheID) == id || d.Meta.Result.Complete {
 		t.Fatalf("recursion: %+v", d.Meta.Result)
 	}
-	if got := text(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"jq":"map(keys)|unique|.[0]|length"}`, d.Meta.Result.CacheID)); strings.TrimSpace(got) != "2" {
-		t.Errorf("the second id answers %q, want 2", got)
+	if got := text(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"jq":".b|map(keys)|unique|.[0]|length"}`, d.Meta.Result.CacheID)); strings.TrimSpace(got) != "4" {
+		t.Errorf("the second id answers %q, want 4", got)
 	}
 	// A fresh call is always kept.
 	fresh := decode(t, call(t, conn, "proxy_filter", `{"tool":"s_rows","arguments":{},"jq":"length"}`))

@@ -107,7 +107,7 @@ var (
 	cutLine = regexp.MustCompile(`^\[cut: ~([\d,]+) of ~([\d,]+) tokens shown[^\n]* · cache_id=([a-z2-7]{16})\]\n`)
 	// foreign is what only we may say, as genResult draws it.
 	foreign      = regexp.MustCompile(`rlmproxy/|\[cut: |\[complete: |next: |\[20 of |--- block `)
-	completeLine = regexp.MustCompile(`^\[complete: nothing left out · [^\n]*~([\d,]+) instead of ~([\d,]+) tokens\]\n`)
+	completeLine = regexp.MustCompile(`^\[complete: nothing left out · [^\n]*~([\d,]+) instead of ~([\d,]+) tokens · as it came: "format":"text" · cache_id=([a-z2-7]{16})\]\n`)
 )
 
 // TestPromises holds the promises on one result over generated and real data:
@@ -186,6 +186,9 @@ func TestPromises(t *testing.T) {
 			seen["complete"]++
 			if !facts.Complete || number(m[2]) != before || facts.ShownTokens != number(m[1]) {
 				rt.Fatalf("%+v, %s", facts, m[0])
+			}
+			for _, d := range r.Docs {
+				readBack(t, rt, p.conn, m[3], d)
 			}
 			return
 		}

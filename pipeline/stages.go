@@ -46,6 +46,7 @@ type (
 	Search  = find.Search
 	Outline = preview.Outline
 	Format  = render.Format
+	Wrapped = page.Wrapped
 )
 
 var _ = []Stage{(*Project)(nil), (*JQ)(nil), (*Slice)(nil), (*Search)(nil), (*Outline)(nil), (*Format)(nil)}
@@ -63,4 +64,10 @@ var (
 	Preview  = preview.Preview
 	NextCall = preview.NextCall
 	Join     = query.Join
+	Class    = preview.Class
+	Classes  = preview.Classes
+	InOrder  = preview.InOrder
+	Rest     = preview.Rest
+	Below    = page.Below
+	IsItself = render.IsItself
 )

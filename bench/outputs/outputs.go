@@ -3,6 +3,7 @@
 // the benchmarks is [rlmproxy/bench/corpus].
 //
 //	data/NAME.gz → Open → the bytes as the tool wrote them
+//	data/whole/NAME.gz: texts that agents read from the first line to the last
 //
 // README.md names the source and licence of each file.
 package outputs
@@ -13,21 +14,25 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 )
 
 //go:embed all:data
 var data embed.FS
 
-// Names lists the outputs, sorted.
-func Names() []string {
-	entries, err := data.ReadDir("data")
-	if err != nil { // cannot be: it is embedded
-		return nil
-	}
-	var names []string
+// Names lists the outputs, sorted, without those of [Whole].
+func Names() []string { return names("") }
+
+// Whole lists the texts that are read whole, sorted.
+func Whole() []string { return names("whole/") }
+
+func names(folder string) (names []string) {
+	entries, _ := data.ReadDir(path.Join("data", folder)) // it is embedded, so there is no error
 	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".gz"))
+		if !e.IsDir() {
+			names = append(names, folder+strings.TrimSuffix(e.Name(), ".gz"))
+		}
 	}
 	return names
 }

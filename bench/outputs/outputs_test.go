@@ -2,6 +2,7 @@ package outputs
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,7 +21,7 @@ func TestReadme(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range Names() {
+	for _, name := range slices.Concat(Names(), Whole()) {
 		if !rows[name] {
 			t.Errorf("README.md has no row for %s", name)
 		}

@@ -140,6 +140,8 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		MaxTokens:     p.MaxResponseTokens,
 		MaxChars:      p.MaxResponseSize,
 		PreviewTokens: p.MaxPreviewTokens,
+		KindTokens:    p.MaxResponseTokensByKind,
+		WholeTokens:   p.MaxWholeTokens,
 		NoLossless:    !p.EnableLossless,
 		NoDifferences: !p.EnableDifferences,
 		PassThrough:   !p.EnableAutoTruncation,

@@ -16,19 +16,21 @@ type Answer struct {
 	// Printed says that Value is our account of the data, as a search prints it, and not
 	// the data itself.
 	Printed bool
+	// Whole says that the agent asked for all of it: nothing is cut.
+	Whole bool
 }
 
 // Answer returns what agent reads of a query's answer, as the result of a
 // tools/call. An answer over the limit is kept under an id of its own.
 func (s *Shaper) Answer(agent string, origin cache.Origin, a Answer) (json.RawMessage, error) {
-	lim, v := s.limit(Policy{}), a.Value
+	v := a.Value
 	if a.Printed {
 		v.Data = frame.Quote(v.Data)
 	}
 	text := appendData([]byte(a.Header), v.Data)
 	n := count(text)
 	whole := &reply{text: text, facts: Facts{CacheID: a.Source, Tokens: n, ShownTokens: n, Items: v.Total, ShownItems: v.Items}}
-	if s.opts.PassThrough || lim.fits(text) {
+	if s.opts.PassThrough || a.Whole || s.answers().fits(text) {
 		whole.facts.Complete = v.Items == v.Total
 		return whole.toolResult(nil, false), nil
 	}
@@ -41,7 +43,7 @@ func (s *Shaper) Answer(agent string, origin cache.Origin, a Answer) (json.RawMe
 		}
 		data = []byte(text)
 	}
-	r, err := s.cut(agent, origin, newText(data), count(data), lim, a.Header)
+	r, err := s.cut(agent, origin, newText(data), count(data), s.limit(Policy{}), a.Header)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package shape
 import (
 	"unicode/utf8"
 
+	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -23,13 +24,58 @@ func (s *Shaper) limit(p Policy) limit {
 	return limit{tokens: s.opts.MaxTokens}
 }
 
+// limitOf is the limit for docs: that of their kind, unless p has one of its own.
+func (s *Shaper) limitOf(p Policy, docs *Documents) limit {
+	lim := s.limit(p)
+	only, ok := docs.only()
+	if !ok || p.MaxTokens > 0 || len(s.opts.KindTokens) == 0 || len(only.Text) <= s.least(lim) {
+		return lim
+	}
+	if n := s.opts.KindTokens[pipeline.Class(pipeline.Recognise(only.Text, nil))]; n > 0 {
+		return limit{tokens: n}
+	}
+	return lim
+}
+
+// least is the lowest limit that a document may have by its kind, where others have lim.
+func (s *Shaper) least(lim limit) int {
+	n := lim.tokens
+	if lim.chars > 0 {
+		n = lim.chars
+	}
+	for _, of := range s.opts.KindTokens {
+		if of > 0 {
+			n = min(n, of)
+		}
+	}
+	return n
+}
+
+// under is the lower of l and other.
+func (l limit) under(other limit) limit {
+	if other.tokens < l.tokens {
+		return other
+	}
+	return l
+}
+
+// answers is the limit of what queries give: an agent that asked for something by name
+// wants it, so it is twice as high as that of results.
+func (s *Shaper) answers() limit {
+	lim := s.limit(Policy{})
+	return limit{tokens: 2 * lim.tokens, chars: 2 * lim.chars}
+}
+
 // Budget is how many tokens the answer of a query may have.
-func (s *Shaper) Budget() int { return s.limit(Policy{}).tokens }
+func (s *Shaper) Budget() int { return s.answers().tokens }
 
 // Fits reports whether data below a header is short enough for the answer of a query.
 func (s *Shaper) Fits(header string, data []byte) bool {
-	return s.limit(Policy{}).fits(appendData([]byte(header), data))
+	return s.answers().fits(appendData([]byte(header), data))
 }
+
+// MaxWhole is how many tokens an answer may have that is asked for whole.
+func (s *Shaper) MaxWhole() int { return s.opts.WholeTokens }
 
 // fits reports whether text is within the limit.
 func (l limit) fits(text []byte) bool {

@@ -16,14 +16,14 @@ import (
 func (s *Shaper) Resource(agent, uri string, raw json.RawMessage, p Policy) (json.RawMessage, error) {
 	lim := s.limit(p)
 	list := jsonscan.Member(raw, "contents")
-	if s.opts.PassThrough || p.Whole || lim.admits(len(raw)) || len(list) == 0 || list[0] != '[' {
+	if s.opts.PassThrough || p.Whole || len(raw) <= s.least(lim) || len(list) == 0 || list[0] != '[' {
 		return p.asItCame(raw), nil
 	}
 	docs, err := newContents(list)
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.shape(agent, cache.Origin{Tool: "resources/read " + uri, ReadOnly: true}, docs, p, lim)
+	r, err := s.shape(agent, cache.Origin{Tool: "resources/read " + uri, ReadOnly: true}, docs, p, s.limitOf(p, docs))
 	if err != nil || r == nil {
 		return p.asItCame(raw), err
 	}

@@ -41,6 +41,12 @@ type Options struct {
 	// PreviewTokens is the most that a preview takes of the limit. Zero means half
 	// of it.
 	PreviewTokens int
+	// KindTokens are limits of results by their class, one of [pipeline.Classes]. Those
+	// of other classes, and those with 0, have the limit above.
+	KindTokens map[string]int
+	// WholeTokens is the most that an answer has which is asked for whole. A text within
+	// it is cut to its first page, since it may be read to its end.
+	WholeTokens int
 	// NoLossless cuts what is over the limit without trying whether a form that
 	// loses nothing fits.
 	NoLossless bool
@@ -109,17 +115,17 @@ func (s *Shaper) shape(agent string, origin cache.Origin, docs *Documents, p Pol
 		return r, nil
 	}
 	if !s.opts.NoLossless {
-		if r := lossless(docs, total, lim); r != nil {
+		if r := s.lossless(agent, origin, docs, total, lim); r != nil {
 			return r, nil
 		}
 	}
-	return s.cut(agent, origin, docs, total, lim, "")
+	return s.cut(agent, origin, docs, total, lim.under(s.limit(p)), "")
 }
 
 // lossless returns the only document in a form that loses nothing and fits, or nil
-// if there is none.
-func lossless(docs *Documents, total int, lim limit) *reply {
-	const head = 30 // tokens of the first line, if the note is short
+// if there is none. The document itself is kept, for who needs its bytes.
+func (s *Shaper) lossless(agent string, origin cache.Origin, docs *Documents, total int, lim limit) *reply {
+	const head = 30 + idTokens // tokens of the first line, if the note is short
 	only, ok := docs.only()
 	if !ok || !pipeline.MayFit(len(only.Text), lim.tokens) {
 		return nil
@@ -133,12 +139,17 @@ func lossless(docs *Documents, total int, lim limit) *reply {
 	if v.Note != "" {
 		how = " · " + v.Note
 	}
-	text := fmt.Appendf(nil, "[complete: nothing left out%s · ~%s instead of ~%s tokens]\n", how, show.Count(n), show.Count(total))
-	text = appendData(text, v.Data)
+	text := fmt.Appendf(nil, "[complete: nothing left out%s · ~%s instead of ~%s tokens", how, show.Count(n), show.Count(total))
+	var id cache.ID
+	if kept, err := s.keep(agent, origin, docs); err == nil {
+		id = kept.ID
+		text = fmt.Appendf(text, ` · as it came: "format":"text" · cache_id=%s`, id)
+	}
+	text = appendData(append(text, "]\n"...), v.Data)
 	if !lim.fits(text) {
 		return nil
 	}
-	return &reply{text, docs.others(), Facts{Tokens: total, ShownTokens: n, Items: v.Total, ShownItems: v.Total, Complete: true}}
+	return &reply{text, docs.others(), Facts{CacheID: id, Tokens: total, ShownTokens: n, Items: v.Total, ShownItems: v.Total, Complete: true}}
 }
 
 // cut keeps docs, which have total tokens, in the cache and returns a preview of
@@ -150,7 +161,11 @@ func (s *Shaper) cut(agent string, origin cache.Origin, docs *Documents, total i
 		return nil, err
 	}
 	p := preview{of: kept, from: origin, total: total, notes: notes, call: kept.nextCall()}
-	for budget := s.previewTokens(lim); budget > 4; budget = budget * 2 / 3 {
+	most := s.previewTokens(lim)
+	if text, facts, ok := p.firstPage(most, s.opts.WholeTokens); ok && facts.ShownTokens < total && lim.fits(text) {
+		return &reply{text, docs.others(), facts}, nil
+	}
+	for budget := most; budget > 4; budget = budget * 2 / 3 {
 		text, facts := p.render(budget)
 		if facts.ShownTokens = count(text); facts.ShownTokens < total && lim.fits(text) {
 			return &reply{text, docs.others(), facts}, nil

@@ -51,7 +51,7 @@ func (s *Shaper) ToolResult(agent string, origin cache.Origin, raw json.RawMessa
 	var shown cache.ID
 	defer func(seen *Seen) { seen.Note(shown) }(p.Seen)
 	lim := s.limit(p)
-	if s.opts.PassThrough || p.Whole || p.Narrow.empty() && lim.admits(len(raw)) {
+	if s.opts.PassThrough || p.Whole || p.Narrow.empty() && len(raw) <= s.least(lim) {
 		return p.asItCame(raw), nil
 	}
 	r, err := ParseToolResult(raw)
@@ -63,6 +63,8 @@ func (s *Shaper) ToolResult(agent string, origin cache.Origin, raw json.RawMessa
 	}
 	if r.IsError {
 		p.Narrow, p.Seen = Narrow{}, nil
+	} else if p.Narrow.empty() {
+		lim = s.limitOf(p, &r.Documents)
 	}
 	reply, err := s.shape(agent, origin, &r.Documents, p, lim)
 	if err == nil {

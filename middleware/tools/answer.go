@@ -38,13 +38,13 @@ func (c *call) query(ctx context.Context, d *document, src *source, stages pipel
 	if err != nil {
 		return nil, err
 	}
-	return c.reply(d, header(d, v), v)
+	return c.reply(d, header(d, v), v, false)
 }
 
-// reply answers with v below a header.
-func (c *call) reply(d *document, header string, v pipeline.Value) (json.RawMessage, error) {
+// reply answers with v below a header, whole if that is wanted.
+func (c *call) reply(d *document, header string, v pipeline.Value, whole bool) (json.RawMessage, error) {
 	origin := cache.Origin{Tool: c.tool, Arguments: c.arguments, ReadOnly: !d.fresh || d.origin.ReadOnly}
-	return c.opts.Shaper.Answer(c.agent, origin, shape.Answer{Header: header, Value: v, Source: d.id, Printed: c.tool != "proxy_filter"})
+	return c.opts.Shaper.Answer(c.agent, origin, shape.Answer{Header: header, Value: v, Source: d.id, Printed: c.tool != "proxy_filter", Whole: whole})
 }
 
 // header says what an answer is a part of, if it is one, and where a fresh call's

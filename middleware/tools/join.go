@@ -22,8 +22,10 @@ func (c *call) joined(ctx context.Context, f *filter, stages pipeline.Pipeline) 
 	case len(f.ids) > maxIDs:
 		return nil, misused(c.tool, "%d cache_ids; %d are allowed", len(f.ids), maxIDs)
 	}
-	if err := stages.Check(); err != nil {
-		return nil, err
+	for _, p := range []pipeline.Pipeline{stages, {&f.format}} {
+		if err := p.Check(); err != nil {
+			return nil, err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.opts.QueryTimeout)
 	defer cancel()
@@ -40,9 +42,5 @@ func (c *call) joined(ctx context.Context, f *filter, stages pipeline.Pipeline) 
 	if d.value, err = pipeline.Join(ctx, docs); err != nil {
 		return nil, err
 	}
-	v, err := stages.Run(ctx, d.value)
-	if err != nil {
-		return nil, err
-	}
-	return c.reply(&d, header(&d, v), v)
+	return c.shown(ctx, f, stages, &d)
 }

@@ -26,11 +26,11 @@ func (e *explore) answer(ctx context.Context, c *call) (json.RawMessage, error) 
 	if e.outline.MaxDepth < 0 {
 		return nil, misused(c.tool, "max_depth must be 1 or more")
 	}
-	e.outline.Budget = c.opts.Shaper.Budget()
+	e.outline.Budget = c.opts.Shaper.Budget() / 2
 	return c.run(ctx, &e.source, pipeline.Pipeline{&e.outline}, c.opts.QueryTimeout)
 }
 
-// filter is proxy_filter: a part of it. Where nothing is selected, it pages.
+// filter is proxy_filter: a part of it, page by page, or whole.
 type filter struct {
 	source source
 	ids    []string // of several results, instead of a source
@@ -39,6 +39,7 @@ type filter struct {
 	slice  pipeline.Slice
 	limit  int // none, or of the slice
 	format pipeline.Format
+	whole  bool
 }
 
 // none is a number that was not given.
@@ -51,7 +52,8 @@ func (f *filter) params() []param {
 		param{"mode", `"enum":["include","exclude"]`, &f.mode, ""},
 		param{"offset", integer, &f.slice.Offset, "0"},
 		param{"limit", integer, &f.limit, "20"},
-		param{"format", `"enum":["json","table","lines","text"]`, &f.format.As, ""})
+		param{"format", `"enum":["json","table","lines","text"]`, &f.format.As, ""},
+		param{"whole", `"type":"boolean"`, &f.whole, ""})
 }
 
 func narrowParams(n *shape.Narrow) []param {
@@ -86,19 +88,10 @@ func (f *filter) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(stages) == 0 && len(f.ids) == 0 {
-		return c.page(ctx, f)
-	}
-	if f.slice != (pipeline.Slice{}) {
-		stages = append(stages, &f.slice)
-	}
-	if f.format.As != "" {
-		stages = append(stages, &f.format)
-	}
 	if len(f.ids) > 0 {
 		return c.joined(ctx, f, stages)
 	}
-	return c.run(ctx, &f.source, stages, c.opts.QueryTimeout)
+	return c.page(ctx, f, stages)
 }
 
 // search is proxy_search: where something is.

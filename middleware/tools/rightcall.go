@@ -24,7 +24,7 @@ var alike = map[string][]string{
 	"limit": {"max_results"}, "maxresults": {"max_results", "limit"}, "max": {"max_results", "limit"}, "count": {"max_results", "limit"},
 	"n": {"max_results", "limit"}, "size": {"limit", "max_results"}, "pagesize": {"limit"}, "perpage": {"limit"}, "start": {"offset"}, "skip": {"offset"},
 	"columns": {"fields"}, "select": {"fields"}, "keys": {"fields"}, "field": {"fields", "path"}, "path": {"fields"}, "paths": {"fields", "path"}, "omit": {"exclude"},
-	"depth": {"max_depth"}, "context": {"context_lines"}, "lines": {"context_lines"}, "ignorecase": {"case_insensitive"}, "output": {"format"}, "index": {"block"},
+	"depth": {"max_depth"}, "context": {"context_lines"}, "lines": {"context_lines"}, "ignorecase": {"case_insensitive"}, "output": {"format"}, "index": {"block"}, "all": {"whole"}, "full": {"whole"},
 }
 
 // meant is the parameter that key is, or is another name of, or "".

@@ -31,7 +31,7 @@ func newBench(t *testing.T, doc string, maxTokens int) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	shaper := shape.New(shape.Options{Store: store, MaxTokens: maxTokens, QueryTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+	shaper := shape.New(shape.Options{Store: store, MaxTokens: maxTokens, WholeTokens: 25_000, QueryTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
 	b := &bench{tools: New(Options{Shaper: shaper, QueryTimeout: time.Minute, SearchTimeout: time.Minute})}
 	b.result, _ = json.Marshal(map[string]any{"content": []any{map[string]string{"type": "text", "text": doc}}})
 	id, err := shaper.Keep("agent", cache.Origin{Tool: "doc"}, b.result)

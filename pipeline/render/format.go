@@ -20,8 +20,9 @@ import (
 //	json   minified JSON; JSON Lines stay lines
 //	table  a line of field names, a line per record, cells between |
 //	lines  one minified JSON value a line: elements of an array, {"key":value} of an object
-//	text   strings without quotes, a line each; other values as JSON; a document with
-//	       text around its JSON, or with NaN, as it came
+//	text   strings, and those of an array that has some, without quotes, a line each;
+//	       another array or an object as it is, with its own white space;
+//	       a document with text around its JSON, or with NaN, as it came
 //
 // A table loses nothing but the order of keys: a cell is a plain string, or
 // JSON where that could be mistaken; an empty cell is a field that the
@@ -92,6 +93,9 @@ func (f *Format) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 		kind = doc.JSONLines
 		out, err = appendLines(nil, in, &t, jsonscan.AppendMinified)
 	case "text":
+		if IsItself(in) {
+			return doc.Derive(in, doc.Text, in.Data), nil
+		}
 		out, err = appendLines(nil, in, &t, appendText)
 	default:
 		kind = in.Kind
@@ -139,7 +143,25 @@ func appendText(dst, value []byte) []byte {
 	if value = bytes.TrimSpace(value); jsonscan.Kind(value) == '"' {
 		return append(dst, jsonscan.Unquote(value)...)
 	}
-	return jsonscan.AppendMinified(dst, value)
+	return append(dst, value...)
+}
+
+// IsItself reports whether "text" leaves v as it is: it is text, an object, or an array
+// without strings.
+func IsItself(v doc.Value) bool {
+	switch k := jsonscan.Kind(v.Data); {
+	case v.Kind != doc.JSON:
+		return v.Kind == doc.Text
+	case k == '[':
+		for _, item := range jsonscan.Items(v.Data) {
+			if jsonscan.Kind(item) == '"' {
+				return false
+			}
+		}
+		return true
+	default:
+		return k == '{'
+	}
 }
 
 // asTable writes records as rows, and reports false for what has none. The
