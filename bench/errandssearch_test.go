@@ -26,9 +26,10 @@ var searchErrands = []errand{
 		asks(`ce.parseHTML=function(e,t,n)|ce.merge([],i.childNodes)))`, `proxy_search "pattern":"ce\\.parseHTML=function.*?childNodes\\)\\)\\)"`,
 			`proxy_search "pattern":"ce\\.merge\\(\\[\\],i\\.childNodes\\)\\)\\)"`)},
 	{"Looking inside", "ec2.d.ts", "the 37th interface of a VPC",
-		asks(`interface DeleteVpcEndpointsResult`, `proxy_search "pattern":"export interface .*Vpc"`, `proxy_search "pattern":"export interface .*Vpc","max_results":40`)},
+		asks(`interface DeleteVpcEndpointsResult`, `proxy_search "pattern":"export interface .*Vpc"`, `proxy_search "pattern":"export interface .*Vpc","offset":20`)},
 	{"Looking inside", "webhooks.json", "the fields in which the login Codertocat stands",
-		asks(`sender.login|repository.owner.login`, `proxy_filter "jq":"[paths(strings) as $p | select(getpath($p) == \"Codertocat\") | $p | map(select(type == \"string\")) | join(\".\")] | unique"`)},
+		asks(`sender.login|repository.owner.login`, `proxy_search "pattern":"\"Codertocat\"","mode":"paths"`,
+			`proxy_filter "jq":"[paths(strings) as $p | select(getpath($p) == \"Codertocat\") | $p | map(select(type == \"string\")) | join(\".\")] | unique"`)},
 	{"Looking inside", "ec2.d.ts", "what stands around the first mention of a nitro enclave",
 		asks(`Nitro`, `proxy_search "pattern":"Nitro Enclave","mode":"context","max_results":1`)},
 }

@@ -74,7 +74,7 @@ func (c *call) fill(ctx context.Context, f *filter, d *document) (page pipeline.
 // offset of the page behind it, 0 if it is the last.
 func pageHeader(d *document, offset, next int, v pipeline.Value) string {
 	if v.Items == v.Total {
-		return header(d, v)
+		return header(d, v, false)
 	}
 	line := fmt.Sprintf("%s of %s %s", show.Count(v.Items), show.Count(v.Total), v.Unit)
 	if offset > 0 {
