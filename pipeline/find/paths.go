@@ -25,10 +25,9 @@ type tally struct {
 func tallies(ctx context.Context, w *view, hits []search.Hit) (list []*tally, unit string, err error) {
 	seen := map[string]*tally{}
 	add := func(of, first string) {
-		of = show.Clip(show.Printable(of), maxPath)
 		t := seen[of]
 		if t == nil {
-			t = &tally{of: of, first: show.Clip(show.Printable(first), maxPath)}
+			t = &tally{of: of, first: first}
 			seen[of], list = t, append(list, t)
 		}
 		t.count++
@@ -36,14 +35,14 @@ func tallies(ctx context.Context, w *view, hits []search.Hit) (list []*tally, un
 	if w.isJSON {
 		tick := doc.Ticker{Ctx: ctx}
 		visitPlaces(w.text, hits, w.many, func(_ int, p place) bool {
-			first := where(p.path)
-			every := slices.Clone(p.path)
+			first := shortPath(p.path)
+			every := slices.Clone(p.path[:min(len(p.path), maxPath)])
 			for i := range every {
 				if every[i].Kind == doc.StepIndex {
 					every[i] = doc.Step{Kind: doc.StepEach}
 				}
 			}
-			add(where(every), first)
+			add(cmp.Or(shortPath(every), topLevel), cmp.Or(first, topLevel))
 			err = tick.ErrFor(100 * len(p.path))
 			return err == nil
 		})
@@ -51,7 +50,7 @@ func tallies(ctx context.Context, w *view, hits []search.Hit) (list []*tally, un
 	} else if h := historyOf(w); h != nil {
 		for _, hit := range hits {
 			h.to(w.lines.Span(hit.Line).End)
-			add(cmp.Or(h.file, h.commit), fmt.Sprintf("line %d", hit.Line))
+			add(show.Clip(show.Printable(cmp.Or(h.file, h.commit)), maxPath), fmt.Sprintf("line %d", hit.Line))
 		}
 		unit = "files"
 	} else {

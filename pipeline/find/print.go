@@ -25,17 +25,24 @@ const (
 // "--" between what is not adjacent. The lines of JSON, which nobody sees so, have no
 // numbers but paths.
 type printer struct {
-	b      strings.Builder
-	view   *view
-	hits   []search.Hit
-	places []place
-	first  map[int]int           // line → its first hit
-	more   map[int][]search.Span // line → its other hits
+	b     strings.Builder
+	view  *view
+	hits  []search.Hit
+	paths []string              // of hits in JSON, else nil
+	first map[int]int           // line → its first hit
+	more  map[int][]search.Span // line → its other hits
 }
 
 func newPrinter(v *view, hits []search.Hit) *printer {
-	p := &printer{view: v, hits: hits, places: v.places(hits), first: map[int]int{}, more: map[int][]search.Span{}}
+	p := &printer{view: v, hits: hits, first: map[int]int{}, more: map[int][]search.Span{}}
 	p.b.WriteString(v.head)
+	if v.isJSON {
+		p.paths = make([]string, len(hits))
+		visitPlaces(v.text, hits, v.many, func(i int, at place) bool {
+			p.paths[i] = shortPath(at.path)
+			return true
+		})
+	}
 	for i, h := range hits {
 		if _, ok := p.first[h.Line]; ok {
 			p.more[h.Line] = append(p.more[h.Line], h.Span)
@@ -50,7 +57,7 @@ func newPrinter(v *view, hits []search.Hit) *printer {
 func (p *printer) line(n int) {
 	span := p.view.lines.Span(n)
 	i, isMatch := p.first[n]
-	if p.places == nil {
+	if p.paths == nil {
 		p.b.WriteString(strconv.Itoa(n))
 	}
 	if !isMatch {
@@ -58,8 +65,8 @@ func (p *printer) line(n int) {
 		return
 	}
 	fmt.Fprintf(&p.b, ": %s", windows(p.view.text, span, p.hits[i].Span, p.more[n]))
-	if p.places != nil && len(p.places[i].path) > 0 {
-		fmt.Fprintf(&p.b, "  (%s)", show.Clip(p.places[i].path.String(), maxPath))
+	if p.paths != nil && p.paths[i] != "" {
+		fmt.Fprintf(&p.b, "  (%s)", p.paths[i])
 	}
 	p.b.WriteByte('\n')
 }

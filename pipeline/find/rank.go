@@ -133,11 +133,7 @@ func (u *units) paths(list []unit) []doc.Path {
 			offsets[i] = int(one.inside)
 		}
 	}
-	paths := make([]doc.Path, len(list))
-	for i, p := range placesAt(u.text, offsets, u.many) {
-		paths[i] = p.path
-	}
-	return paths
+	return pathsAt(u.text, offsets, u.many)
 }
 
 // print writes a unit, whose first value is at at.
@@ -186,10 +182,12 @@ func (u *units) group(one unit, at doc.Path) string {
 	return string(append(out, shut))
 }
 
+const topLevel = "top level"
+
 // where names a place in JSON, the root too.
 func where(at doc.Path) string {
 	if len(at) == 0 {
-		return "top level"
+		return topLevel
 	}
 	return at.String()
 }
@@ -208,8 +206,7 @@ func (p *rankPrinter) value(at doc.Path, value []byte, score float64) error {
 		offsets = append(offsets, h.Start)
 	}
 	shown := map[string]bool{}
-	for _, place := range placesAt(value, offsets, false) {
-		path := place.path
+	for _, path := range pathsAt(value, offsets, false) {
 		if len(shown) == maxMatched || shown[path.String()] {
 			continue
 		}

@@ -40,31 +40,37 @@ type record struct {
 // records prints the hits in JSON, those of one record together.
 func (s *Search) records(ctx context.Context, w *view, hits []search.Hit) (string, error) {
 	tick := doc.Ticker{Ctx: ctx}
-	places := w.places(hits)
-	var list []*record
+	p := recordPrinter{view: w, hits: hits, paths: make([]string, len(hits)), scored: s.Mode == "fuzzy"}
+	of := make([]*record, len(hits))
 	byStart := map[int]*record{} // nil for what is no record
-	byPath := map[string]*record{}
-	for i, p := range places {
-		r, err := w.recordOf(&tick, p, s.ContextType, byStart)
-		if err != nil {
-			return "", err
+	byLine := map[int]*record{}  // values that are in none
+	var err error
+	visitPlaces(w.text, hits, w.many, func(i int, at place) bool {
+		if of[i], err = w.recordOf(&tick, at, s.ContextType, byStart); err != nil {
+			return false
 		}
-		if r == nil {
-			key := p.path.String()
-			if r = byPath[key]; r == nil {
-				r = &record{at: p.path}
-				byPath[key] = r
+		if n := hits[i].Line; of[i] == nil {
+			if byLine[n] == nil {
+				byLine[n] = &record{at: slices.Clone(at.path)}
 			}
+			of[i] = byLine[n]
 		}
+		p.paths[i] = "." + shortPath(at.path[len(of[i].at):])
+		return true
+	})
+	if err != nil {
+		return "", err
+	}
+	var list []*record
+	for i, r := range of {
 		if r.hits = append(r.hits, i); len(r.hits) == 1 {
 			list = append(list, r)
 		}
 	}
-	whole := max(minWhole, min(maxPassage, recordsRoom/max(1, len(list))))
-	if s.Mode == "context" || s.ContextType != "" {
-		whole = maxRecord
+	p.whole = max(minWhole, min(maxPassage, recordsRoom/max(1, len(list))))
+	if s.ContextType != "" || s.Mode == "context" {
+		p.whole = maxRecord
 	}
-	p := recordPrinter{view: w, hits: hits, places: places, whole: whole, scored: s.Mode == "fuzzy"}
 	for _, r := range list {
 		if err := tick.ErrFor(r.span.Len()); err != nil {
 			return "", err
@@ -72,6 +78,11 @@ func (s *Search) records(ctx context.Context, w *view, hits []search.Hit) (strin
 		p.record(r)
 	}
 	return p.b.String(), nil
+}
+
+// shortPath writes a path that may have a thousand steps.
+func shortPath(p doc.Path) string {
+	return show.Clip(p[:min(len(p), maxPath)].String(), maxPath) // a step has more than one rune
 }
 
 // recordOf returns the record of a place: for a unit of context the object that stands
@@ -89,7 +100,7 @@ func (w *view) recordOf(tick *doc.Ticker, p place, unit string, byStart map[int]
 		}
 		var r *record
 		if end := containerEnd(part); end > 0 && (any || !divides(jsonscan.AppendMinified(nil, part[:end]), true)) {
-			r = &record{at: p.path[:depth], span: search.Span{Start: start, End: start + end}, inner: any}
+			r = &record{at: slices.Clone(p.path[:depth]), span: search.Span{Start: start, End: start + end}, inner: any}
 		}
 		byStart[start] = r
 		return r, nil
@@ -136,16 +147,16 @@ type recordPrinter struct {
 	b      strings.Builder
 	view   *view
 	hits   []search.Hit
-	places []place
-	whole  int  // bytes of a record that stands whole
-	scored bool // the score of the best hit stands in front
+	paths  []string // of hits, in jq, from their records
+	whole  int      // bytes of a record that stands whole
+	scored bool     // the score of the best hit stands in front
 }
 
 func (p *recordPrinter) record(r *record) {
 	if p.scored {
 		fmt.Fprintf(&p.b, "%.2f ", p.hits[r.hits[0]].Score)
 	}
-	name := show.Clip(where(r.at), maxPath)
+	name := cmp.Or(shortPath(r.at), topLevel)
 	if r.span.Len() == 0 {
 		fmt.Fprintf(&p.b, "%s: %s\n", name, p.value(r.hits))
 		return
@@ -174,11 +185,10 @@ func (p *recordPrinter) record(r *record) {
 func (p *recordPrinter) within(r *record) (paths []string, byPath map[string][]int) {
 	byPath = map[string][]int{}
 	for _, i := range r.hits {
-		path := show.Clip(p.places[i].path[len(r.at):].JQ(), maxPath)
-		if byPath[path] == nil {
-			paths = append(paths, path)
+		if byPath[p.paths[i]] == nil {
+			paths = append(paths, p.paths[i])
 		}
-		byPath[path] = append(byPath[path], i)
+		byPath[p.paths[i]] = append(byPath[p.paths[i]], i)
 	}
 	return paths, byPath
 }

@@ -276,6 +276,13 @@ func TestManyHitsInOneRecord(t *testing.T) {
 	if !strings.Contains(got, "10,000 shown") {
 		t.Errorf("got %.200s", got)
 	}
+	deep := strings.Repeat(`{"k":[`, 400) + strings.Repeat("77,", 20_000) + "77" + strings.Repeat(`]}`, 400)
+	for _, mode := range []string{"regex", "paths"} {
+		got = string(doctest.Apply(t, &Search{Mode: mode, Pattern: "77", MaxResults: 10_000}, deep).Data)
+		if !strings.HasPrefix(got, "20,001 matches") || len(got) > 3_000_000 {
+			t.Errorf("%d bytes, %.200s", len(got), got)
+		}
+	}
 	files := strings.Repeat("src/a/b.go\nsrc/a/c.go\n", 20) + strings.Repeat(" \n", 500_000)
 	u, err := unitsOf(t.Context(), doc.Recognise([]byte(files), nil))
 	if err != nil || len(u.list) < 40 {

@@ -129,19 +129,15 @@ type place struct {
 	starts []int
 }
 
-// placesAt returns the places of offsets in a JSON text, see [visitPlaces].
-func placesAt(text []byte, offsets []int, many bool) []place {
+// pathsAt returns the paths at offsets in a JSON text, see [visitPlaces].
+func pathsAt(text []byte, offsets []int, many bool) []doc.Path {
 	hits := make([]search.Hit, len(offsets))
 	for i, at := range offsets {
 		hits[i].Start = at
 	}
-	return placesOf(text, hits, many)
-}
-
-func placesOf(text []byte, hits []search.Hit, many bool) []place {
-	out := make([]place, len(hits))
+	out := make([]doc.Path, len(hits))
 	visitPlaces(text, hits, many, func(i int, p place) bool {
-		out[i] = place{slices.Clone(p.path), slices.Clone(p.starts)}
+		out[i] = slices.Clone(p.path)
 		return true
 	})
 	return out
@@ -221,12 +217,4 @@ func visitPlaces(text []byte, hits []search.Hit, many bool, visit func(i int, p 
 		}
 	}
 	found(len(text) + 1)
-}
-
-// places returns the place of each hit in JSON.
-func (w *view) places(hits []search.Hit) []place {
-	if !w.isJSON {
-		return nil
-	}
-	return placesOf(w.text, hits, w.many)
 }
