@@ -9,7 +9,7 @@ import (
 const (
 	// entryLines are shared by the hits of a log, each line of theirs included; one hit
 	// has up to mostEntry of its entry.
-	entryLines = 20
+	entryLines = 12
 	mostEntry  = 6
 
 	farLines = 200 // before a line, in which the head of its entry is looked for

@@ -26,7 +26,7 @@ const (
 	maxIndented = 4 * maxRecord
 
 	maxPaths = 5   // of matches in a record that is whole
-	maxPath  = 200 // runes of one
+	maxPath  = 400 // runes of one, which no path but odd ones has
 )
 
 // A record is an object that hits are in, or without a span the one value they are in.
