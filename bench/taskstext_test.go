@@ -59,7 +59,7 @@ var textTasks = []task{
 	{"commander.md", value, "Which version of Node does it require?", captured(`(requires at least v\d+)`), nil, []step{grep(`require.* v\d`)}},
 	{"history.diff", fileList, "Which files are changed, over all commits?", func(b []byte) []fact {
 		return allOf(firstOf(lineMatches(b, `^diff --git a/.* b/(.*)`)))
-	}, nil, pages(find(`"pattern":"^diff --git","max_results":100`), 20)},
+	}, nil, []step{find(`"pattern":"^diff --git","mode":"paths","max_results":100`)}},
 	{"history.diff", count, "How many commits are there?", matching(`^commit `, "commits?"), times, []step{grep(`^commit `)}},
 	{"history.diff", definition, "Which fields has the new type logWriter?", func(b []byte) []fact {
 		body := lineMatches(b, `(?s)^\+type logWriter struct \{\n(.*?)\n\+\}`)[0][1]

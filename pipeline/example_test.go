@@ -73,8 +73,8 @@ func ExampleSearch() {
 	out, err := (&pipeline.Search{Pattern: "rome", CaseInsensitive: true}).Apply(context.Background(), pipeline.Recognise([]byte(people), nil))
 	fmt.Printf("%s%v\n", out.Data, err)
 	// Output:
-	// 1 match on 1 line, 1 shown
-	// 12:       "city": "Rome"  (people[1].city)
+	// 1 match, 1 shown
+	// people[1] (.city): {"id":2,"name":"bob","city":"Rome"}
 	// <nil>
 }
 

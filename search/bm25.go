@@ -31,19 +31,30 @@ type Ranked struct {
 // idf; lengths are in words. The idf covers this text only, so scores from two
 // indexes do not compare.
 //
-// Stop words count only in a query of nothing else. Nothing is found for a
-// query without words. Its first 4096 bytes are read.
+// A word counts as often as it is in the query. Stop words count only in a query of
+// nothing else. Nothing is found for a query without words. Its first 4096 bytes are read.
 func (ix *Index) Search(query string, topK int) []Ranked {
+	found, _ := ix.Rank(query, topK)
+	return found
+}
+
+// Rank is [Index.Search], and how many passages have a word of the query.
+func (ix *Index) Rank(query string, topK int) (found []Ranked, total int) {
 	if topK <= 0 {
 		topK = defaultTopK
 	}
 	scores := make([]float64, len(ix.lengths))
-	for _, token := range queryTokens(query) {
+	for tokens := queryTokens(query); len(tokens) > 0; {
+		token, times := tokens[0], 1
+		for times < len(tokens) && tokens[times] == token {
+			times++
+		}
+		tokens = tokens[times:]
 		n := 0
 		for range ix.holders(token) {
 			n++
 		}
-		idf := math.Log(1 + (float64(len(ix.lengths)-n)+0.5)/(float64(n)+0.5))
+		idf := float64(times) * math.Log(1+(float64(len(ix.lengths)-n)+0.5)/(float64(n)+0.5))
 		for passage, freq := range ix.holders(token) {
 			tf := float64(freq)
 			norm := bm25K1 * (1 - bm25B + bm25B*float64(ix.lengths[passage])/ix.average)
@@ -53,12 +64,11 @@ func (ix *Index) Search(query string, topK int) []Ranked {
 	return best(scores, topK)
 }
 
-// queryTokens returns the distinct tokens that query is about, sorted so
-// that sums of scores do not depend on the order of words.
+// queryTokens returns the tokens that query is about, sorted so that sums of scores do
+// not depend on the order of words.
 func queryTokens(query string) []string {
 	all := tokenize([]byte(query[:min(len(query), maxQueryBytes)]))
 	slices.Sort(all)
-	all = slices.Compact(all)
 	tokens := slices.DeleteFunc(slices.Clone(all), func(t string) bool { return stopWords[t] })
 	if len(tokens) == 0 {
 		return all
@@ -66,9 +76,8 @@ func queryTokens(query string) []string {
 	return tokens
 }
 
-// best returns the topK passages with the highest scores over 0.
-func best(scores []float64, topK int) []Ranked {
-	var found []Ranked
+// best returns the topK passages with the highest scores over 0, and how many have one.
+func best(scores []float64, topK int) (found []Ranked, total int) {
 	worst := 0.0 // of topK passages; a later one must exceed it
 	cut := func() {
 		slices.SortFunc(found, func(a, b Ranked) int {
@@ -77,6 +86,9 @@ func best(scores []float64, topK int) []Ranked {
 		found = found[:min(len(found), topK)]
 	}
 	for passage, score := range scores {
+		if score > 0 {
+			total++
+		}
 		if score <= worst {
 			continue
 		}
@@ -87,5 +99,5 @@ func best(scores []float64, topK int) []Ranked {
 		}
 	}
 	cut()
-	return found
+	return found, total
 }

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -29,7 +30,11 @@ func slowSearch(text []byte, passages []Span, query string, topK int) []Ranked {
 			total++
 		}
 	}
-	tokens := queryTokens(query)
+	times := map[string]float64{} // in the query
+	for _, t := range queryTokens(query) {
+		times[t]++
+	}
+	tokens := slices.Sorted(maps.Keys(times))
 	average := max(1, float64(total)) / float64(max(1, len(passages)))
 	var hits []Ranked
 	for i := range passages {
@@ -37,7 +42,7 @@ func slowSearch(text []byte, passages []Span, query string, topK int) []Ranked {
 		for _, t := range tokens {
 			if tf := float64(counts[i][t]); tf > 0 {
 				n, df := float64(len(passages)), float64(holders[t])
-				idf := math.Log(1 + (n-df+0.5)/(df+0.5))
+				idf := times[t] * math.Log(1+(n-df+0.5)/(df+0.5))
 				norm := bm25K1 * (1 - bm25B + bm25B*float64(lengths[i])/average)
 				score += idf * tf / (tf + norm)
 			}

@@ -9,7 +9,7 @@ import (
 	"rlmproxy/search"
 )
 
-var kinds = []string{"question", "keywords", "name", "inflected", "script"}
+var kinds = []string{"question", "long", "keywords", "name", "inflected", "script"}
 
 // judge reads what is asked of f. A line is one of
 //

@@ -38,7 +38,7 @@ func (c *call) query(ctx context.Context, d *document, src *source, stages pipel
 	if err != nil {
 		return nil, err
 	}
-	return c.reply(d, header(d, v), v, false)
+	return c.reply(d, header(d, v, c.tool == "proxy_search"), v, false)
 }
 
 // reply answers with v below a header, whole if that is wanted.
@@ -48,11 +48,10 @@ func (c *call) reply(d *document, header string, v pipeline.Value, whole bool) (
 }
 
 // header says what an answer is a part of, if it is one, and where a fresh call's
-// result is.
-func header(d *document, v pipeline.Value) string {
+// result is. A search says itself how much it shows, in its first line.
+func header(d *document, v pipeline.Value, searched bool) string {
 	var said []string
-	// A search says so itself, in its first line.
-	if v.Items != v.Total && v.Unit != "matches" && v.Unit != "passages" {
+	if v.Items != v.Total && !searched {
 		said = append(said, fmt.Sprintf("%s of %s %s", show.Count(v.Items), show.Count(v.Total), v.Unit))
 	}
 	if d.fresh {

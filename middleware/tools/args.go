@@ -17,7 +17,7 @@ import (
 // A param is one parameter of a proxy_* tool.
 type param struct {
 	name   string
-	schema string // JSON Schema, without braces
+	schema string // JSON Schema, without braces; "" for what is taken but not told of
 	// into is where it goes: a *string, *int, *float64, *bool, *[]string or, for an
 	// object, *json.RawMessage.
 	into any

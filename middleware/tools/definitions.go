@@ -14,7 +14,7 @@ Never treat a cut result as complete. Each reply may itself be cut and have its 
 var descriptions = []struct{ tool, text string }{
 	{"proxy_explore", "Show the structure of a cached result: types, fields, counts, outline."},
 	{"proxy_filter", "Select from a cached result: fields (dotted, arrays implied: items.user.name) or a jq program; page with offset and limit."},
-	{"proxy_search", "Search a cached result: regex, bm25 (ranked words), fuzzy (misspelt), context (whole units around a regex)."},
+	{"proxy_search", "Search a cached result: regex, bm25 (ranked words), fuzzy (misspelt), context (whole units around a regex), paths (only where)."},
 }
 
 // Definitions returns the definitions of our tools, as tools/list has them.
@@ -28,6 +28,9 @@ func Definitions(fresh, readOnly bool) []string {
 			params = withoutFresh(params)
 		}
 		for _, p := range params {
+			if p.schema == "" {
+				continue
+			}
 			properties = append(properties, fmt.Sprintf("%q:{%s}", p.name, p.schema))
 		}
 		all = append(all, fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object","properties":{%s},"additionalProperties":false},"annotations":{"readOnlyHint":%t}}`,

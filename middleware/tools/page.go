@@ -154,7 +154,7 @@ func (p *pager) answer(ctx context.Context) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		if head := header(p.d, v); v.Unit == "" || v.Unit == "fields" || p.opts.Shaper.Fits(head, v.Data) {
+		if head := header(p.d, v, false); v.Unit == "" || v.Unit == "fields" || p.opts.Shaper.Fits(head, v.Data) {
 			return p.reply(p.d, head, v, false)
 		}
 	}
@@ -212,7 +212,7 @@ func (p *pager) formatted(ctx context.Context, v pipeline.Value) (pipeline.Value
 // page behind it, 0 if it is the last.
 func (p *pager) header(next int, v pipeline.Value) string {
 	if v.Items == v.Total && p.list == "" {
-		return header(p.d, v)
+		return header(p.d, v, false)
 	}
 	line := fmt.Sprintf("%s of %s %s%s", show.Count(v.Items), show.Count(v.Total), v.Unit, p.list)
 	if offset := p.f.slice.Offset; offset > 0 {

@@ -104,12 +104,13 @@ type search struct {
 func (s *search) params() []param {
 	own := []param{
 		{"pattern", aString, &s.find.Pattern, `"error"`},
-		{"mode", `"enum":["regex","bm25","fuzzy","context"],"default":"regex"`, &s.find.Mode, `"bm25"`},
+		{"mode", `"enum":["regex","bm25","fuzzy","context","paths"]`, &s.find.Mode, `"bm25"`},
+		{"offset", integer, &s.find.Offset, "0"},
 		{"max_results", integer, &s.find.MaxResults, ""},
 		{"context_lines", integer, &s.find.ContextLines, ""},
 		{"case_insensitive", `"type":"boolean"`, &s.find.CaseInsensitive, ""},
 		{"threshold", `"type":"number","default":0.7`, &s.find.Threshold, ""},
-		{"top_k", `"type":"integer","default":5`, &s.find.TopK, ""},
+		{"top_k", "", &s.find.TopK, ""}, // another name of max_results
 		{"context_type", `"enum":["paragraph","section","sentence","lines","record"]`, &s.find.ContextType, ""},
 	}
 	return append(append(s.source.params(), own...), narrowParams(&s.narrow)...)
@@ -123,5 +124,7 @@ func (s *search) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	const above = "[1000 blocks joined; \"block\":0 to 1000 chooses one · cache_id=0123456789abcdef]\n" // and a header is shorter
+	s.find.Fits = func(answer []byte) bool { return c.opts.Shaper.Fits(above, answer) }
 	return c.run(ctx, &s.source, append(stages, &s.find), c.opts.SearchTimeout)
 }

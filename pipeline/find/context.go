@@ -2,7 +2,9 @@ package find
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"sort"
 
 	"rlmproxy/pipeline/digest"
@@ -21,8 +23,6 @@ func (s *Search) contexts(ctx context.Context, in doc.Value, w *view, hits []sea
 			lines = 3
 		}
 		return search.Expand(w.text, hits, search.Lines, lines), nil
-	case w.isJSON:
-		return w.objects(ctx, hits, s.ContextType)
 	case s.ContextType == "record":
 		records, err := textRecords(ctx, in, w)
 		if err != nil {
@@ -33,7 +33,35 @@ func (s *Search) contexts(ctx context.Context, in doc.Value, w *view, hits []sea
 		}
 		return around(records, hits, w.lines), nil
 	}
-	return search.Expand(w.text, hits, unit, 0), nil
+	spans := search.Expand(w.text, hits, unit, 0)
+	if unit == search.Paragraph {
+		spans = w.shortened(spans, hits)
+	}
+	return spans, nil
+}
+
+// shortened puts the lines around hits in place of a paragraph that is too long, such as
+// a whole text without blank lines.
+func (w *view) shortened(spans []search.Span, hits []search.Hit) []search.Span {
+	var short []search.Span
+	var inside []search.Hit // of long ones
+	for _, s := range spans {
+		if w.lines.Line(s.End)-w.lines.Line(s.Start) < maxParagraph {
+			short = append(short, s)
+			continue
+		}
+		for _, h := range hits {
+			if h.Start >= s.Start && h.Start < s.End {
+				inside = append(inside, h)
+			}
+		}
+	}
+	if inside == nil {
+		return spans
+	}
+	short = append(short, search.Expand(w.text, inside, search.Lines, nearLines)...)
+	slices.SortFunc(short, func(a, b search.Span) int { return cmp.Compare(a.Start, b.Start) })
+	return short
 }
 
 // textRecords are the rows or entries of a text, nil if it has none.
@@ -83,31 +111,9 @@ func joined(spans []search.Span) []search.Span {
 	return out
 }
 
-// objects returns what stands for a unit of text around each hit in JSON: the
-// innermost object for a paragraph, the one around that for a section, the line
-// for a sentence, and the outermost object that is in an array for a record.
-func (w *view) objects(ctx context.Context, hits []search.Hit, unit string) ([]search.Span, error) {
-	spans := make([]search.Span, 0, len(hits))
-	first, last := 0, 0 // lines of the span before, which hits in it share
-	for i, path := range w.hitPaths(hits) {
-		line := hits[i].Line
-		if line > first && line <= last && unit == "record" {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		first, last = line, line
-		if depth := objectDepth(path, unit); depth >= 0 {
-			first, last = w.atDepth(line, depth)
-		}
-		spans = append(spans, search.Span{Start: w.lines.Span(first).Start, End: w.lines.Span(last).End})
-	}
-	return joined(spans), nil
-}
-
-// objectDepth is how many steps of path lead to the object that unit stands for, or
-// -1 for the line.
+// objectDepth is how many steps of path lead to the object that unit stands for: the
+// innermost for a paragraph, the one around that for a section, the outermost object
+// that is in an array for a record. It is -1 for a sentence, which is the value alone.
 func objectDepth(path doc.Path, unit string) int {
 	var depths []int // of the objects that path goes through
 	for i, s := range path {
@@ -127,31 +133,6 @@ func objectDepth(path doc.Path, unit string) int {
 		return depths[n-2]
 	}
 	return depths[n-1]
-}
-
-// atDepth returns the first and last line of the value around line n that is so
-// many steps deep, or n for one that is too large to be a context.
-func (w *view) atDepth(n, depth int) (first, last int) {
-	const far = 20_000 // lines
-	if w.many {
-		depth--
-	}
-	margin := 2 * min(depth, maxIndent)
-	for first = n; first > 1 && w.indentOf(first) > margin && n-first < far; {
-		first--
-	}
-	for last = n; last < w.lines.Len() && (last == first || w.indentOf(last) > margin) && last-n < far; {
-		last++
-	}
-	if n-first == far || last-n == far {
-		return n, n
-	}
-	return first, last
-}
-
-func (w *view) indentOf(n int) int {
-	span := w.lines.Span(n)
-	return indent(w.text[span.Start:span.End])
 }
 
 func indent(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " ")) }

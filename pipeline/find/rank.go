@@ -2,12 +2,14 @@ package find
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/locate"
 	"rlmproxy/pipeline/show"
@@ -31,35 +33,68 @@ func (s *Search) ranked(ctx context.Context, in doc.Value) (doc.Value, error) {
 	if err != nil {
 		return doc.Value{}, err
 	}
-	hits := r.index.Search(s.Pattern, s.TopK)
-	out := doc.Value{Kind: doc.Text, Unit: r.units.of, Items: len(hits), Total: len(hits)}
-	p := rankPrinter{ctx: ctx, query: s.Pattern, around: s.ContextLines, units: r.units}
+	hits, total := r.index.Rank(s.Pattern, s.Offset+s.MaxResults)
+	out := doc.Value{Kind: doc.Text, Unit: r.units.of, Total: total}
 	of := show.Quote(show.Clip(s.Pattern, 80))
-	if len(hits) == 0 {
-		fmt.Fprintf(&p.b, "0 %s for %s in %s bytes\n", r.units.of, of, show.Count(len(in.Data)))
-		p.b.WriteString(`try other words, or "mode":"fuzzy" for another spelling` + "\n")
-		out.Data = []byte(p.b.String())
+	if total == 0 {
+		out.Data = fmt.Appendf(nil, "0 %s for %s in %s bytes\ntry other words, or \"mode\":\"fuzzy\" for another spelling\n", r.units.of, of, show.Count(len(in.Data)))
 		return out, nil
 	}
-	fmt.Fprintf(&p.b, "best %s for %s\n", show.Plural(len(hits), r.units.of), of)
-	if r.units.head != "" {
-		p.b.WriteString(show.Clip(show.Printable([]byte(r.units.head)), maxPassage) + "\n")
+	if s.ContextLines > 0 && r.units.lines == nil {
+		out.Note = "context_lines counts lines of a text; of this each hit is a whole value"
 	}
+	hits = hits[min(s.Offset, len(hits)):]
 	found := make([]unit, len(hits))
 	for i, h := range hits {
 		found[i] = r.units.list[h.Passage]
 	}
-	paths := r.units.paths(found)
-	for i, h := range hits {
-		if i > 0 && r.units.of != "rows" {
-			p.b.WriteString("--\n")
+	paths, leads := r.units.paths(found), r.units.leads(found)
+	head := func(n int) string {
+		if n == total {
+			return fmt.Sprintf("best %s for %s", show.Plural(n, r.units.of), of)
 		}
-		if err := p.print(found[i], paths[i], h.Score); err != nil {
-			return doc.Value{}, err
+		return fmt.Sprintf("best %s of %s for %s", show.Count(n), show.Plural(total, r.units.of), of)
+	}
+	out.Items, out.Data, err = s.fitting(len(hits), total, head, func(n int) (string, error) {
+		p := rankPrinter{ctx: ctx, query: s.Pattern, around: s.ContextLines, units: r.units}
+		p.b.WriteString(r.units.head)
+		for i, h := range hits[:n] {
+			if i > 0 && r.units.of != "rows" {
+				p.b.WriteString("--\n")
+			}
+			p.b.WriteString(leads[i])
+			if err := p.print(found[i], paths[i], h.Score); err != nil {
+				return "", err
+			}
+		}
+		return p.b.String(), nil
+	})
+	return out, err
+}
+
+// leads are the commit and file of each unit in a diff or a log of commits.
+func (u *units) leads(list []unit) []string {
+	leads := make([]string, len(list))
+	if u.lines == nil {
+		return leads
+	}
+	w := &view{text: u.text, kind: digest.Kind(u.text)}
+	h := historyOf(w)
+	if h == nil {
+		return leads
+	}
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(list[a].start, list[b].start) })
+	for _, i := range order {
+		start := int(list[i].start)
+		if h.to(start); start >= h.headed { // else it is the commit's head
+			leads[i] = h.lead(history{}, u.text[start:])
 		}
 	}
-	out.Data = []byte(p.b.String())
-	return out, nil
+	return leads
 }
 
 func newRanking(ctx context.Context, in doc.Value) (*ranking, int64, error) {
@@ -147,10 +182,12 @@ func (u *units) group(one unit, at doc.Path) string {
 	return string(append(out, shut))
 }
 
+const topLevel = "top level"
+
 // where names a place in JSON, the root too.
 func where(at doc.Path) string {
 	if len(at) == 0 {
-		return "top level"
+		return topLevel
 	}
 	return at.String()
 }

@@ -96,7 +96,7 @@ func textUnits(ctx context.Context, v doc.Value) (*units, error) {
 		isHead := rows.HasHeader()
 		for row := range rows.Rows() {
 			if isHead {
-				u.head, isHead = "columns: "+string(bytes.TrimSpace(w.text[row.Start:row.End])), false
+				u.head, isHead = columnsLine(w.text[row.Start:row.End]), false
 				continue
 			}
 			u.add(search.Span{Start: row.Start, End: row.End})

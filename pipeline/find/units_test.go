@@ -216,7 +216,7 @@ func TestRankedShowsWhatMatched(t *testing.T) {
 		docs = append(docs, fmt.Sprintf(`{"id":%d,"a":%q,"b":%q,"body":{"text":%q}}`, i, filler, filler, strings.Repeat("dolor ", 100)+"caf\u00e9 "+[]string{"one", "two", "three", "four", "five"}[i]+"\nthe end"))
 	}
 	got := string(doctest.Apply(t, &Search{Mode: "bm25", Pattern: "three café", TopK: 1}, "["+strings.Join(docs, ",")+"]").Data)
-	if !strings.Contains(got, "\n  .body.text: \"…") || !strings.Contains(got, "café three") || !strings.HasPrefix(got, "best 1 record for") {
+	if !strings.Contains(got, "\n  .body.text: \"…") || !strings.Contains(got, "café three") || !strings.HasPrefix(got, "best 1 of 5 records for") {
 		t.Errorf("got\n%s", got)
 	}
 	got = string(doctest.Apply(t, &Search{Mode: "bm25", Pattern: "sed"}, `{"n":1,"log":"`+strings.Repeat("line of text\\n\\n", 200)+`second\nsed\n"}`).Data)
@@ -232,11 +232,11 @@ func TestRankedShowsWhatMatched(t *testing.T) {
 func TestContextRecord(t *testing.T) {
 	input := `{"rows":[{"id":1,"user":{"name":"ann"},"tags":[{"t":"x"},{"t":"needle"}]},{"id":2}],"needle":0}`
 	got := string(doctest.Apply(t, &Search{Mode: "context", Pattern: "needle", ContextType: "record"}, input).Data)
-	if !strings.Contains(got, `"id": 1`) || !strings.Contains(got, `"t": "x"`) || strings.Contains(got, `"id": 2`) || !strings.Contains(got, `"needle": 0`) {
+	if !strings.Contains(got, `"id":1`) || !strings.Contains(got, `"t":"x"`) || strings.Contains(got, `"id":2`) || !strings.Contains(got, "\nneedle: 0\n") {
 		t.Errorf("JSON:\n%s", got)
 	}
 	got = string(doctest.Apply(t, &Search{Mode: "context", Pattern: "two", ContextType: "record"}, "{\"a\":{\"b\":\"one\"}}\n{\"a\":{\"b\":\"two\"},\"c\":3}\n").Data)
-	if !strings.Contains(got, `"c": 3`) || strings.Contains(got, "one") {
+	if !strings.Contains(got, `"c":3`) || strings.Contains(got, "one") {
 		t.Errorf("JSON Lines:\n%s", got)
 	}
 	log := "2026-01-02T03:04:05Z ERROR boom\n  at a.b(C.java:1)\n\n  at a.c(C.java:2)\n2026-01-02T03:04:06Z INFO ok\n2026-01-02T03:04:07Z INFO ok\n"
@@ -275,6 +275,13 @@ func TestManyHitsInOneRecord(t *testing.T) {
 	got := string(doctest.Apply(t, &Search{Mode: "context", Pattern: "77", ContextType: "record", MaxResults: 10_000}, input).Data)
 	if !strings.Contains(got, "10,000 shown") {
 		t.Errorf("got %.200s", got)
+	}
+	deep := strings.Repeat(`{"k":[`, 400) + strings.Repeat("77,", 20_000) + "77" + strings.Repeat(`]}`, 400)
+	for _, mode := range []string{"regex", "paths"} {
+		got = string(doctest.Apply(t, &Search{Mode: mode, Pattern: "77", MaxResults: 10_000}, deep).Data)
+		if !strings.HasPrefix(got, "20,001 matches") || len(got) > 5_000_000 {
+			t.Errorf("%d bytes, %.200s", len(got), got)
+		}
 	}
 	files := strings.Repeat("src/a/b.go\nsrc/a/c.go\n", 20) + strings.Repeat(" \n", 500_000)
 	u, err := unitsOf(t.Context(), doc.Recognise([]byte(files), nil))

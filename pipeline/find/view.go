@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/show"
 	"rlmproxy/search"
 )
 
@@ -19,7 +21,9 @@ type view struct {
 	text   []byte
 	lines  *search.LineTable
 	isJSON bool
-	many   bool // of JSON Lines: values on the top level are counted
+	many   bool   // of JSON Lines: values on the top level are counted
+	kind   string // of a text, see [digest.Kind]
+	head   string // of a table: a line that names its columns, or ""
 }
 
 // viewOf returns text as it is, JSON indented, and a JSON string decoded.
@@ -48,6 +52,9 @@ func viewOf(ctx context.Context, v doc.Value) (*view, error) {
 			return nil, 0, err
 		}
 		w.lines = search.NewLineTable(w.text)
+		if !w.isJSON {
+			w.kind, w.head = digest.Kind(w.text), columns(v, w.text)
+		}
 		return w, size + w.lines.SizeBytes(), nil
 	})
 }
@@ -95,25 +102,70 @@ func appendIndented(dst, data []byte) []byte {
 	return dst
 }
 
-// pathsAt tells for offsets of a JSON text the path of the value that stands there;
-// for a key, that of its value. With many, the text is JSON Lines: their array.
+// columns is a line that names the columns of a table, "" for a text that is none.
+func columns(v doc.Value, text []byte) string {
+	const head = 4 << 10 // a table with quotes is read to its end to open it
+	if len(text) > head {
+		text = text[:bytes.LastIndexByte(text[:head], '\n')+1]
+	}
+	rows := rowsOf(v, text)
+	if rows == nil || !rows.HasHeader() {
+		return ""
+	}
+	for row := range rows.Rows() {
+		return columnsLine(text[row.Start:row.End])
+	}
+	return ""
+}
+
+func columnsLine(row []byte) string {
+	return "columns: " + show.Clip(show.Printable(bytes.TrimSpace(row)), maxPassage) + "\n"
+}
+
+// A place is where something stands in JSON: the path of its value, and where the
+// container that each step is in begins.
+type place struct {
+	path   doc.Path
+	starts []int
+}
+
+// pathsAt returns the paths at offsets in a JSON text, see [visitPlaces].
 func pathsAt(text []byte, offsets []int, many bool) []doc.Path {
-	order := make([]int, len(offsets)) // of the offsets, first in the text first
+	hits := make([]search.Hit, len(offsets))
+	for i, at := range offsets {
+		hits[i].Start = at
+	}
+	out := make([]doc.Path, len(hits))
+	visitPlaces(text, hits, many, func(i int, p place) bool {
+		out[i] = slices.Clone(p.path)
+		return true
+	})
+	return out
+}
+
+// visitPlaces tells for the starts of hits in a JSON text, in its order, the place of the
+// value that stands there; for a key, that of its value. With many, the text is JSON
+// Lines: their array, which begins nowhere. A place is valid until visit returns.
+func visitPlaces(text []byte, hits []search.Hit, many bool, visit func(i int, p place) bool) {
+	order := make([]int, len(hits)) // the first in the text first
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return offsets[a] - offsets[b] })
-	out := make([]doc.Path, len(offsets))
+	slices.SortStableFunc(order, func(a, b int) int { return hits[a].Start - hits[b].Start })
 	// The last step of at is in the innermost container: the key or the index read
 	// last.
 	var at doc.Path
+	var starts []int
 	if many {
-		at = doc.Path{{Kind: doc.StepIndex}}
+		at, starts = doc.Path{{Kind: doc.StepIndex}}, []int{-1}
 	}
 	top := len(at)
 	found := func(before int) { // what stands before an offset is at at
-		for len(order) > 0 && offsets[order[0]] < before {
-			out[order[0]] = slices.Clone(at)
+		for len(order) > 0 && hits[order[0]].Start < before {
+			if !visit(order[0], place{at, starts}) {
+				order = nil
+				return
+			}
 			order = order[1:]
 		}
 	}
@@ -127,7 +179,7 @@ func pathsAt(text []byte, offsets []int, many bool) []doc.Path {
 			if isKey = c == '{'; !isKey {
 				step.Kind = doc.StepIndex
 			}
-			at = append(at, step)
+			at, starts = append(at, step), append(starts, i)
 			i = end
 			continue
 		case ',':
@@ -143,7 +195,7 @@ func pathsAt(text []byte, offsets []int, many bool) []doc.Path {
 			i = end
 			continue
 		case '}', ']':
-			at, isKey = at[:len(at)-1], false
+			at, starts, isKey = at[:len(at)-1], starts[:len(starts)-1], false
 			found(end)
 			i = end
 		case '"':
@@ -165,17 +217,4 @@ func pathsAt(text []byte, offsets []int, many bool) []doc.Path {
 		}
 	}
 	found(len(text) + 1)
-	return out
-}
-
-// hitPaths returns the path of each hit in JSON.
-func (w *view) hitPaths(hits []search.Hit) []doc.Path {
-	if !w.isJSON {
-		return nil
-	}
-	offsets := make([]int, len(hits))
-	for i, h := range hits {
-		offsets[i] = h.Start
-	}
-	return pathsAt(w.text, offsets, w.many)
 }

@@ -40,7 +40,7 @@ func TestLossless(t *testing.T) {
 		{"prefixes", urls, "~1=https://a.example/repos/o/r\n~2=~1/1\n~3=~1/2\n" + `[{"u":["~2","~3"]},`, "minified; a leading ~N stands for what is after ~N=", 900, true},
 		{"tree", files, "src/\n  a.go\n  empty/\nb.go\n", `as a tree of name; what ends in / has children, two spaces further in, and is of type "dir", else "file"`, 40, true},
 		{"neither", rows, "[{", "", 50, false},
-		{"text around it", "See:\n" + indented + "\nbye", "See:\n[{\"some_name\":1},", "minified", 400, true},
+		{"text around it", "See:\n" + indented + "\nbye", "See:\n[{\"some_name\":[1]},", "minified", 400, true},
 		{"text around a table", "See:\n" + rows + "\nbye", "See:\nsome_name|other_name\n1|v\n", "as a table; an empty cell is a missing field", 310, true},
 		{"NaN", strings.Replace(indented, "1", "NaN", 1), "[", "NaN and Infinity are null here, 1 in all", 400, false},
 		{"NaN that fits", "[ NaN ]", "[ NaN ]", "", 10, true},
