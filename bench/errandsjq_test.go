@@ -28,7 +28,7 @@ var wrongPrograms = []wrongProgram{
 // jqErrands send a wrong program, then the one that the reply proposes, if there is one;
 // else an agent looks at what there is, and writes it anew.
 var jqErrands = func() (all []errand) {
-	proposed := regexp.MustCompile(`use: (.+)`)
+	proposed := regexp.MustCompile(`(?m)^(\[?).*use: (.+)$`)
 	for _, w := range wrongPrograms {
 		all = append(all, errand{"jq as agents write it", w.file, w.program, func(r *reader) bool {
 			send := func(program string) bool {
@@ -37,8 +37,14 @@ var jqErrands = func() (all []errand) {
 			if send(w.program) {
 				return true
 			}
-			if m := proposed.FindStringSubmatch(r.last.text); m != nil && send(m[1]) {
-				return true
+			if m := proposed.FindStringSubmatch(r.last.text); m != nil {
+				program := m[2]
+				if m[1] != "" { // a note stands in brackets
+					program = strings.TrimSuffix(program, "]")
+				}
+				if send(program) {
+					return true
+				}
 			}
 			r.call("proxy_explore", `"cache_id":"$id"`)
 			return send(w.right)

@@ -39,18 +39,18 @@ type filter struct {
 }
 
 func (f *filter) params() []param {
-	return append(append(f.source.params(), narrowParams(&f.narrow)...),
+	return append(append(f.source.params(), narrowParams(&f.narrow, `"type":"string","description":"input: the document; text: one string"`)...),
 		param{"mode", `"enum":["include","exclude"]`, &f.mode, ""},
 		param{"offset", integer, &f.slice.Offset, "0"},
 		param{"limit", integer, &f.slice.Limit, "20"},
 		param{"format", `"enum":["json","table","lines","text"]`, &f.format.As, ""})
 }
 
-func narrowParams(n *shape.Narrow) []param {
+func narrowParams(n *shape.Narrow, jq string) []param {
 	return []param{
 		{"fields", stringList, &n.Fields, `["name"]`},
 		{"exclude", stringList, &n.Exclude, ""},
-		{"jq", aString, &n.JQ, ""},
+		{"jq", jq, &n.JQ, ""},
 	}
 }
 
@@ -102,7 +102,7 @@ func (s *search) params() []param {
 		{"top_k", `"type":"integer","default":5`, &s.find.TopK, ""},
 		{"context_type", `"enum":["paragraph","section","sentence","lines","record"]`, &s.find.ContextType, ""},
 	}
-	return append(append(s.source.params(), own...), narrowParams(&s.narrow)...)
+	return append(append(s.source.params(), own...), narrowParams(&s.narrow, aString)...)
 }
 
 func (s *search) answer(ctx context.Context, c *call) (json.RawMessage, error) {

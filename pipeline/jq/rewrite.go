@@ -20,7 +20,7 @@ import (
 //	$text[a:b], and .[a:b] where no path is taken   _part($text; a; b)
 func rewrite(q *gojq.Query) {
 	defines, takesPaths := false, mayWrite(q)
-	walkQuery(q, func(part any) {
+	Walk(q, func(part any) {
 		switch part := part.(type) {
 		case *gojq.FuncDef: // maybe of one of these names
 			defines = true
@@ -31,7 +31,7 @@ func rewrite(q *gojq.Query) {
 	if defines {
 		return
 	}
-	walkQuery(q, func(part any) {
+	Walk(q, func(part any) {
 		switch part := part.(type) {
 		case *gojq.Term:
 			switch {
