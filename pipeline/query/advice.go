@@ -37,7 +37,7 @@ const (
 	// maxTryTime bounds one try.
 	maxTryTime = 300 * time.Millisecond
 	// maxTries bounds the repairs that are run, maxProposals those that are looked at.
-	maxTries, maxProposals = 12, 60
+	maxTries, maxProposals = 30, 120
 	// missingDepth is how many levels of fields are known of.
 	missingDepth = 8
 )

@@ -58,7 +58,7 @@ func parsed(s string) *gojq.Query {
 // the right type in the place of one that no value equals.
 func (a *adviser) fields(s string) (programs []string) {
 	q := parsed(s)
-	if a.root == nil || q == nil {
+	if a.root == nil || q == nil || a.ctx.Err() != nil {
 		return nil
 	}
 	f := a.find(q)
