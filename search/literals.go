@@ -28,7 +28,11 @@ func requiredLiterals(re *syntax.Regexp) []literal {
 	switch re.Op {
 	case syntax.OpLiteral:
 		if text := longestPlain(re); text != "" {
-			return []literal{{text, re.Flags&syntax.FoldCase != 0, longest(re) - len(text)}}
+			before := longest(re) - len(text)
+			if utf8.RuneCountInString(text) == len(re.Rune) {
+				before = 0
+			}
+			return []literal{{text, re.Flags&syntax.FoldCase != 0, before}}
 		}
 	case syntax.OpCapture, syntax.OpPlus:
 		return requiredLiterals(re.Sub[0])

@@ -16,7 +16,10 @@ import (
 
 // run answers with what stages make of the source.
 func (c *call) run(ctx context.Context, src *source, stages pipeline.Pipeline, timeout time.Duration) (json.RawMessage, error) {
-	if err := stages.Check(); err != nil {
+	// What is wrong with a program is told better with the document at hand, but nothing is
+	// called for it.
+	var e *pipeline.Error
+	if err := stages.Check(); err != nil && (src.tool != "" || !errors.As(err, &e) || e.Code != pipeline.BadJQ) {
 		return nil, err
 	}
 	d, done, err := c.open(ctx, src)

@@ -47,7 +47,7 @@ const none = math.MinInt
 
 func (f *filter) params() []param {
 	f.limit = none
-	return append(append(f.source.params(), narrowParams(&f.narrow)...),
+	return append(append(f.source.params(), narrowParams(&f.narrow, `"type":"string","description":"input: the document; text: one string"`)...),
 		param{"cache_ids", `"type":"array","items":{"type":"string"},"description":"for jq: an array of these results"`, &f.ids, ""},
 		param{"mode", `"enum":["include","exclude"]`, &f.mode, ""},
 		param{"offset", integer, &f.slice.Offset, "0"},
@@ -56,11 +56,11 @@ func (f *filter) params() []param {
 		param{"whole", `"type":"boolean"`, &f.whole, ""})
 }
 
-func narrowParams(n *shape.Narrow) []param {
+func narrowParams(n *shape.Narrow, jq string) []param {
 	return []param{
 		{"fields", stringList, &n.Fields, `["name"]`},
 		{"exclude", stringList, &n.Exclude, ""},
-		{"jq", aString, &n.JQ, ""},
+		{"jq", jq, &n.JQ, ""},
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *search) params() []param {
 		{"top_k", "", &s.find.TopK, ""}, // another name of max_results
 		{"context_type", `"enum":["paragraph","section","sentence","lines","record"]`, &s.find.ContextType, ""},
 	}
-	return append(append(s.source.params(), own...), narrowParams(&s.narrow)...)
+	return append(append(s.source.params(), own...), narrowParams(&s.narrow, aString)...)
 }
 
 func (s *search) answer(ctx context.Context, c *call) (json.RawMessage, error) {

@@ -14,12 +14,18 @@ import (
 //
 //   - For each match of a regular expression gojq counts the characters from the
 //     start of the string, and sub and splits cut the rest of the string again. With
-//     100,000 matches that takes hours. test is gojq's own.
+//     100,000 matches that takes hours.
 //   - It looks for a string in a string as in an array of characters.
 //   - group_by sorts all items, also where a few strings are the keys of millions.
+//   - INDEX copies the object for each item. See also rewrite.
+//
+// Those of jq that gojq lacks are here too: keys come out sorted, and there is nobody to
+// see what debug says.
 const builtinDefinitions = `
 def match($re; $flags): _match_objects($re; $flags);
 def match($re): if $re | type == "array" then match($re[0]; $re[1]) else match($re; null) end;
+def test($re; $flags): _matches($re; $flags);
+def test($re): if $re | type == "array" then test($re[0]; $re[1]) else test($re; null) end;
 def capture($re; $flags): _match_captures($re; $flags);
 def capture($re): if $re | type == "array" then capture($re[0]; $re[1]) else capture($re; null) end;
 def scan($re; $flags): _match_strings($re; $flags + "g");
@@ -39,8 +45,34 @@ def _gojq_indices($x): indices($x);
 def _gojq_index($x): index($x);
 def _gojq_rindex($x): rindex($x);
 def indices($x): if _strings($x) then _text_indices($x) else _gojq_indices($x) end;
-def index($x): if _strings($x) then _text_indices($x)[0] else _gojq_index($x) end;
+def index($x):
+  if _strings($x) then _text_indices($x)[0]
+  elif type == "array" and ($x | type != "array") then _position($x)
+  else _gojq_index($x) end;
 def rindex($x): if _strings($x) then _text_indices($x)[-1] else _gojq_rindex($x) end;
+
+def _gsub($re; $text; $flags): _replace($re; $flags + "g"; $text);
+def _sub($re; $text; $flags): _replace($re; $flags; $text);
+
+def _whole: . == null or type == "number" and . == floor;
+def _part($v; $from; $to):
+  if ($v | type == "string" and utf8bytelength > 10000) and ($from | _whole) and ($to | _whole)
+  then $v | _cut($from; $to) else $v[$from:$to] end;
+
+def _sums($pairs; $first): _grouped($pairs) | map_values([$first, .[]] | add);
+def _among($x; $list): if $list | type == "array" then $list | _position($x) != null else any($list[]; . == $x) end;
+def _among($list): _among(.; $list);
+def INDEX(stream; f): _object([stream | . as $row | f | [tostring, $row]]);
+def INDEX(f): INDEX(.[]; f);
+
+def keys_unsorted: keys;
+def leaf_paths: paths(scalars);
+def toarray: if type == "array" then . else [.] end;
+def ascii: [.] | implode;
+def debug: .;
+def debug(message): .;
+def stderr: .;
+def input_line_number: 0;
 
 def group_by(f): map([f]) as $keys | _group_by_strings($keys) // _group_by($keys);
 `
@@ -57,9 +89,15 @@ var definitions = sync.OnceValue(func() []*gojq.FuncDef {
 // compileWithBuiltins compiles a program that calls our builtins where gojq has
 // its own.
 func compileWithBuiltins(query *gojq.Query) (*gojq.Code, error) {
+	rewrite(query)
 	whole := *query
 	whole.FuncDefs = slices.Concat(definitions(), query.FuncDefs)
+	known := &lookup{off: mayWrite(query)}
 	options := append(withRegexps(),
+		gojq.WithFunction("_object", 1, 1, objectOf),
+		gojq.WithFunction("_grouped", 1, 1, grouped),
+		gojq.WithFunction("_position", 1, 1, known.position),
+		gojq.WithFunction("_cut", 2, 2, known.cut),
 		gojq.WithFunction("_text_indices", 1, 1, textIndices),
 		gojq.WithFunction("_group_by_strings", 1, 1, groupByStrings))
 	return gojq.Compile(&whole, options...)

@@ -65,5 +65,5 @@ func ended(err error) error {
 		return err
 	}
 	return &Error{Code: doc.LimitTime, Text: "jq: the time limit passed before the program was done",
-		Hint: "narrow first: select fewer records or fields, then compute; to count, group_by is faster than reduce", Err: err}
+		Hint: "narrow first: select fewer records or fields, then compute", Err: err}
 }

@@ -59,32 +59,6 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestHints: the corrected program is one that works on this document.
-func TestHints(t *testing.T) {
-	p := newPool(t, Options{})
-	for _, tt := range []struct{ doc, program, fixed string }{
-		{`{"items":[{"id":1}]}`, "$.items[*].id", ".items[].id"},
-		{`{"items":[{"id":1}]}`, "$.items[0]['id']", `.items[0]["id"]`},
-		{`{"items":[{"id":1}]}`, "$..id", `. | .. | .id? // empty`},
-		{`{"items":[{"id":1}]}`, "$", "."},
-		{`{"items":[{"id":"x"}]}`, ".items[] | select(.id == 'x')", `.items[] | select(.id == "x")`},
-		{`{"items":[{"id":"x"}]}`, "'.items'", ".items"},
-		{`{"items":[{"id":1}]}`, ".items[] | where(.id == 1)", ".items[] | select(.id == 1)"},
-		{`[{"len":1}]`, "map(.len) | avg", "map(.len) | (add / length)"},
-		{`[{"sum":1}]`, "[.[] | filter(.sum > 0)] | count", "[.[] | select(.sum > 0)] | length"},
-	} {
-		_, err := p.Run(t.Context(), Query{"a", "", JSON, []byte(tt.doc), tt.program})
-		var e *Error
-		if !errors.As(err, &e) || !strings.HasSuffix(e.Hint, ": "+tt.fixed) {
-			t.Errorf("%s: %v, want %s", tt.program, err, tt.fixed)
-			continue
-		}
-		if got := runPool(t, p, Query{"a", "", JSON, []byte(tt.doc), tt.fixed}); got == "" {
-			t.Errorf("%s puts out nothing", tt.fixed)
-		}
-	}
-}
-
 // An abuse must end with one of codes.
 type abuse struct {
 	name, doc, program string

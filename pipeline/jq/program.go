@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/itchyny/gojq"
 
@@ -38,28 +39,20 @@ func Compiles(source string) bool {
 // program is.
 func CheckSyntax(source string) error {
 	_, err := parseProgram(source)
-	return withHint(err, source)
+	return err
 }
 
 // compile parses and compiles source.
 func compile(source string) (*program, error) {
 	query, err := parseProgram(source)
 	if err != nil {
-		return nil, withHint(err, source)
+		return nil, err
 	}
 	code, err := compileQuery(query)
 	if err != nil {
-		return nil, withHint(err, source)
+		return nil, err
 	}
 	return &program{code, mayWrite(query)}, nil
-}
-
-// withHint adds what source could have been meant to be, where err has no hint.
-func withHint(err error, source string) error {
-	if e, ok := err.(*Error); ok && e.Hint == "" {
-		e.Hint = slipHint(source)
-	}
-	return err
 }
 
 // parseProgram parses source, after it has refused what the parser itself would
@@ -80,6 +73,29 @@ func parseProgram(source string) (*gojq.Query, error) {
 		return nil, syntaxError(source, 0, err.Error(), err)
 	}
 	return query, nil
+}
+
+// syntaxError shows the line of source where offset is, with a caret below:
+//
+//	jq: unexpected token "]"
+//	    .items[]]
+//	            ^
+func syntaxError(source string, offset int, what string, cause error) *Error {
+	offset = min(max(offset, 0), len(source))
+	start := strings.LastIndexByte(source[:offset], '\n') + 1
+	line := source[start:]
+	if end := strings.IndexByte(line, '\n'); end >= 0 {
+		line = line[:end]
+	}
+	before := []rune(strings.ToValidUTF8(source[start:offset], "�"))
+	after := show.Clip(strings.ToValidUTF8(line[min(offset-start, len(line)):], "�"), 40)
+	// Sixty characters to the left are enough to find the place.
+	if len(before) > 60 {
+		before = append([]rune("…"), before[len(before)-59:]...)
+	}
+	shown := strings.ReplaceAll(string(before)+after, "\t", " ")
+	text := fmt.Sprintf("jq: %s\n    %s\n    %s^", show.ClipBytes(what, 200), shown, strings.Repeat(" ", len(before)))
+	return &Error{Code: doc.BadJQ, Text: text, Err: cause}
 }
 
 func compileQuery(query *gojq.Query) (*gojq.Code, error) {
@@ -122,7 +138,7 @@ func nestsBeyond(source string, limit int) int {
 // "|= empty" pass. Names count wherever they stand, so a function that the
 // program defines under one of these names counts like the builtin.
 func mayWrite(q *gojq.Query) (writes bool) {
-	walkQuery(q, func(n any) {
+	Walk(q, func(n any) {
 		switch n := n.(type) {
 		case *gojq.Func:
 			switch n.Name {
@@ -139,8 +155,8 @@ func mayWrite(q *gojq.Query) (writes bool) {
 	return writes
 }
 
-// walkQuery calls visit for each part of a query.
-func walkQuery(q *gojq.Query, visit func(part any)) {
+// Walk calls visit for each part of a query.
+func Walk(q *gojq.Query, visit func(part any)) {
 	var walk func(v reflect.Value)
 	walk = func(v reflect.Value) {
 		switch v.Kind() {
@@ -178,7 +194,7 @@ var forbidden = map[string]string{
 func checkClock(q *gojq.Query) error {
 	name := func(name string, args int) string { return fmt.Sprintf("%s/%d", name, args) }
 	defined := map[string]bool{}
-	walkQuery(q, func(part any) {
+	Walk(q, func(part any) {
 		if def, ok := part.(*gojq.FuncDef); ok {
 			defined[name(def.Name, len(def.Args))] = true
 			for _, arg := range def.Args {
@@ -187,7 +203,7 @@ func checkClock(q *gojq.Query) error {
 		}
 	})
 	var err error
-	walkQuery(q, func(part any) {
+	Walk(q, func(part any) {
 		f, ok := part.(*gojq.Func)
 		if !ok || err != nil {
 			return

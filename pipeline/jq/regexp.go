@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
+
+	"rlmproxy/search"
 )
 
 // withRegexps is the options of gojq's compiler for what builtinDefinitions use of
@@ -21,6 +23,8 @@ func withRegexps() []gojq.CompilerOption {
 		gojq.WithIterFunction("_match_gaps_and_captures", 2, 2, cache.each(
 			func(m *match) any { return []any{m.gap, namedCaptures(m)} }, func(rest string) any { return []any{rest} })),
 		gojq.WithIterFunction("_join_pieces", 1, 1, joinPieces),
+		gojq.WithFunction("_matches", 2, 2, cache.matches),
+		gojq.WithFunction("_replace", 3, 3, cache.replace),
 	}
 }
 
@@ -122,7 +126,7 @@ type regexpCache map[[2]string]*compiledRegexp
 // is one, of the text behind the last match.
 func (c regexpCache) each(form func(*match) any, atEnd func(string) any) func(any, []any) gojq.Iter {
 	return func(v any, args []any) gojq.Iter {
-		re, text, flags, err := c.arguments(v, args[0], args[1])
+		re, text, flags, err := c.arguments("match", v, args[0], args[1])
 		if err != nil {
 			return gojq.NewIter[any](err)
 		}
@@ -156,13 +160,46 @@ func (c regexpCache) each(form func(*match) any, atEnd func(string) any) func(an
 	}
 }
 
+// matches is jq's test.
+func (c regexpCache) matches(v any, args []any) any {
+	re, text, _, err := c.arguments("test", v, args[0], args[1])
+	if err != nil {
+		return err
+	}
+	if found, ok := re.findNear(text, 1); ok {
+		return len(found) > 0
+	}
+	return re.MatchString(text)
+}
+
+// replace is jq's sub with a plain string, its third argument.
+func (c regexpCache) replace(v any, args []any) any {
+	re, text, flags, err := c.arguments("match", v, args[0], args[1])
+	if err != nil {
+		return err
+	}
+	limit := 1
+	if strings.Contains(flags, "g") {
+		limit = -1
+	}
+	var out strings.Builder
+	from := 0
+	for _, m := range re.find(text, limit) {
+		out.WriteString(text[from:m[0]])
+		out.WriteString(args[2].(string))
+		from = m[1]
+	}
+	out.WriteString(text[from:])
+	return out.String()
+}
+
 // An iter is a function as a [gojq.Iter].
 type iter func() (any, bool)
 
 func (next iter) Next() (any, bool) { return next() }
 
-// arguments checks what match was called with. Its errors are worded as gojq's.
-func (c regexpCache) arguments(v, re, fs any) (r *compiledRegexp, text, flags string, err error) {
+// arguments checks what match or test was called with. Its errors are worded as gojq's.
+func (c regexpCache) arguments(name string, v, re, fs any) (r *compiledRegexp, text, flags string, err error) {
 	text, isText := v.(string)
 	pattern, isPattern := re.(string)
 	flags, isFlags := fs.(string)
@@ -171,7 +208,7 @@ func (c regexpCache) arguments(v, re, fs any) (r *compiledRegexp, text, flags st
 		if v != nil {
 			kind = gojq.TypeOf(v) + " (" + gojq.Preview(v) + ")"
 		}
-		return nil, "", "", fmt.Errorf("match(%s; %s) cannot be applied to: %s", gojq.Preview(re), gojq.Preview(fs), kind)
+		return nil, "", "", fmt.Errorf("%s(%s; %s) cannot be applied to: %s", name, gojq.Preview(re), gojq.Preview(fs), kind)
 	}
 	key := [2]string{pattern, flags}
 	if r = c[key]; r == nil {
@@ -190,6 +227,8 @@ type compiledRegexp struct {
 	// after is the same behind any one character, so that ^ and \b know what
 	// stands before; nil if the expression is too long for it.
 	after *regexp.Regexp
+	// required is what every match holds; nil if nothing is known.
+	required *search.Required
 }
 
 func compileRegexp(pattern, flags string) (*compiledRegexp, error) {
@@ -208,13 +247,16 @@ func compileRegexp(pattern, flags string) (*compiledRegexp, error) {
 	}
 	// Too long by what is added: then Go's matches must do.
 	after, _ := regexp.Compile(`\A(?s:.)(?:` + pattern + `)`)
-	return &compiledRegexp{re, after}, nil
+	return &compiledRegexp{re, after, search.RequiredOf(pattern)}, nil
 }
 
 // find returns the groups of the first match, or of all if limit is -1.
 func (r *compiledRegexp) find(text string, limit int) [][]int {
+	if found, ok := r.findNear(text, limit); ok {
+		return found
+	}
 	found := r.FindAllStringSubmatchIndex(text, limit)
-	if limit == 1 || r.after == nil {
+	if limit == 1 || r.after == nil || r.required != nil {
 		return found
 	}
 	all := make([][]int, 0, len(found))
@@ -233,15 +275,101 @@ func (r *compiledRegexp) find(text string, limit int) [][]int {
 // emptyAt returns the groups of an empty match at an offset behind a match, or
 // nil.
 func (r *compiledRegexp) emptyAt(text string, offset int) []int {
+	if m := r.matchAt(text, offset); m != nil && m[1] == offset {
+		return m
+	}
+	return nil
+}
+
+// maxNearWork bounds what is done for windows that a match does not begin with, in
+// characters that are looked at: 0.2 s.
+const maxNearWork = 1 << 24
+
+// findNear is find for a pattern whose matches hold one of a few strings: it looks for
+// those, and matches around them. Of .{0,100}error.{0,100} each character of a text costs
+// a hundred steps otherwise. It reports false where that is of no use.
+func (r *compiledRegexp) findNear(text string, limit int) (found [][]int, ok bool) {
+	if r.required == nil || r.after == nil {
+		return nil, false
+	}
+	if len(text) < 2000 {
+		return nil, r.required.Absent(text)
+	}
+	next := r.required.In(text)
+	if next == nil {
+		return nil, false
+	}
+	if next(0) == len(text) {
+		return nil, true
+	}
+	if r.required.Before <= 0 || r.required.Longest < 0 {
+		return nil, false
+	}
+	work := 0
+	for pos := 0; len(found) != limit; {
+		at := next(pos)
+		if at == len(text) {
+			return found, true
+		}
+		start, end := r.window(text, pos, at)
+		m := r.matchAt(text[:end], start)
+		if m == nil {
+			if work += (at - start) * (end - start); work > maxNearWork {
+				return nil, false
+			}
+			for i := start + 1; i <= at && m == nil; i++ {
+				if utf8.RuneStart(text[i]) {
+					m = r.matchAt(text[:end], i)
+				}
+			}
+		}
+		if m == nil {
+			pos = at + 1
+			continue
+		}
+		found = append(found, m)
+		pos = m[1]
+	}
+	return found, true
+}
+
+// window is where a match can begin that holds the string at at, and a place behind its
+// end that a match of it cannot reach.
+func (r *compiledRegexp) window(text string, pos, at int) (start, end int) {
+	start, end = at, at
+	for range r.required.Before {
+		if start <= pos {
+			break
+		}
+		_, width := utf8.DecodeLastRuneInString(text[pos:start])
+		start -= width
+	}
+	for range r.required.Longest + 1 {
+		_, width := utf8.DecodeRuneInString(text[end:])
+		end += width
+	}
+	if r.required.InLine {
+		start = max(start, strings.LastIndexByte(text[:at], '\n')+1)
+	}
+	return start, end
+}
+
+// matchAt returns the groups of the match that begins at an offset, or nil.
+func (r *compiledRegexp) matchAt(text string, offset int) []int {
+	if offset == 0 {
+		if m := r.FindStringSubmatchIndex(text); m != nil && m[0] == 0 {
+			return m
+		}
+		return nil
+	}
 	_, width := utf8.DecodeLastRuneInString(text[:offset])
-	start := offset - width
-	groups := r.after.FindStringSubmatchIndex(text[start:])
-	if groups == nil || groups[1] != width {
+	groups := r.after.FindStringSubmatchIndex(text[offset-width:])
+	if groups == nil {
 		return nil
 	}
 	for i := range groups {
 		if groups[i] >= 0 {
-			groups[i] += start
+			groups[i] += offset - width
 		}
 	}
 	groups[0] = offset

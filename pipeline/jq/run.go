@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/itchyny/gojq"
 
 	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/show"
 )
 
 // run runs p over a document.
@@ -27,7 +29,7 @@ func (p *program) run(ctx context.Context, document any) (Output, error) {
 			if halt := (*gojq.HaltError)(nil); errors.As(err, &halt) && halt.Value() == nil {
 				return out, nil
 			}
-			return Output{}, runtimeError(err, document)
+			return Output{}, &Error{Code: doc.BadJQ, Text: "jq: " + show.ClipBytes(strings.ToValidUTF8(err.Error(), "�"), 300), Err: err}
 		}
 		if err := out.add(v); err != nil {
 			return Output{}, err

@@ -27,7 +27,7 @@ func NoField(ctx context.Context, v doc.Value, path doc.Path) error {
 func noField(path doc.Path, known []doc.Path) *doc.Error {
 	text := "no field " + show.Clip(path.String(), 120) + " in the data"
 	var names []string
-	for _, p := range nearest(path, known, 3) {
+	for _, p := range Nearest(path, known, 3) {
 		if name := p.String(); len(name) <= 120 { // a part of a path leads nowhere
 			names = append(names, name)
 		}
@@ -38,10 +38,10 @@ func noField(path doc.Path, known []doc.Path) *doc.Error {
 	return doc.Invalid("nearest: "+strings.Join(names, ", "), "%s", text)
 }
 
-// nearest returns up to limit of the known paths, most similar first, and none that
+// Nearest returns up to limit of the known paths, most similar first, and none that
 // is much less so than the first: same last key, then fewest edits over the whole
 // or over its end, then document order.
-func nearest(path doc.Path, known []doc.Path, limit int) []doc.Path {
+func Nearest(path doc.Path, known []doc.Path, limit int) []doc.Path {
 	type scored struct {
 		path doc.Path
 		edit int
@@ -59,6 +59,8 @@ func nearest(path doc.Path, known []doc.Path, limit int) []doc.Path {
 		}
 		if last := lastKey(path); last != "" && strings.EqualFold(last, lastKey(p)) {
 			s.edit = min(s.edit, 1)
+		} else if near(last, lastKey(p)) {
+			s.edit = min(s.edit, 2)
 		}
 		all = append(all, s)
 	}
@@ -71,6 +73,22 @@ func nearest(path doc.Path, known []doc.Path, limit int) []doc.Path {
 		out = append(out, s.path)
 	}
 	return out
+}
+
+// near reports that one of two keys is a part of the other: total of total_count. _ and
+// the case of letters do not count.
+func near(a, b string) bool {
+	if !doc.IsWord(a) {
+		return false
+	}
+	a, b = strings.ToLower(strings.ReplaceAll(a, "_", "")), strings.ToLower(strings.ReplaceAll(b, "_", ""))
+	return min(len(a), len(b)) >= 3 && (strings.Contains(a, b) || strings.Contains(b, a))
+}
+
+// Meant reports that a path may stand for another: their last keys are alike.
+func Meant(path, known doc.Path) bool {
+	a, b := lastKey(path), lastKey(known)
+	return near(a, b) || levenshtein.ComputeDistance(strings.ToLower(a), strings.ToLower(b)) <= (len(a)+1)/3
 }
 
 // lastKeys is the end of a path as [bare] writes it, of n keys.

@@ -5,6 +5,8 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"rlmproxy/jsonscan"
+
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/schema"
 )
@@ -39,6 +41,23 @@ func (p place) each() place {
 type fieldFinder struct {
 	data    []byte
 	missing doc.Path // as the program has it
+	astray  *fault   // the first path that does not fit; that of missing, if there is one
+	unlike  *unlike  // the first comparison with a value of another type or case
+}
+
+// A fault is a path of a program, the first steps of it, that leads nowhere: a key of an
+// array, each of an object, a field that is not there.
+type fault struct {
+	term *gojq.Term
+	path doc.Path
+	from place // where it begins
+}
+
+// An unlike is a comparison that no value meets.
+type unlike struct {
+	literal *gojq.Term
+	with    *schema.Node
+	where   string // the other side
 }
 
 // query returns the place of what q puts out, whose input is at at.
@@ -62,8 +81,8 @@ func (f *fieldFinder) query(q *gojq.Query, at place) place {
 		}
 	case gojq.OpEq, gojq.OpNe:
 		if q.Left.String() != "null" && q.Right.String() != "null" {
-			f.query(q.Left, at)
-			f.query(q.Right, at)
+			f.compare(q.Left, f.query(q.Left, at), q.Right)
+			f.compare(q.Right, f.query(q.Right, at), q.Left)
 		}
 		return place{}
 	case gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv, gojq.OpUpdateMod, gojq.OpUpdateAlt:
@@ -95,6 +114,13 @@ func (f *fieldFinder) term(t *gojq.Term, at place) place {
 	case gojq.TermTypeObject:
 		for _, m := range t.Object.KeyVals {
 			f.query(m.Val, at)
+			if m.Val == nil && m.Key != "" && m.Key[0] != '$' { // {name} is {name: .name}
+				own := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIndex, Index: &gojq.Index{Name: m.Key}}}
+				f.query(own, at)
+				if f.astray != nil && f.astray.term == own.Term {
+					m.Val = own
+				}
+			}
 		}
 	case gojq.TermTypeString:
 		for _, q := range t.Str.Queries {
@@ -109,7 +135,28 @@ func (f *fieldFinder) term(t *gojq.Term, at place) place {
 	case gojq.TermTypeReduce:
 		f.query(t.Reduce.Query, at)
 	}
-	return f.steps(out, steps)
+	return f.steps(t, out, steps)
+}
+
+// compare looks at a comparison of a value with a literal.
+func (f *fieldFinder) compare(q *gojq.Query, at place, with *gojq.Query) {
+	t := with.Term
+	if f.unlike != nil || at.node == nil || at.lists > 0 || t == nil || len(t.SuffixList) > 0 {
+		return
+	}
+	kind := at.node.Only()
+	switch {
+	case kind == "":
+		return
+	case t.Type == gojq.TermTypeString && len(t.Str.Queries) == 0:
+		if kind == "string" && at.node.Values.Like(jsonscan.Quote(t.Str.Str)) == nil || kind == "object" {
+			return
+		}
+	case (t.Type == gojq.TermTypeNumber || t.Type == gojq.TermTypeTrue || t.Type == gojq.TermTypeFalse) && kind == "string":
+	default:
+		return
+	}
+	f.unlike = &unlike{t, at.node, q.String()}
 }
 
 // call is term for a function of jq: those that pass on what they get, or a part of it.
@@ -160,21 +207,30 @@ func (f *fieldFinder) call(c *gojq.Func, at place) place {
 	return place{}
 }
 
-// steps goes along .a[0]["b"] from at.
-func (f *fieldFinder) steps(at place, suffixes []*gojq.Suffix) place {
+// steps goes along .a[0]["b"] of a term from at.
+func (f *fieldFinder) steps(t *gojq.Term, at place, suffixes []*gojq.Suffix) place {
 	path, whole := pathOf(suffixes)
-	for _, step := range path {
+	from := at
+	for i, step := range path {
 		switch {
 		case f.missing != nil:
 			return place{}
 		case step.Kind != doc.StepKey:
-			at = at.each()
+			next := at.each()
+			if at.node != nil && at.lists == 0 && next.node == nil && at.node.Only() == "object" {
+				f.stray(t, path[:i+1], from)
+			}
+			at = next
 		case at.lacks(step.Key, f.data):
 			for path[len(path)-1].Kind != doc.StepKey {
 				path = path[:len(path)-1]
 			}
-			f.missing = path
+			f.missing, f.astray = path, nil
+			f.stray(t, path[:min(i+1, len(path))], from)
 		default:
+			if at.lists > 0 || at.node != nil && at.node.Only() == "array" {
+				f.stray(t, path[:i+1], from)
+			}
 			at = at.member(step.Key)
 		}
 	}
@@ -182,6 +238,12 @@ func (f *fieldFinder) steps(at place, suffixes []*gojq.Suffix) place {
 		return place{}
 	}
 	return at
+}
+
+func (f *fieldFinder) stray(t *gojq.Term, path doc.Path, from place) {
+	if f.astray == nil {
+		f.astray = &fault{t, path, from}
+	}
 }
 
 // pathOf reads the steps of a path, up to one that only a run tells.
@@ -214,7 +276,8 @@ func (p place) lacks(key string, data []byte) bool {
 	case p.lists > 0:
 		return false
 	case p.anywhere:
-		return !bytes.Contains(data, []byte(`"`+key+`"`)) && !bytes.Contains(data, []byte(`\u`))
+		// A key of plain words is written as it is, whatever escapes there are.
+		return !bytes.Contains(data, []byte(`"`+key+`"`)) && (doc.IsWord(key) || !bytes.Contains(data, []byte(`\u`)))
 	}
 	return p.node != nil && p.node.Rest == nil && len(p.node.Fields) > 0 && p.node.ByName[key] == nil
 }

@@ -3,6 +3,7 @@
 package query
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -31,11 +32,27 @@ type JQ struct {
 func (q *JQ) String() string { return "jq " + show.Clip(q.Program, 200) }
 
 // Check is a [*doc.Error] with code bad_jq for a program that does not compile.
-func (q *JQ) Check() error { return jq.Check(q.Program) }
+func (q *JQ) Check() error { return q.untried(jq.Check(q.Program)) }
 
 // CheckSyntax is Check for the programs of strangers, which are compiled in other
 // processes only.
-func (q *JQ) CheckSyntax() error { return jq.CheckSyntax(q.Program) }
+func (q *JQ) CheckSyntax() error { return q.untried(jq.CheckSyntax(q.Program)) }
+
+// untried is err with a program that parses, where there is no document to try one on.
+func (q *JQ) untried(err error) error {
+	var e *doc.Error
+	if !errors.As(err, &e) || e.Hint != "" {
+		return err
+	}
+	a := &adviser{q: q, ctx: context.Background()}
+	fixed := ""
+	if len(q.Program) <= maxAdvised {
+		fixed = a.repair(q.Program, e)
+	}
+	hinted := *e
+	hinted.Hint = hintFor(e.Text, a, nil, fixed)
+	return &hinted
+}
 
 // Apply is a [*doc.Error] with code bad_jq for a program that does not parse or
 // fails on this data, and limit_time or limit_memory for one that is stopped.
@@ -52,9 +69,18 @@ func (q *JQ) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 		}
 	}
 	if err != nil {
-		return doc.Value{}, q.explain(ctx, in, nil, err)
+		return doc.Value{}, q.advise(ctx, in, nil, false, err)
 	}
 	return q.output(ctx, in, out, note)
+}
+
+// on is what the program gives of in, as the records that it has or else as it is.
+func (q *JQ) on(ctx context.Context, in doc.Value) (jq.Output, error) {
+	data, kind, err := read(ctx, in)
+	if err != nil {
+		return jq.Output{}, err
+	}
+	return q.run(ctx, in.Key, kind, data)
 }
 
 // isBad reports that a program fails on its input.
@@ -74,8 +100,8 @@ func (q *JQ) output(ctx context.Context, in doc.Value, out jq.Output, note strin
 	if out.N == 0 {
 		v.AddNote("the program gave no output")
 	}
-	if isEmpty(out) {
-		return v, q.explain(ctx, in, &v, nil)
+	if empty := isEmpty(out); empty || bytes.Contains(out.Data, []byte("null")) || sets(q.Program) {
+		return v, q.advise(ctx, in, &v, empty, nil)
 	}
 	return v, nil
 }

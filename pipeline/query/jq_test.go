@@ -76,11 +76,11 @@ func TestJQText(t *testing.T) {
 func TestJQErrors(t *testing.T) {
 	const input = `{"items":[{"id":1,"user-id":2}]}`
 	for _, tt := range []struct{ program, code, text, hint string }{
-		{".items[]]", doc.BadJQ, "jq: unexpected token \"]\"\n    .items[]]\n            ^", "proxy_explore"},
+		{".items[]]", doc.BadJQ, "jq: unexpected token \"]\"\n    .items[]]\n            ^", "use: .items[]"},
 		{".items[] |\n  .id ==", doc.BadJQ, "jq: unexpected EOF\n      .id ==\n            ^", ""},
 		{"$.items[*].id", doc.BadJQ, "jq: ", ".items[].id"},
 		{"items[].id", doc.BadJQ, "jq: ", ".items[].id"},
-		{".items[] | select(.id == 'x')", doc.BadJQ, "jq: ", `.items[] | select(.id == "x")`},
+		{".items[] | select(.id == 'x')", doc.BadJQ, "jq: ", "double quotes"},
 		{".items[] | select(.id == 1 && true)", doc.BadJQ, "jq: ", "1 and true"},
 		{".missing[]", doc.BadJQ, "cannot iterate over: null", "no field missing in the data"},
 		{".items[].id | .[0]?, (null | .[])", doc.BadJQ, "cannot iterate over: null", "[]?"},

@@ -17,29 +17,29 @@ func TestMissingFields(t *testing.T) {
 		table = "city,amount\nOslo,3\nRome,4\nLima,5\n"
 	)
 	for _, tt := range []struct{ input, program, want string }{
-		{rows, `.[] | .cty`, "no field cty in the data; nearest: [].city"},
-		{rows, `map(select(.cty == "Oslo")) | length`, "no field cty in the data; nearest: [].city"},
-		{rows, `.[] | select(.cty == "Oslo") | .amount`, "the program gave no output; no field cty in the data; nearest: [].city"},
-		{rows, `[.[].at.y]`, ""}, // says something
+		{rows, `.[] | .cty`, "no field cty in the data; nearest: [].city; use: .[] | .city"},
+		{rows, `map(select(.cty == "Oslo")) | length`, `no field cty in the data; nearest: [].city; use: map(select(.city == "Oslo")) | length`},
+		{rows, `.[] | select(.cty == "Oslo") | .amount`, `the program gave no output; no field cty in the data; nearest: [].city; use: .[] | select(.city == "Oslo") | .amount`},
+		{rows, `[.[].at.y]`, "no field [].at.y in the data; nearest: [].at.x, [].at"},
 		{rows, `.[0].at.y`, "no field [0].at.y in the data; nearest: [].at.x, [].at"},
 		{rows, `.[0].at.x`, ""},
 		{rows, `map(select(.city == "Bonn")) | length`, ""},
 		{rows, `map({n: .city}) | map(select(.n == "Bonn")) | length`, ""},
 		{rows, `map(select(.city == ".cty")) | length`, ""},
-		{deep, `.rows`, "no field rows in the data; nearest: data.rows"},
-		{deep, `.rows | max_by(.amount)`, "bad_jq: no field rows in the data; nearest: data.rows"},
-		{deep, `.rows[0].amout`, "no field rows[0].amout in the data; nearest: data.rows[].amount"},
+		{deep, `.rows`, "no field rows in the data; nearest: data.rows; use: .data.rows"},
+		{deep, `.rows | max_by(.amount)`, "bad_jq: no field rows in the data; nearest: data.rows; use: .data.rows | max_by(.amount)"},
+		{deep, `.rows[0].amout`, "no field rows[0].amout in the data; nearest: data.rows[].amount; use: .data.rows[].amount"},
 		{deep, `[.rows[] | select(.amount > 9)] | length`, "bad_jq: no field rows in the data; nearest: data.rows"},
 		{deep, `.data.rows[] | select(.amount > 9)`, "the program gave no output"},
 		{deep, `.data["rows"][0].nil`, "no field data.rows[0].nil in the data; nearest: data.rows[].name, data.rows, data.rows[].amount"},
-		{deep, `.data | .rows | map(.nme) | unique`, "no field nme in the data; nearest: data.rows[].name, ok, data"},
+		{deep, `.data | .rows | map(.nme) | unique`, "no field nme in the data; nearest: data.rows[].name, ok, data; use: .data | .rows | map(.name) | unique"},
 		{deep, `.data.rows | group_by(.name) | map({n: .[0].nme, all: length}) | map(select(.n == "b"))`, "no field [0].nme in the data; nearest: data.rows[].name, ok, data"},
 		{deep, `[.. | .nme?] | map(select(. == "x"))`, "no field nme in the data; nearest: data.rows[].name, ok, data"},
 		{deep, `.ok | not`, ""},
 		{table, `map(select(.town == "Oslo")) | length`, "no field town in the data; nearest: [].city, [].amount"},
 		{table, `map(select(.city == "Bonn")) | length`, ""},
 		{`{"caf\u00e9":1}`, `.["café"]`, ""},
-		{`{"caf\u00e9":1}`, `.cafe`, `no field cafe in the data; nearest: ["café"]`},
+		{`{"caf\u00e9":1}`, `.cafe`, `no field cafe in the data; nearest: ["café"]; use: .["café"]`},
 	} {
 		out, err := (&JQ{Program: tt.program}).Apply(t.Context(), doc.Recognise([]byte(tt.input), nil))
 		got := out.Note
@@ -91,12 +91,12 @@ func TestNothingMissing(t *testing.T) {
 	// A program that cannot be read is told what is wrong with it.
 	var e *doc.Error
 	_, err := (&JQ{Program: `.[] | select(.cty === null)`}).Apply(t.Context(), doc.Recognise([]byte(rows), nil))
-	if !errors.As(err, &e) || !strings.HasPrefix(e.Hint, "== compares") {
+	if !errors.As(err, &e) || e.Hint != "use: .[] | select(.cty == null)" {
 		t.Error(err)
 	}
 	// A field is missed wherever a record is taken from, also before objects are made.
 	out, err := (&JQ{Program: `[.[] | select(.cty == "Oslo") | {city, amount}]`}).Apply(t.Context(), doc.Recognise([]byte(rows), nil))
-	if err != nil || out.Note != "no field cty in the data; nearest: [].city" {
+	if err != nil || out.Note != `no field cty in the data; nearest: [].city; use: [.[] | select(.city == "Oslo") | { city, amount }]` {
 		t.Error(out.Note, err)
 	}
 }

@@ -81,6 +81,9 @@ func (f *Format) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	)
 	switch f.As {
 	case "table":
+		if trimmed := bytes.TrimSpace(in.Data); len(trimmed) == 0 || bytes.Equal(trimmed, []byte("[]")) {
+			return in, nil // no rows
+		}
 		var ok bool
 		if out, ok = asTable(in, &t); !ok {
 			if err := ctx.Err(); err != nil {

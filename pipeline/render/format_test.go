@@ -27,13 +27,14 @@ func TestFormat(t *testing.T) {
 		{"table", `[{"a":"1"},{"b":""},{"a":"x|y","b":"null"}]`, "a|b\n\"1\"|\n|\"\"\n\"x\\u007cy\"|\"null\"\n"},
 		{"table", `[{"a":[1, "|"]},{"a":"say \"hi\""}]`, "a\n[1,\"\\u007c\"]\n\"say \\\"hi\\\"\"\n"},
 		{"table", "{\"a\":1}\n{\"a\":2}\n", "a\n1\n2\n"},
+		{"table", "[]", "[]"},
 	} {
 		if got := doctest.Apply(t, &Format{tt.as}, tt.in); string(got.Data) != tt.want {
 			t.Errorf("%s of %s:\n got %q\nwant %q", tt.as, tt.in, got.Data, tt.want)
 		}
 	}
 	for _, tt := range []struct{ as, in string }{
-		{"xml", "[]"}, {"json", "text"}, {"table", "text"}, {"table", "[1]"}, {"table", `{"a":1}`}, {"table", "[]"}, {"table", `[{"a":1,"a":2}]`},
+		{"xml", "[]"}, {"json", "text"}, {"table", "text"}, {"table", "[1]"}, {"table", `{"a":1}`}, {"table", `[{"a":1,"a":2}]`},
 	} {
 		doctest.ApplyError(t, &Format{tt.as}, tt.in)
 	}

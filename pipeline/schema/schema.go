@@ -153,6 +153,11 @@ func KnownPaths(ctx context.Context, v doc.Value) ([]doc.Path, error) {
 	if err != nil {
 		return nil, err
 	}
+	return root.Paths(), nil
+}
+
+// Paths lists the paths below node.
+func (node *Node) Paths() []doc.Path {
 	var known []doc.Path
 	var add func(node *Node, at doc.Path)
 	add = func(node *Node, at doc.Path) {
@@ -171,6 +176,16 @@ func KnownPaths(ctx context.Context, v doc.Value) ([]doc.Path, error) {
 			add(f.Node, at)
 		}
 	}
-	add(root, nil)
-	return known, nil
+	add(node, nil)
+	return known
+}
+
+// Only is the type of all values but null, or empty.
+func (node *Node) Only() string {
+	for kind, n := range node.Kinds {
+		if n > 0 && n+node.Kinds[isNull] == node.Count && kind != isNull {
+			return kindNames[kind]
+		}
+	}
+	return ""
 }

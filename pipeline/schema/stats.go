@@ -193,6 +193,19 @@ func (d *distinct) add(raw []byte, total *int) {
 	d.List = append(d.List, valueCount{raw, 1})
 }
 
+// Like returns a value that differs from one in the case of its letters only, or nil.
+func (d *distinct) Like(raw []byte) (like []byte) {
+	for _, v := range d.List {
+		if bytes.Equal(v.raw, raw) {
+			return nil
+		}
+		if bytes.EqualFold(v.raw, raw) {
+			like = v.raw
+		}
+	}
+	return like
+}
+
 // sorted is most frequent first, equals in document order.
 func (d *distinct) sorted() []valueCount {
 	list := slices.Clone(d.List)

@@ -1,0 +1,290 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/itchyny/gojq"
+
+	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/locate"
+	"rlmproxy/pipeline/records"
+	"rlmproxy/pipeline/schema"
+	"rlmproxy/pipeline/show"
+)
+
+// A jq program that names a field which is not there does not fail: it puts out
+// null, nothing, or that none were found, which reads like an answer. So a program
+// whose answer is as empty as that is looked through for such a field, and one that
+// fails for what was meant. Repairs of it are tried on the document, and repaired in
+// turn; the first that gives something is what the agent is told to use.
+//
+//	program, failure ──► proposals ──► try ──► use: …
+//	                         ▲───────────┘ fails
+
+const (
+	// maxAdvised bounds the programs that are looked through, in bytes.
+	maxAdvised = 1000
+	// maxAdviceTime bounds the look and all tries, whose answer is there without them. To
+	// look through a document of 50 MB takes 0.3 s.
+	maxAdviceTime = time.Second
+	// maxTryTime bounds one try.
+	maxTryTime = 300 * time.Millisecond
+	// maxTries bounds the repairs that are run, maxProposals those that are looked at.
+	maxTries, maxProposals = 30, 120
+	// missingDepth is how many levels of fields are known of.
+	missingDepth = 8
+)
+
+// isEmpty reports whether an output of a program says nothing: it is null as often
+// as it comes, or none of something.
+func isEmpty(out jq.Output) bool {
+	if out.N == 1 {
+		switch string(bytes.TrimSpace(out.Data)) {
+		case "null", "0", "[]", "{}", "false", `""`, "[null]":
+			return true
+		}
+	}
+	const null = "null\n"
+	return len(out.Data) == out.N*len(null) && bytes.Count(out.Data, []byte(null)) == out.N
+}
+
+// An adviser repairs a program for a document.
+type adviser struct {
+	q      *JQ
+	ctx    context.Context
+	cancel context.CancelFunc
+	doc    doc.Value    // to try on; the zero Value if there is none
+	in     doc.Value    // doc, of a table its records
+	root   *schema.Node // of in; nil for a text
+	words  []string     // the names of fields
+	list   doc.Path     // the records of an object
+	tries  int
+}
+
+// advise adds to an answer that is empty or has a null, or to why the program failed, what was meant.
+func (q *JQ) advise(ctx context.Context, in doc.Value, out *doc.Value, empty bool, failed error) error {
+	var e *doc.Error
+	if failed != nil && !errors.As(failed, &e) {
+		return failed
+	}
+	if e != nil && e.Code == doc.LimitTime {
+		return &doc.Error{Code: e.Code, Text: e.Text, Hint: slowHint(in, q.Program, e.Hint), Err: e.Err}
+	}
+	if e != nil && e.Code != doc.BadJQ {
+		return failed
+	}
+	a := newAdviser(ctx, q, in)
+	defer a.cancel()
+	var said []string
+	fixed := ""
+	if len(q.Program) <= maxAdvised {
+		said = a.look(q.Program)
+		if e == nil && sets(q.Program) {
+			said = append(said, "= sets a field, == compares")
+		}
+		if e != nil || len(said) > 0 || empty {
+			fixed = a.repair(q.Program, e)
+		}
+	}
+	if e == nil {
+		if fixed != "" {
+			said = append(said, "use: "+fixed)
+		}
+		out.AddNote(strings.Join(said, "; "))
+		return nil
+	}
+	if e.Hint == "" || len(said) > 0 || fixed != "" {
+		repaired := *e
+		repaired.Hint = hintFor(e.Text, a, said, fixed)
+		return &repaired
+	}
+	return failed
+}
+
+func newAdviser(ctx context.Context, q *JQ, in doc.Value) *adviser {
+	ctx, cancel := context.WithTimeout(ctx, maxAdviceTime)
+	a := &adviser{q: q, ctx: ctx, cancel: cancel, doc: in, in: in}
+	if rows, ok, err := records.Of(ctx, in); ok && err == nil {
+		a.in = rows.Value
+	}
+	if a.in.Kind == doc.Text {
+		return a
+	}
+	root, err := schema.Survey(ctx, a.in, missingDepth)
+	if err != nil {
+		return a
+	}
+	a.root = root
+	for _, p := range root.Paths() {
+		if last := p[len(p)-1].Key; last != "" {
+			a.words = append(a.words, last)
+		}
+	}
+	if a.in.Kind == doc.JSON && jsonscan.Kind(a.in.Data) == '{' { // of a map no names are known
+		for key := range jsonscan.Fields(bytes.TrimSpace(a.in.Data)) {
+			if name := jsonscan.Unquote(key); len(name) > 1 && strings.Contains(q.Program, name) {
+				a.words = append(a.words, name)
+			}
+		}
+	}
+	if l, ok := schema.MainList(a.in, root); ok {
+		a.list = l.At
+	}
+	return a
+}
+
+// find follows the way of the data through a program.
+func (a *adviser) find(q *gojq.Query) (f fieldFinder) {
+	if a.root != nil && q != nil {
+		f.data = a.in.Data
+		f.query(q, place{node: a.root})
+	}
+	return f
+}
+
+// look says what of the document a program that puts out nothing misses.
+func (a *adviser) look(source string) (said []string) {
+	f := a.find(parsed(source))
+	if f.missing != nil {
+		var e *doc.Error
+		if errors.As(locate.NoField(a.ctx, a.in, f.missing), &e) {
+			said = append(said, e.Text+"; "+e.Hint)
+		}
+	}
+	if u := f.unlike; u != nil && f.missing == nil {
+		said = append(said, fmt.Sprintf("%s is never %s: %s", show.Clip(u.where, 60), show.Clip(u.literal.String(), 60), u.has()))
+	}
+	return said
+}
+
+// has says what the values are.
+func (u *unlike) has() string {
+	kind := u.with.Only()
+	if kind != "array" && kind != "object" {
+		if values := u.with.Values.Summary(u.with.Count); values != "" && len(values) < 100 {
+			return kind + " " + values
+		}
+	}
+	return "it is a " + strings.Replace(kind, "array", "list", 1)
+}
+
+// An attempt is a program that does not do.
+type attempt struct {
+	program string
+	failure string // why it fails; "" if it gives nothing
+	depth   int
+}
+
+// repair returns a program that gives something on the document, or "".
+func (a *adviser) repair(source string, failed *doc.Error) string {
+	first := attempt{program: source}
+	if failed != nil {
+		first.failure = failed.Text
+	}
+	queue, seen := []attempt{first}, map[string]bool{source: true}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		for _, program := range a.proposals(at) {
+			program = strings.TrimSpace(program)
+			if program == "" || len(program) > 2*maxAdvised || seen[program] {
+				continue
+			}
+			if seen[program] = true; len(seen) > maxProposals || a.ctx.Err() != nil {
+				return ""
+			}
+			failure, ok := a.try(program)
+			if ok {
+				return program
+			}
+			if at.depth < 3 {
+				queue = append(queue, attempt{program, failure, at.depth + 1})
+			}
+		}
+	}
+	return ""
+}
+
+// try reports whether a program gives something, else why it fails.
+func (a *adviser) try(program string) (failure string, ok bool) {
+	if err := jq.CheckSyntax(program); err != nil {
+		return err.Error(), false
+	}
+	if a.doc.Data == nil {
+		return "", true
+	}
+	if a.tries++; a.tries > maxTries {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, maxTryTime)
+	defer cancel()
+	out, err := (&JQ{Program: program, Pool: a.q.Pool, Agent: a.q.Agent}).on(ctx, a.doc)
+	if err != nil {
+		return err.Error(), false
+	}
+	f := a.find(parsed(program))
+	return "", !isEmpty(out) && out.N > 0 && !sets(program) && f.missing == nil && f.unlike == nil
+}
+
+// slowHint is what to write instead of a program that takes too long.
+func slowHint(in doc.Value, program, other string) string {
+	switch {
+	case in.Kind == doc.Text:
+		return other + `; of a text: split("\n")[] | select(startswith("…")), or proxy_search`
+	case strings.Contains(program, "reduce"), strings.Contains(program, "foreach"):
+		return other + `; without reduce: map({key: (.id | tostring), value: .}) | from_entries, or group_by(.id) | map({id: .[0].id, n: length})`
+	case strings.Count(program, "[]") > 1:
+		return other + `; to join lists: INDEX(.id) as $by | … $by[.ref | tostring]`
+	}
+	return other + "; group_by is faster than select for each value"
+}
+
+// hintFor is the hint for a program that fails for a reason.
+func hintFor(text string, a *adviser, said []string, fixed string) string {
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("Perl syntax", "invalid escape sequence: `\\", "invalid named capture") && has("regular expression"):
+		said = append(said, "RE2 has no lookahead, lookbehind or backreference: match more, and capture a part")
+	case has("input(s)/0 is not allowed"):
+		said = append(said, "there is one document, which is .")
+	case len(said) > 0 || fixed != "":
+	case has(`unexpected token "'"`):
+		said = append(said, "strings take double quotes")
+	case a.in.Kind == doc.Text && has("but got: string", "cannot iterate over: string"):
+		said = append(said, `the document is text, one string: split("\n") | map(select(test("error")))`)
+	case has("expected an object but got: array"):
+		said = append(said, "an array needs [] before a field")
+	case has("cannot iterate over: null"):
+		said = append(said, "that field is missing here; []? and .field[]? skip what is not there")
+	case has("cannot iterate over"):
+		said = append(said, "[] needs an array or object; []? skips others")
+	case has(`but got: string ("{`, `but got: string ("[`):
+		said = append(said, "that string holds JSON: .field | fromjson | .id")
+	case has("expected an object", "expected an array"):
+		said = append(said, ".field? skips values of another type; proxy_explore shows the types")
+	case has("cannot be matched", "cannot be applied to"):
+		said = append(said, `a field may be null or a number: (.field // "" | tostring) is a string`)
+	case has("function not defined"):
+		said = append(said, "jq has no such function; proxy_explore shows which fields exist")
+	default:
+		said = append(said, "proxy_explore shows fields and types")
+	}
+	if fixed != "" {
+		said = append(said, "use: "+fixed)
+	}
+	return strings.Join(said, "; ")
+}
