@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 )
@@ -61,15 +60,6 @@ type step struct {
 func explore(args string) step { return step{"proxy_explore", args} }
 func narrow(args string) step  { return step{"proxy_filter", args} }
 func find(args string) step    { return step{"proxy_search", args} }
-
-// pages read what the previous reply was cut from, n lines at a time.
-func pages(first step, n int) []step {
-	steps := []step{first}
-	for i := range 4 {
-		steps = append(steps, narrow(fmt.Sprintf(`"cache_id":"$last","offset":%d,"limit":%d`, i*n, n)))
-	}
-	return steps
-}
 
 // jq is a proxy_filter call with a program.
 func jq(program string) step { return narrow(`"jq":` + quote(program)) }

@@ -10,7 +10,7 @@ import (
 var textTasks = []task{
 	{"postgres.log", structure, "Which different messages of the level ERROR are there?", func(b []byte) []fact {
 		return allOf(firstOf(lineMatches(b, `ERROR:  (.*?)(?: at character \d+)?$`)))
-	}, nil, pages(find(`"pattern":"ERROR:","max_results":60`), 20)},
+	}, nil, []step{jq(`map(select(.level == "ERROR").message | split("\n")[0]) | unique | .[]`)}},
 	{"postgres.log", logLine, "Which role does not exist?", captured(`FATAL:  (role "\w+" does not exist)`), nil,
 		[]step{grep(`role .* does not exist`)}},
 	{"postgres.log", cause, "Which statement was canceled due to statement timeout?",
@@ -28,7 +28,7 @@ var textTasks = []task{
 			}
 		}
 		return []fact{num("duration", longest)}
-	}, extreme, []step{jq(`[match("duration: ([0-9.]+) ms"; "g").captures[0].string | tonumber] | max`), grep(`duration: \d{4,}\.`)}},
+	}, extreme, []step{jq(`[.[].message | scan("duration: ([0-9.]+) ms")[0] | tonumber] | max`), grep(`duration: \d{4,}\.`)}},
 	{"postgres.log", logLine, "How was the server shut down?", every(`LOG:  (received \w+ shutdown request)`), nil, []step{grep(`shut`)}},
 	{"ec2.d.ts", definition, "Which members has the interface CreateVpcRequest?", func(b []byte) []fact {
 		body := lineMatches(b, `(?s)export interface CreateVpcRequest \{\n(.*?)\n  \}`)[0][1]
@@ -59,7 +59,7 @@ var textTasks = []task{
 	{"commander.md", value, "Which version of Node does it require?", captured(`(requires at least v\d+)`), nil, []step{grep(`require.* v\d`)}},
 	{"history.diff", fileList, "Which files are changed, over all commits?", func(b []byte) []fact {
 		return allOf(firstOf(lineMatches(b, `^diff --git a/.* b/(.*)`)))
-	}, nil, []step{find(`"pattern":"^diff --git","mode":"paths","max_results":100`)}},
+	}, nil, []step{jq(`[.[].files[].path] | unique`)}},
 	{"history.diff", count, "How many commits are there?", matching(`^commit `, "commits?"), times, []step{grep(`^commit `)}},
 	{"history.diff", definition, "Which fields has the new type logWriter?", func(b []byte) []fact {
 		body := lineMatches(b, `(?s)^\+type logWriter struct \{\n(.*?)\n\+\}`)[0][1]

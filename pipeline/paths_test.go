@@ -318,7 +318,7 @@ func TestTryNeverFails(t *testing.T) {
 
 func TestNarrowErrors(t *testing.T) {
 	for _, tt := range []struct{ in, path, text, hint string }{
-		{"plain text", "a", "path needs JSON, CSV or TSV", "leave path out"},
+		{"plain text", "a", "path needs JSON or a text made of records", "leave path out"},
 		{"[1,2,3]", "[3]", "no item [3]: the list has 3 items", "the last [2]"},
 		{`{"a":[{"b":[1,2]},{"b":[1]}]}`, "a[1].b[1]", "no item [1]: a[1].b has 1 item", "the last [0]"},
 		{`{"a":[{"b":[]}]}`, "a.b[7]", "no item [7]: a[].b has 0 items", "leave path out"},

@@ -25,7 +25,7 @@ type Place struct {
 }
 
 // Find returns what is at path: one value as itself, several as an array.
-// CSV and TSV count as their records. Strings that hold JSON are entered, the
+// Texts made of records count as those. Strings that hold JSON are entered, the
 // one that is found included; a step that says so changes nothing, except
 // that each of several strings is entered too. A [*doc.Error] names what is
 // there if nothing is at path.
@@ -36,7 +36,7 @@ func Find(ctx context.Context, v doc.Value, path doc.Path) (Place, error) {
 			return Place{}, err
 		}
 		if !ok {
-			return Place{}, doc.Invalid("leave path out, or find the place with proxy_search", "path needs JSON, CSV or TSV; this is text")
+			return Place{}, doc.Invalid("leave path out, or find the place with proxy_search", "path needs JSON or a text made of records; this is none")
 		}
 		v = rows.Value
 	}

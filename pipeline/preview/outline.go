@@ -74,7 +74,9 @@ func (o *Outline) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 			d.paths(v, root)
 		}
 	} else if v.Kind == doc.Text {
-		if err = outlineText(ctx, &d.out, v.Value); err == nil && ok {
+		if !ok {
+			err = outlineText(ctx, &d.out, v.Value, outlineTokens)
+		} else if err = outlineText(ctx, &d.out, v.Value, d.budget*2/5); err == nil {
 			err = d.seen(rows)
 		}
 	} else {
@@ -124,7 +126,11 @@ func (d *describer) seen(rows records.Records) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(&d.out, "jq and fields see %s\n", schema.DescribeRoot(rows.Value, root))
+	what := schema.DescribeRoot(rows.Value, root)
+	if rows.Kind == doc.JSONLines {
+		what = "an array of " + show.Plural(rows.Total, "objects")
+	}
+	fmt.Fprintf(&d.out, "jq and fields see %s\n", what)
 	d.budget /= 2
 	d.paths(locate.Place{Value: rows.Value}, root)
 	return nil
@@ -172,12 +178,12 @@ const outlineTokens = 1500
 
 // outlineText tells what v is, what stands out, and a few lines of both ends:
 // the digest of a preview, with more room for its upper part.
-func outlineText(ctx context.Context, b *strings.Builder, v doc.Value) error {
+func outlineText(ctx context.Context, b *strings.Builder, v doc.Value, budget int) error {
 	d, err := digestOf(ctx, v)
 	if err != nil {
 		return err
 	}
-	s := newLayout(outlineTokens, doc.CountLines(v.Data))
+	s := newLayout(budget, doc.CountLines(v.Data))
 	s.digest(d, v, outlineRoom)
 	b.Write(s.bytes())
 	b.WriteByte('\n')

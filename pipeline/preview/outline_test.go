@@ -9,12 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"rlmproxy/bench/outputs"
 	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/doctest"
 	"rlmproxy/pipeline/project"
 	"rlmproxy/pipeline/query"
 	"rlmproxy/pipeline/show"
+	"rlmproxy/pipeline/tokens"
 )
 
 func TestOutlineJSON(t *testing.T) {
@@ -205,5 +207,23 @@ func TestGuessLargeSource(t *testing.T) {
 	rows := "a,b,c\n" + strings.Repeat("1,\"x, y\",3\n", 20_000)
 	if got := digest.Kind([]byte(rows)); got != "CSV" {
 		t.Errorf("CSV is taken for %s", got)
+	}
+}
+
+// TestOutlineRecords: an outline of a text that is made of records tells their paths too.
+func TestOutlineRecords(t *testing.T) {
+	for name, want := range map[string]string{
+		"worker.log":        "\njq and fields see an array of 1,623 objects\n",
+		"git-log-patch.txt": "\n[].files[].status: ",
+		"golangci.yml":      "\nlinters.enable: array, 22 items",
+	} {
+		data, err := outputs.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := doctest.Apply(t, &Outline{Budget: 2000}, string(data))
+		if !strings.Contains(string(got.Data), want) || !tokens.AtMost(got.Data, 2000) {
+			t.Errorf("%s: no %q in\n%s", name, want, got.Data)
+		}
 	}
 }

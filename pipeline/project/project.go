@@ -24,7 +24,7 @@ import (
 // one of Exclude ends inside; else it stays a string. With both lists,
 // Exclude applies to what Fields kept. The zero Project minifies.
 //
-// Of CSV and TSV the records are projected, to JSON Lines.
+// Of a text made of records, those are projected.
 type Project struct {
 	Fields  []string // paths to keep; none keeps all
 	Exclude []string // paths to leave out
@@ -87,7 +87,7 @@ func (p *Project) apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 		}
 		if !ok {
 			return doc.Value{}, doc.Invalid(`use proxy_search, "offset" and "limit" for lines, or "jq":"split(\"\\n\") | map(select(test(\"error\")))"`,
-				"fields and exclude need JSON, CSV or TSV; this is text")
+				"fields and exclude need JSON or a text made of records; this is none")
 		}
 		in = rows.Value
 	}

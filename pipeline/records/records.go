@@ -89,6 +89,7 @@ var given = []string{
 	"ip", "user", "method", "path", "query", "protocol", "request", "status", "bytes", "referer", "agent",
 	"hash", "refs", "merge", "author", "email", "date", "subject", "body", "files", // git
 	"old_path", "added", "deleted", "hunks", "header", "lines",
+	"table", "under", // HTML
 }
 
 // Gives reports whether records can have a field of that name without the text having it.

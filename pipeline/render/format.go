@@ -28,7 +28,7 @@ import (
 // JSON where that could be mistaken; an empty cell is a field that the
 // record lacks.
 //
-// Of CSV and TSV, json, table and lines are those of the records. Other text
+// Of a text made of records, json, table and lines are of those. Other text
 // stays as it is with lines and text.
 type Format struct {
 	As string // "json", "table", "lines" or "text"; empty means "json"
@@ -68,10 +68,10 @@ func (f *Format) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 		case f.As == "lines":
 			return in, nil
 		case in.Items != in.Total:
-			return doc.Value{}, doc.Invalid(`leave "format" out, or select records of CSV with "jq":".[20:40]" instead of offset and limit`,
+			return doc.Value{}, doc.Invalid(`leave "format" out, or select records of the whole with "jq":".[20:40]" instead of offset and limit`,
 				"format %s needs JSON; this is a part of a text", f.As)
 		default:
-			return doc.Value{}, doc.Invalid(`leave "format" out`, "format %s needs JSON, CSV or TSV; this is text", f.As)
+			return doc.Value{}, doc.Invalid(`leave "format" out`, "format %s needs JSON or a text made of records; this is none", f.As)
 		}
 	}
 	var (
