@@ -23,6 +23,7 @@ var kinds = []kind{
 	{"stack trace", isTrace, readTrace, 25, startsTrace},
 	{"log", isLog, readLog, 10, startsLogEntry},
 	{"broken JSON", isBrokenJSON, readBrokenJSON, 0, nil},
+	{"table", isBlanks, readBlanks, 0, nil},
 	{"HTML", isHTML, readHTML, 12, nil},
 	{"XML", isXML, readXML, 20, nil},
 	{"source", isSource, readSource, 0, nil},

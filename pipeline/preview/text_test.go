@@ -64,6 +64,18 @@ func TestTextPreviews(t *testing.T) {
 	}
 }
 
+// TestShortTextHasTail: failures stand at the end, and the head of a text that is not
+// long took all the room.
+func TestShortTextHasTail(t *testing.T) {
+	for _, lines := range []int{30, 80, 300, 449} {
+		in := strings.Repeat("some words to make it long, and some more\n", lines) + "and then\nit failed: no space left\n"
+		text, _ := Preview(doc.Recognise([]byte(in), nil), 250)
+		if !strings.HasSuffix(string(text), fmt.Sprintf("\n%d: and then\n%d: it failed: no space left", lines+1, lines+2)) {
+			t.Errorf("%d lines: no tail in\n%s", lines, text)
+		}
+	}
+}
+
 // changelog has the versions n.0.0 down to 1.0.0.
 func changelog(n int) string {
 	var b strings.Builder
