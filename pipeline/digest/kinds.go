@@ -19,6 +19,7 @@ var kinds = []kind{
 	{"diff", isDiff, readDiff, 10, startsHunk},
 	{"git log", isGitLog, readDiff, 20, isCommit},
 	{"page snapshot", isSnapshot, readSnapshot, 20, nil},
+	{"output of tools", isRun, readRun, 0, nil},
 	{"JSON Lines and text", isJSONAndText, readJSONAndText, 12, notBlank},
 	{"stack trace", isTrace, readTrace, 25, startsTrace},
 	{"log", isLog, readLog, 10, startsLogEntry},

@@ -24,11 +24,12 @@ type counted struct {
 	first int // line
 }
 
-func (t *tally) add(name []byte, n int) {
+// add counts a name of line n, and returns how often it has come; 0 if it is not kept.
+func (t *tally) add(name []byte, n int) int {
 	c := t.byName[string(name)]
 	if c == nil {
 		if len(t.order) == maxNames {
-			return
+			return 0
 		}
 		if t.byName == nil {
 			t.byName = map[string]*counted{}
@@ -38,6 +39,7 @@ func (t *tally) add(name []byte, n int) {
 		t.order = append(t.order, c)
 	}
 	c.count++
+	return c.count
 }
 
 // sorted has the most frequent names first.

@@ -50,6 +50,14 @@ func TestTextPreviews(t *testing.T) {
 		{"plain", "INTRODUCTION\n\n" + filler + "\nThe second part\n---------------\n\n" + filler, []string{"lines like headings:\n1: INTRODUCTION\n404: The second part\n"}},
 		{"matches", strings.Repeat("a/b.go:12:\tfoo(bar) and so on\n", 200) + "c.go:3:func foo(x int) {\n", []string{"2 files", "200× 1  a/b.go\n", "1× 201  c.go"}},
 		{"files", strings.Repeat("/r/src/a.go\n/r/src/b.go\n/r/doc/c.md\n", 200), []string{"names end in: .go 400, .md 200", "400× 1  /r/src/"}},
+		{"a test run", "=== RUN   TestA\n" + strings.Repeat("=== RUN   TestB\n--- PASS: TestB (0.00s)\n", 400) + "    a_test.go:3: got 1, want 2\n--- FAIL: TestA (0.00s)\nFAIL\nFAIL\texample.com/a\t0.1s\n", []string{
+			"output of tests, 805 lines", "go test: 1 failed · 400 passed\n", "in all:\n805: FAIL\texample.com/a\t0.1s\n", "what failed:\n802:     a_test.go:3: got 1, want 2\n803: --- FAIL: TestA"}},
+		{"a build", strings.Repeat("[1/400] CC a.o\n", 399) + "FAILED: b.o\n\x1b[1msrc/b.c:4:9: error: no member\x1b[0m\nninja: build stopped\n", []string{
+			"output of a build", "ninja and compiler: 1 failed · 1 error\n", "\n400: FAILED: b.o\n401: ", "402: ninja: build stopped"}},
+		{"rules", strings.Repeat("a.ts(1,2): error TS7006: parameter x\na.ts(1,3): error TS7006: parameter y\na.ts(1,4): error TS7006: parameter z\n", 100) + "b.ts(3,4): error TS2304: no name y\n", []string{
+			"tsc: 301 errors\n", "rules: TS7006 300 · TS2304 1\n", "300× 1  a.ts\n1× 301  b.ts\n", "what failed (3 of 4;", "\n301: b.ts(3,4): error TS2304"}},
+		{"pods", "NAME    READY   STATUS\n" + strings.Repeat("web-1   1/1     Running\n", 300) + "web-2   0/1     CrashLoopBackOff\n" + strings.Repeat("web-3   1/1     Running\n", 99), []string{
+			"table, 401 lines, 9,632 bytes, 400 rows of 3 columns\n", "\nSTATUS: Running 399 · CrashLoopBackOff 1\n", "\n302: web-2   0/1     CrashLoopBackOff\n"}},
 		{"broken JSON", "{\n" + strings.Repeat("\"a\": [1, 2, 3],\n", 300) + "oops\n}", []string{"broken JSON", "invalid character 'o' looking for beginning of object key string at byte 4,803, line 302", "302: oops"}},
 		{"text and an image", strings.Repeat("package a\n\nfunc F() {}\n", 200) + "\x89PNG\r\n\x1a\n\x00\x00" + strings.Repeat("\x00\xf3\x01\n", 100), []string{
 			"source, ", "\n1: package a\n2: \n3: func F() {}\n"}},

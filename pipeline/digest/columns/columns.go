@@ -365,5 +365,5 @@ func Number(s string) (float64, bool) {
 		}
 	}
 	f, err := strconv.ParseFloat(number, 64)
-	return f * unit, err == nil && strings.IndexAny(number, "xXnNiIpP_eE") < 0
+	return f * unit, err == nil && !strings.ContainsAny(number, "xXnNiIpP_eE")
 }
