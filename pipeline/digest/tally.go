@@ -25,7 +25,10 @@ type counted struct {
 }
 
 // add counts a name of line n, and returns how often it has come; 0 if it is not kept.
-func (t *tally) add(name []byte, n int) int {
+func (t *tally) add(name []byte, n int) int { return t.change(name, n, 1) }
+
+// change is add for many at a time, or less.
+func (t *tally) change(name []byte, n, by int) int {
 	c := t.byName[string(name)]
 	if c == nil {
 		if len(t.order) == maxNames {
@@ -38,7 +41,7 @@ func (t *tally) add(name []byte, n int) int {
 		t.byName[c.name] = c
 		t.order = append(t.order, c)
 	}
-	c.count++
+	c.count += by
 	return c.count
 }
 

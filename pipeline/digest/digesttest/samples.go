@@ -107,6 +107,14 @@ var Samples = []Sample{
 
 	{"file list", "paths", "./a/b.go\n./a/c.go\n./d/e.md\n./f\n./g/h/i.txt\n"},
 	{"file list", "marks", "[DIR] src\n[FILE] a.go\n[FILE] b.go\n[FILE] c d.txt\n[FILE] e\n"},
+	{"tree of files", "ls -R", "a:\nb\nc.go\n\na/b:\nd.go\n"},
+	{"tree of files", "du -a", "4\ta/b.go\n8\ta/c.go\n4\ta/d/e.go\n16\ta\n"},
+	{"git log", "oneline", "c1c5e57 bench: one\n744d955 guard: two\n0765cd7 metrics: three\n296d092 relay: four\n"},
+	{"git log", "a graph", "*   c1c5e57 Merge a\n|\\  \n| * 744d955 guard: two\n* | 0765cd7 metrics: three\n|/  \n* 296d092 relay: four\n"},
+	{"git blame", "", "277c7429 (Ann B 2026-11-22 06:11:11 +0000   1) package rpc\n^77c7421 a/b.go (Bo 2026-11-22 06:11:11 +0000   2) \n277c7429 (Ann B 2026-11-22 06:11:11 +0000   3) x\n"},
+	{"diff", "a merge", "diff --cc a.go\nindex 1,2..3\n--- a/a.go\n+++ b/a.go\n@@@ -1,2 -1,2 +1,2 @@@\n  x\n- y\n -z\n++w\n"},
+	{"table", "kubectl", "NAME    READY   STATUS\na-1     1/1     Running\nb-22    1/1     Running\nc-333   0/1     Error\n"},
+	{"matches", "grep -C", "a/b.go-11-x\na/b.go:12:\tfoo(bar)\na/b.go-13-}\n--\nc.go-2-x\nc.go:3:func foo(x int) {\nc.go-4-x\n"},
 	{"matches", "grep -n", "a/b.go:12:\tfoo(bar)\na/b.go:17:\tfoo(baz)\nc.go:3:func foo(x int) {\n"},
 	{"output of tools", "compiler", "./x.go:3:5: undefined: y\n./x.go:9:2: missing return\n"},
 
@@ -121,7 +129,7 @@ var Samples = []Sample{
 	{"plain text", "times of day", "12:30 lunch with Ann\n14:00 call with Bob\n16:45 train home\n"},
 	{"plain text", "a word that is long", strings.Repeat("x", 5000)},
 	{"plain text", "prose about code", "The function returns a class of errors, and if you let it run for long then the import of data may fail.\nUse the interface with care, as types may differ between the versions that you have installed there.\n"},
-	{"plain text", "tree", ".\n├── a\n│   └── b.go\n└── c.md\n\n2 directories, 2 files\n"},
+	{"tree of files", "tree", ".\n├── a\n│   └── b.go\n└── c.md\n\n2 directories, 2 files\n"},
 
 	{"broken JSON", "", "{\"a\": 1,\n \"b\": [1, 2\n"},
 	{"broken JSON", "comma", "[{\"a\": 1}, {\"b\": 2},]"},
