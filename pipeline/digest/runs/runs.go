@@ -109,6 +109,7 @@ func (t *Tool) Mark(line []byte) Mark {
 // those with two lines, if all their lines are a fifth of what is there or a tool says its
 // name first. What passes is no sign of one tool, as all tick it off.
 func Find(lines, last [][]byte) (found []*Tool) {
+	lines = slices.DeleteFunc(slices.Clone(lines), func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 })
 	marked := map[int]bool{}
 	names := false
 	for _, t := range tools {
@@ -139,19 +140,13 @@ func Find(lines, last [][]byte) (found []*Tool) {
 			marked[i] = true
 		}
 	}
-	full := 0
-	for _, line := range lines {
-		if len(bytes.TrimSpace(line)) > 0 {
-			full++
-		}
-	}
 	for _, t := range found {
 		if calls := t.Name == "make" || t.Name == "ninja"; calls && !slices.Contains(found, compiler) {
 			found = append(found, compiler) // whose errors may be in the middle
 			break
 		}
 	}
-	if !names && 5*len(marked) < full {
+	if !names && 5*len(marked) < len(lines) {
 		return nil
 	}
 	return found
