@@ -25,24 +25,21 @@ func isDiff(s *sample) bool {
 	return false
 }
 
-func startsHunk(line []byte) bool { return hasPrefix(line, "@@ ") || hasPrefix(line, "diff ") }
+func startsHunk(line []byte) bool { return parentsOf(line) > 0 || hasPrefix(line, "diff ") }
 
-// isGitLog wants a commit on the first line and who made it below.
-func isGitLog(s *sample) bool {
-	return len(s.lines) > 1 && isCommit(s.lines[0]) && (hasPrefix(s.lines[1], "Author: ") || hasPrefix(s.lines[1], "Merge: "))
-}
+// maxParents of a merge are read.
+const maxParents = 8
 
-// isCommit reports a line like "commit 0123…cdef (HEAD)", or "From 0123…cdef".
-func isCommit(line []byte) bool {
-	if !hasPrefix(line, "commit ") && !hasPrefix(line, "From ") {
-		return false
-	}
-	_, hash, _ := bytes.Cut(head(line, 60), []byte(" "))
+// parentsOf reads the head of a hunk: 1 for "@@ ", 2 for the "@@@ " of a merge of two.
+func parentsOf(line []byte) int {
 	n := 0
-	for n < len(hash) && isHex(hash[n]) {
+	for byteAt(line, n) == '@' {
 		n++
 	}
-	return n >= 40
+	if n < 2 || n > maxParents+1 || byteAt(line, n) != ' ' {
+		return 0
+	}
+	return n - 1
 }
 
 const (
@@ -68,44 +65,48 @@ type diffReader struct {
 	more     int       // files that are not kept
 	file     *fileDiff // the last
 	add, del int
-	old, new int // lines left in the hunk
-
-	commits  int
-	authors  tally
-	subjects Part
-	titled   bool // the commit has its subject
+	parents  int                 // of the hunk
+	left     [maxParents + 1]int // lines that it still has of each parent, and of the outcome
+	log      logOfCommits
 }
 
 func readDiff(d *Digest, r *reader) {
-	df := &diffReader{subjects: Part{Title: "commits", Share: 25, Even: true, Find: "proxy_search finds the rest"}}
+	df := &diffReader{log: newLogOfCommits()}
 	for n, line := range r.lines {
-		if df.old <= 0 && df.new <= 0 || !df.inHunk(n, line) {
+		if df.left == [maxParents + 1]int{} || !df.inHunk(n, line) {
 			df.outside(n, line)
 		}
 	}
 	df.describe(d)
 }
 
-// inHunk counts a line of a hunk. It reports false for one that is none: then the
-// counts in the head of the hunk were wrong.
+// inHunk counts a line of a hunk, which has a mark for each parent. It reports false for
+// one that is none: then the counts in the head of the hunk were wrong.
 func (r *diffReader) inHunk(n int, line []byte) bool {
-	switch byteAt(line, 0) {
-	case '+':
-		r.new--
-		r.add++
-		r.file.add++
-	case '-':
-		r.old--
-		r.del++
-		r.file.del++
-	case ' ', '\t', 0:
-		r.old--
-		r.new--
-	case '\\':
-	default:
-		r.old, r.new = 0, 0
-		return false
+	if hasPrefix(line, "\\") {
+		r.keep(n, line)
+		return true
 	}
+	added, removed := false, false
+	for _, c := range head(line, r.parents) {
+		added, removed = added || c == '+', removed || c == '-'
+		if !isOneOf(c, "+- \t") {
+			r.left = [maxParents + 1]int{}
+			return false
+		}
+	}
+	for i := range r.parents {
+		if c := byteAt(line, i); c == '-' || c != '+' && !removed {
+			r.left[i] = max(r.left[i]-1, 0)
+		}
+	}
+	if !removed {
+		r.left[r.parents] = max(r.left[r.parents]-1, 0)
+	}
+	r.add += btoi(added)
+	r.file.add += btoi(added)
+	r.del += btoi(removed)
+	r.file.del += btoi(removed)
 	r.keep(n, line)
 	return true
 }
@@ -125,18 +126,23 @@ var changes = []struct{ prefix, how string }{
 func (r *diffReader) outside(n int, line []byte) {
 	f := r.file
 	switch {
-	case hasPrefix(line, "@@ "):
+	case parentsOf(line) > 0:
 		if f == nil {
 			f = r.start(n)
 		}
-		r.old, r.new = hunkCount(line, '-'), hunkCount(line, '+')
+		r.parents = parentsOf(line)
+		for i, count := range bytes.Fields(head(line, 400))[1:min(r.parents+2, bytes.Count(head(line, 400), []byte(" "))+1)] {
+			r.left[i] = hunkCount(count)
+		}
 		if f.hunk == 0 {
 			f.hunk = n
 			r.keep(n, line)
 		}
 	case hasPrefix(line, "diff --"):
 		name := string(bytes.TrimSpace(line))
-		if i := strings.LastIndex(name, " b/"); i > 0 {
+		if merged := strings.TrimPrefix(name, "diff --cc "); merged != name {
+			name = merged
+		} else if i := strings.LastIndex(name, " b/"); i > 0 {
 			name = name[i+len(" b/"):]
 		} else {
 			name = name[strings.LastIndexByte(name, ' ')+1:]
@@ -151,10 +157,10 @@ func (r *diffReader) outside(n int, line []byte) {
 	case hasPrefix(line, "+++ ") && f != nil:
 		f.named(line)
 	case isCommit(line):
-		r.file, r.titled = nil, false
-		r.commits++
-	case f == nil && r.commits > 0:
-		r.message(n, line)
+		r.file = nil
+		r.log.commit(n, line)
+	case f == nil && r.log.commits > 0:
+		r.log.line(n, line)
 	case f != nil && f.hunk == 0:
 		for _, c := range changes {
 			if hasPrefix(line, c.prefix) && len(f.how) < 3 {
@@ -164,18 +170,6 @@ func (r *diffReader) outside(n int, line []byte) {
 				f.how = append(f.how, c.how)
 			}
 		}
-	}
-}
-
-// message reads the author and the subject of a commit.
-func (r *diffReader) message(n int, line []byte) {
-	switch text := bytes.TrimSpace(head(line, 200)); {
-	case hasPrefix(line, "Author: "):
-		name, _, _ := bytes.Cut(text[len("Author: "):], []byte(" <"))
-		r.authors.add(name, n)
-	case !r.titled && len(text) > 0 && (hasPrefix(line, "    ") || hasPrefix(line, "Subject: ")):
-		r.subjects.addLine(n, bytes.TrimSpace(line), 0)
-		r.titled = true
 	}
 }
 
@@ -202,28 +196,19 @@ func (f *fileDiff) named(line []byte) {
 	}
 }
 
-// hunkCount reads the lines behind - or + in @@ -1,2 +3,4 @@. A count left out is 1.
-func hunkCount(line []byte, mark byte) int {
-	i := bytes.IndexByte(line, mark) + 1
-	i += digitsAt(line, i)
-	if byteAt(line, i) != ',' {
-		return btoi(i > 0)
+// hunkCount reads the lines in -1,2 or +3,4. A count left out is 1.
+func hunkCount(span []byte) int {
+	_, count, has := bytes.Cut(span, []byte(","))
+	if !has {
+		return btoi(digitsAt(span, 1) > 0)
 	}
-	n, _ := strconv.Atoi(string(line[i+1:][:min(digitsAt(line, i+1), 9)]))
+	n, _ := strconv.Atoi(string(count[:min(digitsAt(count, 0), 9)]))
 	return n
 }
 
-// describe lists the commits and the files, of too many those with most changes.
+// describe tells of the commits and lists the files, of too many those with most changes.
 func (r *diffReader) describe(d *Digest) {
-	if r.commits > 0 {
-		d.Facts = append(d.Facts, show.Plural(r.commits, "commits"))
-	}
-	if len(r.authors.order) > 0 {
-		d.addWords("authors: %s", r.authors.top(8, ", "))
-	}
-	if r.commits > 1 {
-		d.Parts = append(d.Parts, r.subjects)
-	}
+	r.log.describe(d)
 	if len(r.files) == 0 {
 		return
 	}

@@ -10,6 +10,7 @@ var (
 	heading   = lazy(`^#{1,6} +\S`)
 	tableRule = lazy(`^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$`)
 	listItem  = lazy(`^\s{0,8}([-*+]|\d{1,3}[.)]) +\S`)
+	setting   = lazy(`^\s*[\w.-]+ *[:+?]?= *\S|^\s*\[\[?[\w. "-]+\]\]?$|^\s*(set|let|local|my|export|stdout|stderr|exec|go) `) // of a configuration or a script
 	inline    = lazy("\\]\\((https?://|\\.?/|#|[\\w./-]+\\))|\\*\\*[^* ][^*]*\\*\\*|`[^`]+`|^> |^!\\[")
 )
 
@@ -17,7 +18,7 @@ var (
 // many lines. A comment of YAML or of a shell looks like a heading, but has a
 // line beside it, and lines of code or keys around.
 func isMarkdown(s *sample) bool {
-	var fences, headings, deep, rules, items, inlines, other, total int
+	var fences, headings, deep, rules, items, inlines, other, program, total int
 	fenced := false
 	blank := func(i int) bool { return i < 0 || i >= len(s.lines) || !notBlank(s.lines[i]) }
 	for i, line := range s.lines {
@@ -31,6 +32,9 @@ func isMarkdown(s *sample) bool {
 			continue
 		}
 		total++
+		if found := definitionOf(line); found.kind != "" && found.column == 0 || imports().Match(line) {
+			program++
+		}
 		switch {
 		case heading().Match(line):
 			alone := blank(i-1) && blank(i+1)
@@ -43,7 +47,7 @@ func isMarkdown(s *sample) bool {
 			rules++
 		case listItem().Match(line):
 			items++
-		case yamlKey().Match(line) || isCode(line):
+		case yamlKey().Match(line) || isCode(line) || setting().Match(line):
 			other++
 		}
 		inlines += btoi(inline().Match(line))
@@ -51,7 +55,7 @@ func isMarkdown(s *sample) bool {
 	switch {
 	case rules > 0:
 		return true
-	case 2*other > total || s.begins("#!", "//"):
+	case 2*other > total || fences == 0 && program > 1 || s.begins("#!", "//"):
 		return false
 	case fences > 1, headings > 0, deep > 1 && inlines > 0:
 		return true

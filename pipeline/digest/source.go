@@ -25,13 +25,15 @@ func isSource(s *sample) bool {
 	if s.begins("<?php", "/*", "#!/", `"""`, `r"""`) {
 		return true
 	}
-	var sure, braces, code, prose, total int
+	var sure, braces, code, prose, total, fences, headings int
 	first, fenced := false, false
 	for _, line := range s.lines {
 		t := bytes.TrimSpace(line)
 		if isFence(t) {
 			fenced = !fenced
+			fences++
 		}
+		headings += btoi(!fenced && heading().Match(line))
 		if len(t) == 0 || fenced || hasPrefix(t, "# ") {
 			continue
 		}
@@ -51,7 +53,7 @@ func isSource(s *sample) bool {
 	}
 	code += sure + braces
 	switch {
-	case 2*prose > total:
+	case 2*prose > total, fences > 1 && headings > 0:
 		return false
 	case sure > 1 || first && total > 2:
 		return 100*code >= 5*total

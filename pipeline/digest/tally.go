@@ -24,11 +24,15 @@ type counted struct {
 	first int // line
 }
 
-func (t *tally) add(name []byte, n int) {
+// add counts a name of line n, and returns how often it has come; 0 if it is not kept.
+func (t *tally) add(name []byte, n int) int { return t.change(name, n, 1) }
+
+// change is add for many at a time, or less.
+func (t *tally) change(name []byte, n, by int) int {
 	c := t.byName[string(name)]
 	if c == nil {
 		if len(t.order) == maxNames {
-			return
+			return 0
 		}
 		if t.byName == nil {
 			t.byName = map[string]*counted{}
@@ -37,7 +41,8 @@ func (t *tally) add(name []byte, n int) {
 		t.byName[c.name] = c
 		t.order = append(t.order, c)
 	}
-	c.count++
+	c.count += by
+	return c.count
 }
 
 // sorted has the most frequent names first.

@@ -22,7 +22,9 @@ func isYAML(s *sample) bool {
 		block = -1
 		switch {
 		case t[0] == '#' || hasAnyPrefix(line, []string{"---", "...", "%YAML"}):
-		case yamlKey().Match(line) && !isOneOf(lastByte(t), ";{"):
+		case lastByte(withoutComment(t)) == ',' || hasPrefix(t, "//"): // members of an object in a program
+			odd++
+		case yamlKey().Match(line) && !isOneOf(lastByte(t), ";{("):
 			keys++
 			if opensBlock(t[bytes.IndexByte(t, ':')+1:]) {
 				block = in
@@ -38,6 +40,11 @@ func isYAML(s *sample) bool {
 	}
 	// Sentences have colons too, and words behind them.
 	return items > 0 || hasPrefix(s.lines[0], "---") || 3*s.count(isSentence) <= keys
+}
+
+func withoutComment(t []byte) []byte {
+	t, _, _ = bytes.Cut(t, []byte(" #"))
+	return bytes.TrimRight(t, " ")
 }
 
 // opensBlock reports the value of a key whose text is on the lines below.

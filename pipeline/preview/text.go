@@ -194,11 +194,13 @@ func (s *layout) ends(d *digest.Digest, data []byte, r room) {
 			most = min(most, n)
 		}
 	}
-	head, tail := ends(data, d.Preamble+most, most)
-	last := func(i int) int { return s.total - len(tail) + i }
+	// Of a short text the head would be all, and failures stand at the end.
+	last := min(most, s.total/2)
+	head, tail := ends(data, min(d.Preamble+most, s.total-last), last)
+	number := func(i int) int { return s.total - len(tail) + i }
 	if s.item(0, show.Numbered(0, head[0], width), 0) && len(tail) > 0 {
 		i := len(tail) - 1
-		s.item(last(i), show.Numbered(last(i), tail[i], width), 0)
+		s.item(number(i), show.Numbered(number(i), tail[i], width), 0)
 	}
 	add := func(from, to int, reserve int) {
 		for n := from; n < min(to, len(head)); n++ {
@@ -207,9 +209,9 @@ func (s *layout) ends(d *digest.Digest, data []byte, r room) {
 			}
 		}
 	}
-	add(d.Preamble, len(head), s.left*2/5)
+	add(d.Preamble, len(head), s.left/2)
 	for i := len(tail) - 1; i >= 0; i-- {
-		if !s.item(last(i), show.Numbered(last(i), tail[i], width), 0) {
+		if !s.item(number(i), show.Numbered(number(i), tail[i], width), 0) {
 			break
 		}
 	}

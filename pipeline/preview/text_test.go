@@ -25,6 +25,14 @@ func TestTextPreviews(t *testing.T) {
 			"statuses: 2xx 300, 5xx 1", "300× 1  GET /items/<*> 200", "301: 10.0.0.1"}},
 		{"diff", "diff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1,3 +1,3 @@\n a\n--- b\n+++ c\n d\ndiff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1,300 @@\n" + strings.Repeat("+line\n", 300) + "diff --git a/p.png b/p.png\nBinary files a/p.png and b/p.png differ\ndiff --git a/o b/q\nrename from o\nrename to q\n", []string{
 			"4 files, +301 −1", "1  +1 −1 x.go\n", "9  +300 −0 n (new)", " +0 −0 p.png (binary)", " q (renamed from o)", "4: @@ -1,3 +1,3 @@"}},
+		{"merge", "diff --cc x.go\nindex 1,2..3\n--- a/x.go\n+++ b/x.go\n@@@ -1,2 -1,2 +1,1500 @@@\n  a\n- b\n -c\n" + strings.Repeat("++line\n", 1498) + " +one\ndiff --cc y.go\n@@@ -1 -1 +1 @@@\n--x\n++y\n", []string{
+			"2 files, +1,500 −3", "1  +1,499 −2 x.go\n", "1508  +1 −1 y.go"}},
+		{"stat", strings.Repeat("commit 0123456789abcdef0123456789abcdef01234567\nAuthor: Ann <a@b.c>\nDate:   Sat Nov 21 07:58:34 2026 +0000\n\n    api: one\n\n a.go | 5 ++---\n b.go | 1 +\n 2 files changed, 3 insertions(+), 3 deletions(-)\n\n", 90), []string{
+			"90 commits, +270 −270\n", "authors: Ann 90\ndates: 21 Nov 2026\n", "90× 7  a.go\n90× 8  b.go\n", "\n5  01234567 21 Nov 2026  api: one\n"}},
+		{"blame", strings.Repeat("0123abcd (Ann B 2025-01-02 06:11:11 +0000   1) text of a line\n", 200) + "9876abcd (Bo 2026-01-02 06:11:11 +0000   1) text of a line\n", []string{
+			"git blame, 201 lines, ", "2 commits\nauthors, by lines: Ann B 200, Bo 1\ndates: 2025-01-02 .. 2026-01-02\n", "200× 1  0123abcd 2025-01-02 Ann B\n"}},
+		{"tree", ".\n" + strings.Repeat("├── a\n│   ├── b\n│   │   └── c.go\n│   └── d.md\n└── e.go\n", 100) + "\n2 directories, 3 files\n", []string{
+			"tree of files", "2 directories, 3 files\nnames end in: .go 200, .md 100\n"}},
 		{"source", "// Copyright\n// Licence\n\npackage a\n\nimport (\n\t\"b\"\n)\n\ntype T struct {\n\tx int\n}\n\nfunc (t *T) M() {\n}\n\nfunc f() {\n" + strings.Repeat("\tb.Call()\n", 800) + "}\n", []string{
 			"10: type T struct\n", "14: func (t *T) M()\n", "17: func f()\n", "818: }"}},
 		{"Markdown", "# Title\n\n" + filler + "## Part\n\n| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\n```go\n# no heading\n```\n\n### Deep\n", []string{
@@ -43,13 +51,23 @@ func TestTextPreviews(t *testing.T) {
 			"180 documents\njq and fields see an array of 180 {apiVersion, kind, metadata, data}\nkeys (", "\n2: apiVersion: v1\n"}},
 		{"page", "- Page URL: http://x/\n- main [ref=e1]:\n  - heading \"Top\" [level=1] [ref=e2]\n  - textbox \"Name\" [ref=e3]\n  - button \"Go\" [ref=e4]\n" + strings.Repeat("  - link \"More\" [ref=e5]:\n    - /url: /x\n", 300), []string{
 			"Page URL: http://x/", "roles: link 300, main 1", "3: heading \"Top\" [level=1] [ref=e2]", "4: textbox \"Name\" [ref=e3]", "5: button \"Go\" [ref=e4]"}},
+		{"tables of a page", "- table [ref=e1]:\n  - row [ref=e2]:\n    - columnheader \"Name\" [ref=e3]\n    - columnheader \"Do\" [ref=e4]\n" + strings.Repeat("  - row \"web Edit\" [ref=e5]:\n    - cell \"web\" [ref=e6]\n    - cell [ref=e7]:\n      - button \"Edit\" [ref=e8]\n", 200), []string{
+			"rows of tables (", "\n2  Name | Do\n5  web | Edit\n", "8: button \"Edit\" [ref=e8]  (200 of this name, two are here)\n"}},
 		{"Java", "java.lang.RuntimeException: a\n" + strings.Repeat("\tat org.springframework.X.y(X.java:1)\n", 300) + "\tat com.acme.Main.main(Main.java:9)\nCaused by: java.io.IOException: the reason\n\tat java.base/java.io.F.g(F.java:3)\n\tat com.acme.Db.open(Db.java:77)\n" + strings.Repeat("\tat org.apache.X.y(X.java:1)\n", 300), []string{
 			"cause:\n1: java.lang.RuntimeException: a\n303: Caused by: java.io.IOException: the reason\n", "302: \tat com.acme.Main.main(Main.java:9)", "305: \tat com.acme.Db.open(Db.java:77)"}},
 		{"goroutines", "panic: boom\n\ngoroutine 1 [running]:\nmain.main()\n\t/x/a.go:3 +0x1\n\n" + strings.Repeat("goroutine 7 [chan receive, 5 minutes]:\nmain.worker(0x1)\n\t/x/a.go:9 +0x1\ncreated by main.main in goroutine 1\n\t/x/a.go:2 +0x1\n\n", 60), []string{
 			"121 frames", "1: panic: boom", "4: main.main()"}},
 		{"plain", "INTRODUCTION\n\n" + filler + "\nThe second part\n---------------\n\n" + filler, []string{"lines like headings:\n1: INTRODUCTION\n404: The second part\n"}},
 		{"matches", strings.Repeat("a/b.go:12:\tfoo(bar) and so on\n", 200) + "c.go:3:func foo(x int) {\n", []string{"2 files", "200× 1  a/b.go\n", "1× 201  c.go"}},
-		{"files", strings.Repeat("/r/src/a.go\n/r/src/b.go\n/r/doc/c.md\n", 200), []string{"names end in: .go 400, .md 200", "400× 1  /r/src/"}},
+		{"files", strings.Repeat("/r/src/a.go\n/r/src/b.go\n/r/doc/c.md\n", 200), []string{"names end in: .go 400, .md 200", "\n1  /r/: 600 files\n1  /r/src/: 400 files\n3  /r/doc/: 200 files\n"}},
+		{"a test run", "=== RUN   TestA\n" + strings.Repeat("=== RUN   TestB\n--- PASS: TestB (0.00s)\n", 400) + "    a_test.go:3: got 1, want 2\n--- FAIL: TestA (0.00s)\nFAIL\nFAIL\texample.com/a\t0.1s\n", []string{
+			"output of tests, 805 lines", "go test: 1 failed · 400 passed\n", "in all:\n805: FAIL\texample.com/a\t0.1s\n", "what failed:\n802:     a_test.go:3: got 1, want 2\n803: --- FAIL: TestA"}},
+		{"a build", strings.Repeat("[1/400] CC a.o\n", 399) + "FAILED: b.o\n\x1b[1msrc/b.c:4:9: error: no member\x1b[0m\nninja: build stopped\n", []string{
+			"output of a build", "ninja and compiler: 1 failed · 1 error\n", "\n400: FAILED: b.o\n401: ", "402: ninja: build stopped"}},
+		{"rules", strings.Repeat("a.ts(1,2): error TS7006: parameter x\na.ts(1,3): error TS7006: parameter y\na.ts(1,4): error TS7006: parameter z\n", 100) + "b.ts(3,4): error TS2304: no name y\n", []string{
+			"tsc: 301 errors\n", "rules: TS7006 300 · TS2304 1\n", "300× 1  a.ts\n1× 301  b.ts\n", "what failed (3 of 4;", "\n301: b.ts(3,4): error TS2304"}},
+		{"pods", "NAME    READY   STATUS\n" + strings.Repeat("web-1   1/1     Running\n", 300) + "web-2   0/1     CrashLoopBackOff\n" + strings.Repeat("web-3   1/1     Running\n", 99), []string{
+			"table, 401 lines, 9,632 bytes, 400 rows of 3 columns\n", "\nSTATUS: Running 399 · CrashLoopBackOff 1\n", "\n302: web-2   0/1     CrashLoopBackOff\n"}},
 		{"broken JSON", "{\n" + strings.Repeat("\"a\": [1, 2, 3],\n", 300) + "oops\n}", []string{"broken JSON", "invalid character 'o' looking for beginning of object key string at byte 4,803, line 302", "302: oops"}},
 		{"text and an image", strings.Repeat("package a\n\nfunc F() {}\n", 200) + "\x89PNG\r\n\x1a\n\x00\x00" + strings.Repeat("\x00\xf3\x01\n", 100), []string{
 			"source, ", "\n1: package a\n2: \n3: func F() {}\n"}},
@@ -60,6 +78,18 @@ func TestTextPreviews(t *testing.T) {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s: no %q in\n%s", tt.name, want, text)
 			}
+		}
+	}
+}
+
+// TestShortTextHasTail: failures stand at the end, and the head of a text that is not
+// long took all the room.
+func TestShortTextHasTail(t *testing.T) {
+	for _, lines := range []int{30, 80, 300, 449} {
+		in := strings.Repeat("some words to make it long, and some more\n", lines) + "and then\nit failed: no space left\n"
+		text, _ := Preview(doc.Recognise([]byte(in), nil), 250)
+		if !strings.HasSuffix(string(text), fmt.Sprintf("\n%d: and then\n%d: it failed: no space left", lines+1, lines+2)) {
+			t.Errorf("%d lines: no tail in\n%s", lines, text)
 		}
 	}
 }
