@@ -11,9 +11,15 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
+// packageEntry is a line of npm ls or cargo tree, which draw as tree does.
+var packageEntry = lazy(`─┬ |── \S+(@| v)\d`)
+
 // isTree wants what tree, ls -R and du -a print.
 func isTree(s *sample) bool {
 	branches := s.count(func(line []byte) bool { return branchAt(line) >= 0 })
+	if s.most(s.count(packageEntry().Match), 20) {
+		return false
+	}
 	nested := 0
 	sizes := s.count(func(line []byte) bool {
 		size, path := duLine(line)

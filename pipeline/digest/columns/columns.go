@@ -115,7 +115,7 @@ func find(lines []line) *Table {
 	if len(t.starts) > maxColumns {
 		return nil
 	}
-	t.name(rows[0], ruled)
+	t.name(rows, ruled)
 	if len(t.starts) < 3 || len(t.Names) != len(t.starts) || t.fits(rows) < 95*len(rows)/100 {
 		return nil
 	}
@@ -202,8 +202,10 @@ func (t *Table) words(names [][]byte, rows []line) int {
 }
 
 // name gives the columns their names, from the first line if that has them. A column
-// that has none there belongs to the one before it.
-func (t *Table) name(first line, ruled bool) {
+// that has none there belongs to the one before it, and so does one that has nothing
+// else, behind a name of two words: NOMINATED NODE above <none>.
+func (t *Table) name(rows []line, ruled bool) {
+	first := rows[0]
 	cells, ok := t.Cells(first.text)
 	if !ok || cells[len(cells)-1] == "" { // "total 12" above ls -l
 		return
@@ -221,12 +223,17 @@ func (t *Table) name(first line, ruled bool) {
 		t.Header = first.n
 		t.First = max(t.First, first.n+1)
 		starts := t.starts[:1]
+		used := t.used(rows[1:])
 		for i, c := range cells {
-			if i == 0 || c != "" {
+			at := t.starts[i]
+			switch {
+			case i == 0:
 				t.Names = append(t.Names, c)
-				if i > 0 {
-					starts = append(starts, t.starts[i])
-				}
+			case c != "" && (used[i] || at < 2 || first.wide[at-2] == ' '):
+				t.Names = append(t.Names, c)
+				starts = append(starts, at)
+			case c != "":
+				t.Names[len(t.Names)-1] += " " + c
 			}
 		}
 		t.starts = starts
@@ -240,6 +247,18 @@ func (t *Table) name(first line, ruled bool) {
 	for i := range cells {
 		t.Names = append(t.Names, "c"+strconv.Itoa(i+1))
 	}
+}
+
+// used tells which columns have a cell in any row.
+func (t *Table) used(rows []line) []bool {
+	used := make([]bool, len(t.starts))
+	for _, l := range rows {
+		cells, _ := t.Cells(l.text)
+		for i, c := range cells {
+			used[i] = used[i] || c != ""
+		}
+	}
+	return used
 }
 
 var mode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-dlbcps][-rwxsStT]{9}[.+@]?$`) })

@@ -17,6 +17,7 @@ func TestFind(t *testing.T) {
 		{"a name of two words", "Filesystem   Size Use% Mounted on\n/dev/sda1    9.8G  16% /\ntmpfs         24G   0% /dev/shm\n/dev/sdb1     90G 100% /mnt/data\n", "Filesystem|Size|Use%|Mounted on", "/dev/sdb1|90G|100%|/mnt/data"},
 		{"ls -l", "total 8\n-rw-r--r-- 1 ann staff    12 Nov  2 10:00 a b\ndrwxr-xr-x 2 bob staff  4096 Nov 12  2024 c\n-rw-r--r-- 1 ann staff     7 Nov 12 09:01 d\n-rw-r--r-- 1 ann staff 12345 Nov 12 09:01 e f\n", "mode|links|owner|group|size|time|name", "-rw-r--r--|1|ann|staff|12345|Nov 12 09:01|e f"},
 		{"ps, wide cells", "USER       PID  RSS COMMAND\nann          1    2 init a\nann         22 3333333 x\nann          3    4 y z\nann          5    4 y z\n", "USER|PID|RSS|COMMAND", "ann|5|4|y z"},
+		{"two words above one", "NAME    NOMINATED NODE   GATES   PORTS   UP\na-1     <none>           <none>          1\nb-22    <none>           <none>          2\nc-333   <none>           <none>          3\n", "NAME|NOMINATED NODE|GATES|PORTS|UP", "c-333|<none>|<none>||3"},
 		{"a rule", "name     version   place\n-------- --------- ------\na        1.0       here\nb        2.0       there\nc        3.0       x y\n", "name|version|place", "c|3.0|x y"},
 		{"empty cells", "ID    PORTS   NAMES\na1    80      x\nb2            y\nc3    90      z\nd4            w\n", "ID|PORTS|NAMES", "d4||w"},
 		{"more than ASCII", "ID    TEXT    N\na1    ééé…    1\nb2    ü       2\nc3    日本    3\nd4    w       4\n", "ID|TEXT|N", "d4|w|4"},

@@ -120,6 +120,7 @@ var Samples = []Sample{
 	{"matches", "grep -n", "a/b.go:12:\tfoo(bar)\na/b.go:17:\tfoo(baz)\nc.go:3:func foo(x int) {\n"},
 	{"output of tools", "compiler", "./x.go:3:5: undefined: y\n./x.go:9:2: missing return\n"},
 
+	{"plain text", "npm ls", "a@1.0.0 /srv/a\n├─┬ b@1.0.0\n│ └── c@2.0.0\n└── d@1.0.0\n"},
 	{"plain text", "TOML", "# Settings\n\n# of the server\n\n[server]\nport = 80\n\n[[user]]\nname = \"a\"\n"},
 	{"plain text", "an object of JavaScript", "x = {\n  quot: '\"',\n  amp: '&',\n  apos: 'a',\n  lt: '<',\n  gt: '>',\n  nbsp: ' ',\n  iexcl: 'b',\n"},
 	{"plain text", "a dictionary of Python", "ORDER = [\n    38: 0,  # 'a'\n    18: 2,  # 'b'\n    54: 0,  # 'c'\n    9: 1,  # 'd'\n    20: 1,  # 'e'\n"},
