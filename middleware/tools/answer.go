@@ -16,10 +16,7 @@ import (
 
 // run answers with what stages make of the source.
 func (c *call) run(ctx context.Context, src *source, stages pipeline.Pipeline, timeout time.Duration) (json.RawMessage, error) {
-	// What is wrong with a program is told better with the document at hand, but nothing is
-	// called for it.
-	var e *pipeline.Error
-	if err := stages.Check(); err != nil && (src.tool != "" || !errors.As(err, &e) || e.Code != pipeline.BadJQ) {
+	if err := check(src, stages); err != nil {
 		return nil, err
 	}
 	d, done, err := c.open(ctx, src)
@@ -28,6 +25,17 @@ func (c *call) run(ctx context.Context, src *source, stages pipeline.Pipeline, t
 	}
 	done, err = c.query(ctx, &d, src, stages, timeout)
 	return done, d.hinted(err)
+}
+
+// check is an error for settings that no document makes right. What is wrong with a
+// program is told better with the document at hand, but no tool is called for it.
+func check(src *source, stages pipeline.Pipeline) error {
+	err := stages.Check()
+	var e *pipeline.Error
+	if src.tool == "" && errors.As(err, &e) && e.Code == pipeline.BadJQ {
+		return nil
+	}
+	return err
 }
 
 // query answers with what stages make of an open document.

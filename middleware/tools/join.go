@@ -23,7 +23,7 @@ func (c *call) joined(ctx context.Context, f *filter, stages pipeline.Pipeline) 
 		return nil, misused(c.tool, "%d cache_ids; %d are allowed", len(f.ids), maxIDs)
 	}
 	for _, p := range []pipeline.Pipeline{stages, {&f.format}} {
-		if err := p.Check(); err != nil {
+		if err := check(&f.source, p); err != nil {
 			return nil, err
 		}
 	}

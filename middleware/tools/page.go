@@ -21,7 +21,7 @@ const above = 48
 // page begins, so what is asked for is read to its end without any page being cut.
 func (c *call) page(ctx context.Context, f *filter, stages pipeline.Pipeline) (json.RawMessage, error) {
 	for _, p := range []pipeline.Pipeline{stages, {&f.format}} {
-		if err := p.Check(); err != nil {
+		if err := check(&f.source, p); err != nil {
 			return nil, err
 		}
 	}
