@@ -63,7 +63,7 @@ type errand struct {
 }
 
 // errands are those of the files errands*_test.go.
-func errands() []errand { return slices.Concat(tableErrands) }
+func errands() []errand { return slices.Concat(tableErrands, jsonErrands) }
 
 // anyFile returns a file of the outputs, or of the corpus.
 func anyFile(tb testing.TB, name string) []byte {
