@@ -26,7 +26,7 @@ var jsonErrands = []errand{
 	previewed("cldr-languages.json", "the word for Finnish", "Finnisch", `.main.de.localeDisplayNames.languages.fi`, "Finnisch"),
 	previewed("sql-rows.json", "which columns, and what is the type of the sixth", `latitude`, `.columns`, "latitude"),
 	previewed("sql-rows.json", "how many airports has Alaska", `"AK" ×116`, `[.rows[]|select(.[3]=="AK")]|length`, "116"),
-	previewed("tree-sizes.json", "how many files has lib of eslint, and how many bytes", "", `[.[0].contents[]|select(.name=="lib")|..|objects|select(.type=="file").size]|[length,add]`, "398,2952420"),
+	previewed("tree-sizes.json", "how many files has lib of eslint, and how many bytes", "lib/ 398 files in 17 folders, 2,952,420 bytes", `[.[0].contents[]|select(.name=="lib")|..|objects|select(.type=="file").size]|[length,add]`, "398,2952420"),
 	previewed("volcano.json", "width and height", "width: 87", `[.width,.height]`, "87"),
 	previewed("miserables.json", "how many links has it", "254 items", `.links|length`, "254"),
 	previewed("sarif.json", "how many rules", "rules: array, 149 items", `.runs[0].tool.driver.rules|length`, "149"),

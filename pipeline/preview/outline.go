@@ -68,7 +68,7 @@ func (o *Outline) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 			fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(v.Value, rows), show.Count(len(v.Data)))
 			v.Value = rows
 			var root *schema.Node
-			if root, err = schema.Survey(ctx, rows, depth); err == nil {
+			if root, err = schema.Fold(ctx, rows, depth+1); err == nil {
 				d.paths(v, root)
 			}
 		}
@@ -93,7 +93,7 @@ type describer struct {
 
 // json tells where it is, what it is, and its paths.
 func (d *describer) json(v locate.Place) error {
-	root, err := schema.Survey(d.ctx, v.Value, d.depth)
+	root, err := schema.Fold(d.ctx, v.Value, d.depth+1)
 	if err != nil {
 		return err
 	}
@@ -108,6 +108,9 @@ func (d *describer) json(v locate.Place) error {
 	default:
 		fmt.Fprintf(&d.out, "%s, %s bytes\n", schema.DescribeRoot(v.Value, root), show.Count(len(v.Data)))
 	}
+	if s := newLayout(d.budget/3, 0); !v.Many && s.tree(d.ctx, v.Value, root) {
+		d.out.Write(append(s.bytes(), '\n'))
+	}
 	d.paths(v, root)
 	return nil
 }
@@ -117,7 +120,7 @@ func (d *describer) paths(v locate.Place, top *schema.Node) {
 	if v.Many { // the list was made here: its elements stand at v.at themselves
 		top = top.Items
 	}
-	lines, total := pathLines(top, v.At, false)
+	lines, total := pathLines(top, v.At, d.depth, false)
 	if total > 0 {
 		d.out.WriteString("paths, for fields; jq: put a dot in front\n")
 	}

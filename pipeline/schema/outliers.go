@@ -22,6 +22,10 @@ const (
 	minRecords = 20
 	// rareShare of the records, or fewer, have what is called rare: 1 in 50.
 	rareShare = 50
+	// A value that more than maxRare have is told with the field's others.
+	maxRare = 3
+	// A field has few values if it has maxStates, and what is rare among them is odd.
+	maxStates = 16
 	// An extreme is as many standard deviations from the mean: in a normal
 	// distribution 1 of 16,000 is.
 	farDeviations = 4
@@ -101,7 +105,7 @@ func fieldFinders(node *Node, prefix string, depth int) map[string]*fieldFinder 
 			switch {
 			case v.raw[0] == '"' && 2*v.count < n && isErrorWord(jsonscan.Unquote(v.raw)):
 				c.values[string(v.raw)] = reason{why, 5.2}
-			case c.failed == nil && typeOf(v.raw[0]) != isNumber && n >= minRecords && v.count*rareShare <= n && len(f.Node.Values.List) <= 2*fewDistinct:
+			case c.failed == nil && typeOf(v.raw[0]) != isNumber && n >= minRecords && v.count <= maxRare && v.count*rareShare <= n && len(f.Node.Values.List) <= maxStates && !isDate(v.raw):
 				// A field of ids has many values that are there once, and what is rare
 				// among numbers is an extreme.
 				c.values[string(v.raw)] = reason{why, 4}
