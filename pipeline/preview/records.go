@@ -30,12 +30,11 @@ func (s *layout) records(l schema.List) {
 		}
 		wanted[o.N] = o
 	}
-	odd := schema.Outliers(l)
+	odd := schema.Outliers(l, rankedBy(l.Elem))
 	for _, o := range odd[:min(len(odd), maxOdd)] {
 		add(o)
 	}
 	if l.Row != nil && l.N > 1 {
-		add(schema.Outlier{N: 1})
 		add(schema.Outlier{N: l.N - 1})
 	}
 	lines := map[int]string{}

@@ -35,12 +35,13 @@ const (
 
 // Outliers returns the records that stand out, the oddest first: another
 // type, a rare field or value, what is called an error, an extreme number, a
-// large size. One pass over the records, two levels deep.
-func Outliers(l List) []Outlier {
+// large size. The highest value of the field ranked, "" for none, counts as extreme.
+// One pass over the records, two levels deep.
+func Outliers(l List, ranked string) []Outlier {
 	if l.Elem == nil || l.N < minRecords {
 		return nil
 	}
-	f := newFinder(l.Elem)
+	f := newFinder(l.Elem, ranked)
 	n := -1
 	for _, value := range l.All() {
 		n++
@@ -74,8 +75,8 @@ type fieldFinder struct {
 	below  map[string]*fieldFinder
 }
 
-func newFinder(elem *Node) *finder {
-	f := &finder{elem: elem, where: -1, fields: fieldFinders(elem, "", 2)}
+func newFinder(elem *Node, ranked string) *finder {
+	f := &finder{elem: elem, where: -1, fields: fieldFinders(elem, ranked, "", 2)}
 	for k, n := range elem.Kinds {
 		if n > elem.Kinds[f.kind] {
 			f.kind = k
@@ -85,14 +86,14 @@ func newFinder(elem *Node) *finder {
 }
 
 // fieldFinders returns those of the fields of node in which something is odd.
-func fieldFinders(node *Node, prefix string, depth int) map[string]*fieldFinder {
+func fieldFinders(node *Node, ranked, prefix string, depth int) map[string]*fieldFinder {
 	if depth == 0 || node.Rest != nil {
 		return nil
 	}
 	out := map[string]*fieldFinder{}
 	for _, f := range node.Fields {
 		name := prefix + f.Name
-		c := &fieldFinder{values: map[string]reason{}, below: fieldFinders(f.Node, name+".", depth-1)}
+		c := &fieldFinder{values: map[string]reason{}, below: fieldFinders(f.Node, ranked, name+".", depth-1)}
 		n, objects := f.Node.Count, node.Kinds[IsObject]
 		if objects >= minRecords && n*rareShare <= objects {
 			c.rare = &reason{"has " + name, 5}
@@ -115,7 +116,9 @@ func fieldFinders(node *Node, prefix string, depth int) map[string]*fieldFinder 
 			if z := (s.mean - s.Min) / s.deviation(); z >= farDeviations {
 				c.values[string(s.minRaw)] = reason{"min " + name, 3 + min(z/100, 0.9)}
 			}
-			if z := (s.Max - s.mean) / s.deviation(); z >= farDeviations && !s.Rising {
+			if z := (s.Max - s.mean) / s.deviation(); name == ranked {
+				c.values[string(s.maxRaw)] = reason{"max " + name, 5.6}
+			} else if z >= farDeviations && !s.Rising {
 				c.values[string(s.maxRaw)] = reason{"max " + name, 3 + min(z/100, 0.9)}
 			}
 		}
