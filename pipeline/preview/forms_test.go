@@ -37,6 +37,8 @@ func TestPreviewForms(t *testing.T) {
 			[]string{"rows[][0]: id, number, 1 ×200 2 ×200\n", `rows[][1]: town, string, "Oslo" ×200 "Rome" ×200`}},
 		{"keys that are alike", `{"a":{"x":1,"y":"` + strings.Repeat("to and fro ", 200) + `"},"b":{"x":2,"y":""},"c":{"x":3,"y":"z"},"d":{"x":4},"e":{"x":5,"y":"` + strings.Repeat("up and down ", 400) + `"}}`, Part{0, 5, "fields"},
 			[]string{`[]: {5 keys like "a", "b", "c"} → object`, "[].x: number, 1..5"}},
+		{"values of one object", `{"meta":{"took":12,"title":"all","pages":{"next":2}},"rows":` + doctest.GenRecords(300, func(i int) string { return fmt.Sprintf(`{"n":%d}`, i) }) + `}`, Part{1, 300, "items"},
+			[]string{"\nmeta: took 12, title \"all\"\nmeta.pages: next 2\nrows: array, 300 items, "}},
 		{"what is the same, and addresses", doctest.GenRecords(300, func(i int) string {
 			return fmt.Sprintf(`{"kind":"Pod","self":"https://example.com/%d","gone":null,"n":%d}`, i, i)
 		}), Part{1, 300, "items"},

@@ -163,18 +163,22 @@ func (w *pathWriter) column(steps doc.Path, last doc.Step) string {
 }
 
 // fold tells a field that says little of a single record on one line with others
-// of its object: what is the same in all, and addresses.
+// of its object: what is the same in all, addresses, and the values of one object.
 func (w *pathWriter) fold(path doc.Path, node, parent *schema.Node) bool {
 	objects := parent.Kinds[schema.IsObject]
-	if objects < 2 || parent.Rest != nil {
-		return false
-	}
 	name := show.Clip(show.Printable(path[len(path)-1].Key), 60)
-	what := "addresses"
-	if value := node.Constant(); value != "" && node.Owners == objects {
-		what = "the same in all"
+	what, dull := "addresses: ", dullRank
+	switch value := node.Constant(); {
+	case parent.Rest != nil:
+		return false
+	case w.terse && len(path) > 1 && parent.Count == 1 && node.Value() != "":
+		// Of a single object the values are told, as the path costs more than they do.
+		what, dull = "", levelRank-1
+		name += " " + node.Value()
+	case value != "" && node.Owners == objects && objects > 1:
+		what = "the same in all: "
 		name += " " + value
-	} else if node.Count < 2 || !node.IsURL() {
+	case objects < 2 || node.Count < 2 || !node.IsURL():
 		return false
 	}
 	const most = 400 // bytes
@@ -192,7 +196,7 @@ func (w *pathWriter) fold(path doc.Path, node, parent *schema.Node) bool {
 		return true
 	}
 	w.open[key] = len(w.lines)
-	w.add(pathLine{text: at + ": " + what + ": " + name, rank: w.ranks[n-1] + dullRank, count: node.Count}, w.line[n-1], 1)
+	w.add(pathLine{text: at + ": " + what + name, rank: w.ranks[n-1] + dull, count: node.Count}, w.line[n-1], 1)
 	return true
 }
 

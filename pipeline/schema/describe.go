@@ -72,8 +72,8 @@ func Describe(at doc.Path, node, parent *Node) string {
 		parts = append(parts, string(dates.min)+".."+string(dates.max))
 	} else if values != "" {
 		parts = append(parts, values)
-	} else if node.example != nil && node.Inner == nil {
-		parts = append(parts, "e.g. "+show.Printable(show.Elide(node.example, 40)))
+	} else if node.example != nil && !node.OnlyJSON() {
+		parts = append(parts, "e.g. "+show.Printable(show.Elide(node.example, 48)))
 	}
 	if node.Numbers.N > 0 && !all {
 		parts = append(parts, node.Numbers.String())

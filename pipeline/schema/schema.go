@@ -151,6 +151,14 @@ func (node *Node) Constant() string {
 	return ""
 }
 
+// Value is the short scalar that is there once, or "".
+func (node *Node) Value() string {
+	if node.Count != 1 || jsonscan.IsContainer(node.first) || node.Inner != nil || len(node.first) > 2*maxDistinctBytes {
+		return ""
+	}
+	return show.Printable(node.first)
+}
+
 // IsTable reports that the values are rows of a table: arrays of one length,
 // with scalars in them.
 func (node *Node) IsTable() bool {
