@@ -137,17 +137,21 @@ func (d *describer) paths(v locate.Place, top *schema.Node) {
 	sample(&d.out, v)
 }
 
-// sample shows the first record, or nothing if it is the document.
+// sample shows the first record, or nothing if it is the document or mostly objects.
 func sample(b *strings.Builder, v locate.Place) {
 	for _, value := range doc.Items(v.Value) {
 		if !jsonscan.IsContainer(value) {
+			return
+		}
+		text, much := brief(value, nil)
+		if !much {
 			return
 		}
 		label := "sample"
 		if !v.Many {
 			label = v.At.With(doc.Step{Kind: doc.StepIndex}).String()
 		}
-		fmt.Fprintf(b, "%s %s\n", label, show.Printable(show.Elide(value, 400)))
+		fmt.Fprintf(b, "%s %s\n", label, text)
 		return
 	}
 }

@@ -65,6 +65,9 @@ func TestOutlineMap(t *testing.T) {
 	}
 	b.WriteString(`}}`)
 	got := string(doctest.Apply(t, &Outline{}, b.String()).Data)
+	if flat := string(doctest.Apply(t, &Outline{MaxDepth: 1}, b.String()).Data); !strings.Contains(flat, "\nbyID: object") {
+		t.Errorf("no byID in\n%s", flat)
+	}
 	for _, want := range []string{`byID[]: {1,204 keys like "id0", "id1", "id2"} → object`, "byID[].n: number, 0..1203"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)

@@ -113,7 +113,7 @@ func (w *pathWriter) visit(path doc.Path, node, parent *schema.Node) (below bool
 		return true
 	}
 	always := last.Kind == doc.StepKey && node.Owners == parent.Kinds[schema.IsObject]
-	if node.Rest != nil && always && node.Kinds[schema.IsObject] == node.Count {
+	if node.Rest != nil && always && level < w.depth && node.Kinds[schema.IsObject] == node.Count {
 		return true // the line of its keys says so
 	}
 	text += ": " + w.column(steps, last) + schema.Describe(path, node, parent)
