@@ -64,7 +64,7 @@ type errand struct {
 
 // errands are those of the files errands*_test.go.
 func errands() []errand {
-	return slices.Concat(tableErrands, recordErrands, wholeErrands, searchErrands, jqErrands, textErrands)
+	return slices.Concat(tableErrands, recordErrands, wholeErrands, searchErrands, jqErrands, textErrands, jsonErrands)
 }
 
 // anyFile returns a file of the outputs, or of the corpus.

@@ -84,10 +84,9 @@ func ExampleOutline() {
 	// Output:
 	// at people: JSON array of 3 items, 95 bytes
 	// paths, for fields; jq: put a dot in front
-	// people[]: object
 	// people[].id: number, 1..3
-	// people[].name: string
-	// people[].city: string, in 67%
+	// people[].name: string, "ann" "bob" "cid"
+	// people[].city: string, in 67%, "Oslo" "Rome"
 	// people[0] {"id":1,"name":"ann","city":"Oslo"}
 	// <nil>
 }
@@ -96,19 +95,14 @@ func ExamplePreview() {
 	v := pipeline.Recognise([]byte(`[`+strings.Repeat(`{"id":7,"state":"open"},`, 500)+`{"id":8,"state":"failed"}]`), nil)
 	text, part := pipeline.Preview(v, 120)
 	fmt.Printf("%s\n%d of %d %s\n", text, part.Shown, part.Total, part.Unit)
-	fmt.Println(pipeline.NextCall(v, "k3v9x2m8q4t1w6za"))
 	// Output:
 	// JSON array of 501 items, 12,027 bytes
 	// [].id: number, 7 ×500 8
 	// [].state: string, "open" ×500 "failed"
 	// [0] {"id":7,"state":"open"}
-	// [1] {"id":7,"state":"open"}
-	// [2] {"id":7,"state":"open"}
-	// [3] {"id":7,"state":"open"}
-	// … 496 left out …
+	// … 499 left out …
 	// [500] (max id, state "failed") {"id":8,"state":"failed"}
-	// 5 of 501 items
-	// proxy_explore {"cache_id":"k3v9x2m8q4t1w6za"}
+	// 2 of 501 items
 }
 
 func ExampleLossless() {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline"
 )
 
 // repeats reports whether the blocks say the same as structured content. Servers
@@ -66,11 +67,19 @@ func comparer(value json.RawMessage) func(text []byte) bool {
 		return func(text []byte) bool { return bytes.Equal(text, held) }
 	}
 	want := compact(value)
+	if len(want) == 0 {
+		return func([]byte) bool { return false }
+	}
 	wanted := sync.OnceValue(func() any { return decoded(want) })
 	return func(text []byte) bool {
-		text = bytes.TrimSpace(text)
+		if text = bytes.TrimSpace(text); len(text) > 0 && text[0] != want[0] {
+			// JSON may stand behind a sentence, or in a fence.
+			if v := pipeline.Recognise(text, nil); v.Whole != nil {
+				text = bytes.TrimSpace(v.Data)
+			}
+		}
 		// What begins otherwise need not be read, nor what is far from as long.
-		if len(want) == 0 || len(text) == 0 || text[0] != want[0] || len(text) < len(want)/maxEscape {
+		if len(text) == 0 || text[0] != want[0] || len(text) < len(want)/maxEscape {
 			return false
 		}
 		got := compact(text)

@@ -34,15 +34,17 @@ func TestMediaRepeated(t *testing.T) {
 
 // TestRepeats: a list that comes as blocks and as structured content is one.
 func TestRepeats(t *testing.T) {
+	long := `{\"rows\":[` + strings.Repeat(`{\"id\":1},`, 50) + `{}]}`
 	for raw, want := range map[string]int{
-		`{"content":[{"type":"text","text":"[1, 2]"}],"structuredContent":[1,2]}`:                                                   1,
-		`{"content":[{"type":"text","text":"{\"b\":\"\\u00e9\",\"a\":[1]}"}],"structuredContent":{"a":[1],"b":"é"}}`:                1,
-		`{"content":[{"type":"text","text":"{\"a\":9007199254740993}"}],"structuredContent":{"a":9007199254740992}}`:                2,
-		`{"content":[{"type":"text","text":"x"}],"structuredContent":{"content":"x"}}`:                                              1,
-		`{"content":[{"type":"text","text":"a"},{"type":"text","text":"{\"b\": 1}"}],"structuredContent":{"result":["a",{"b":1}]}}`: 2,
-		`{"content":[{"type":"text","text":"a"}],"structuredContent":{"result":["a","b"]}}`:                                         2,
-		`{"content":[{"type":"text","text":"x"}],"structuredContent":{"content":"x","more":1}}`:                                     2,
-		`{"content":[],"structuredContent":{"a":1}}`:                                                                                1,
+		`{"content":[{"type":"text","text":"[1, 2]"}],"structuredContent":[1,2]}`:                                                           1,
+		`{"content":[{"type":"text","text":"{\"b\":\"\\u00e9\",\"a\":[1]}"}],"structuredContent":{"a":[1],"b":"é"}}`:                        1,
+		`{"content":[{"type":"text","text":"Found these:\n` + long + `"}],"structuredContent":` + strings.ReplaceAll(long, `\"`, `"`) + `}`: 1,
+		`{"content":[{"type":"text","text":"{\"a\":9007199254740993}"}],"structuredContent":{"a":9007199254740992}}`:                        2,
+		`{"content":[{"type":"text","text":"x"}],"structuredContent":{"content":"x"}}`:                                                      1,
+		`{"content":[{"type":"text","text":"a"},{"type":"text","text":"{\"b\": 1}"}],"structuredContent":{"result":["a",{"b":1}]}}`:         2,
+		`{"content":[{"type":"text","text":"a"}],"structuredContent":{"result":["a","b"]}}`:                                                 2,
+		`{"content":[{"type":"text","text":"x"}],"structuredContent":{"content":"x","more":1}}`:                                             2,
+		`{"content":[],"structuredContent":{"a":1}}`:                                                                                        1,
 	} {
 		r, err := ParseToolResult(json.RawMessage(raw))
 		if err != nil || len(r.Docs) != want {

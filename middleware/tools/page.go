@@ -238,6 +238,9 @@ func (p *pager) sameCall(offset int) string {
 		switch key {
 		case "cache_id", "tool", "arguments", "offset", "whole":
 		default:
+			if value[0] == '"' { // > and not \u003e
+				value = jsonscan.Quote(jsonscan.Unquote(value))
+			}
 			call = jsonscan.With(call, key, value)
 		}
 		return nil

@@ -70,7 +70,7 @@ func (o *Outline) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 		fmt.Fprintf(&d.out, "%s, %s bytes; jq and fields see an array of objects\n", describeTable(rows), show.Count(len(v.Data)))
 		v.Value = rows.Value
 		var root *schema.Node
-		if root, err = schema.Survey(ctx, v.Value, depth); err == nil {
+		if root, err = schema.Fold(ctx, v.Value, depth+1); err == nil {
 			d.paths(v, root)
 		}
 	} else if v.Kind == doc.Text {
@@ -98,7 +98,7 @@ type describer struct {
 
 // json tells where it is, what it is, and its paths.
 func (d *describer) json(v locate.Place) error {
-	root, err := schema.Survey(d.ctx, v.Value, d.depth)
+	root, err := schema.Fold(d.ctx, v.Value, d.depth+1)
 	if err != nil {
 		return err
 	}
@@ -115,6 +115,9 @@ func (d *describer) json(v locate.Place) error {
 		for _, line := range besideLines(v.Value) {
 			d.out.WriteString(line + "\n")
 		}
+	}
+	if s := newLayout(d.budget/3, 0); !v.Many && s.tree(d.ctx, v.Value, root) {
+		d.out.Write(append(s.bytes(), '\n'))
 	}
 	d.paths(v, root)
 	return nil
@@ -141,7 +144,7 @@ func (d *describer) paths(v locate.Place, top *schema.Node) {
 	if v.Many { // the list was made here: its elements stand at v.at themselves
 		top = top.Items
 	}
-	lines, total := pathLines(top, v.At, false)
+	lines, total := pathLines(top, v.At, d.depth, false)
 	if total > 0 {
 		d.out.WriteString("paths, for fields; jq: put a dot in front\n")
 	}
@@ -158,17 +161,21 @@ func (d *describer) paths(v locate.Place, top *schema.Node) {
 	sample(&d.out, v)
 }
 
-// sample shows the first record, or nothing if it is the document.
+// sample shows the first record, or nothing if it is the document or mostly objects.
 func sample(b *strings.Builder, v locate.Place) {
 	for _, value := range doc.Items(v.Value) {
 		if !jsonscan.IsContainer(value) {
+			return
+		}
+		text, much := brief(value, nil)
+		if !much {
 			return
 		}
 		label := "sample"
 		if !v.Many {
 			label = v.At.With(doc.Step{Kind: doc.StepIndex}).String()
 		}
-		fmt.Fprintf(b, "%s %s\n", label, show.Printable(show.Elide(value, 400)))
+		fmt.Fprintf(b, "%s %s\n", label, text)
 		return
 	}
 }

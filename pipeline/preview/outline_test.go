@@ -29,18 +29,17 @@ func TestOutlineJSON(t *testing.T) {
 paths, for fields; jq: put a dot in front
 n: 1
 items: array, 3 items
-items[]: object
 items[].id: number, 1..7
-items[].s: string
+items[].s: string, "a" ×2 "b"
 items[].user: null or object (50%), in 67%
 items[].user.name: string, "x"
 items[]["a.b"]: array, in 33%, 2 items
 items[]["a.b"][]?: number, 1..2
 `},
-		{Outline{MaxDepth: 1}, input, "JSON object of 2 fields, 112 bytes\npaths, for fields; jq: put a dot in front\nn: 1\nitems: array, 3 items\nitems[]: object\n"},
+		{Outline{MaxDepth: 1}, input, "JSON object of 2 fields, 112 bytes\npaths, for fields; jq: put a dot in front\nn: 1\nitems: array, 3 items {id, s, user 67%, a.b 33%}\n"},
 		{Outline{Path: "items.user"}, input, "at items[].user: 2 values, 19 bytes\nitems[].user: null or object (50%)\npaths, for fields; jq: put a dot in front\nitems[].user.name: string, \"x\"\nsample {\"name\":\"x\"}\n"},
 		{Outline{Path: "items[2]"}, input, "at items[2]: JSON object of 3 fields, 28 bytes\npaths, for fields; jq: put a dot in front\nitems[2].id: 3\nitems[2].s: \"b\"\nitems[2][\"a.b\"]: array, 2 items\nitems[2][\"a.b\"][]: number, 1..2\n"},
-		{Outline{}, "{\"a\":1}\n{\"a\":1}\n{\"b\":true}\n", "JSON Lines, the array of 3 lines, 27 bytes\npaths, for fields; jq: put a dot in front\n[]: object\n[].a: number, in 67%, 1 ×2\n[].b: boolean, in 33%, true\n[0] {\"a\":1}\n"},
+		{Outline{}, "{\"a\":1}\n{\"a\":1}\n{\"b\":true}\n", "JSON Lines, the array of 3 lines, 27 bytes\npaths, for fields; jq: put a dot in front\n[].b: boolean, in 33%, true\n[].a: number, in 67%, 1 ×2\n[0] {\"a\":1}\n"},
 		{Outline{}, "[]", "JSON array of 0 items, 2 bytes\n"},
 		{Outline{Path: "s"}, `{"s":"{\"x\":1}"}`, "at s|fromjson: JSON object of 1 field, 7 bytes\npaths, for fields; jq: put a dot in front\ns|fromjson|.x: 1\n"},
 	} {
@@ -68,6 +67,9 @@ func TestOutlineMap(t *testing.T) {
 	}
 	b.WriteString(`}}`)
 	got := string(doctest.Apply(t, &Outline{}, b.String()).Data)
+	if flat := string(doctest.Apply(t, &Outline{MaxDepth: 1}, b.String()).Data); !strings.Contains(flat, "\nbyID: object") {
+		t.Errorf("no byID in\n%s", flat)
+	}
 	for _, want := range []string{`byID[]: {1,204 keys like "id0", "id1", "id2"} → object`, "byID[].n: number, 0..1203"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)
@@ -187,7 +189,7 @@ func TestOutlineText(t *testing.T) {
 		t.Error(d)
 	}
 	got = doctest.Apply(t, &Outline{}, "id,name,x\n1,a,\n2.5,b,\n")
-	for _, want := range []string{"[].id: number, 1..2.5\n", "[].x: string, \"\" ×2\n"} {
+	for _, want := range []string{"[].id: number, 1..2.5\n", "[]: the same in all: x \"\"\n"} {
 		if !strings.Contains(string(got.Data), want) {
 			t.Errorf("no %s in\n%s", want, got.Data)
 		}

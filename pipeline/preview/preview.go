@@ -59,9 +59,12 @@ type Part struct {
 	Unit         string // what they count, as in [doc.Value]
 }
 
+// pathShare is what paths may have of the room, in percent, where there are records.
+const pathShare = 65
+
 // json fills s and says what its items are.
 func (s *layout) json(v doc.Value) (unit string) {
-	root, err := schema.Survey(context.Background(), v, schema.Depth)
+	root, err := schema.Fold(context.Background(), v, schema.Depth)
 	if err != nil { // cannot be: nothing ends this context
 		return v.Unit
 	}
@@ -69,9 +72,13 @@ func (s *layout) json(v doc.Value) (unit string) {
 	for _, line := range besideLines(v) {
 		s.note(line, 0)
 	}
+	if s.tree(context.Background(), v, root) {
+		s.paths(root, s.left)
+		return ""
+	}
 	if list, ok := schema.MainList(v, root); ok {
 		s.total = list.N
-		s.paths(root, s.left/2)
+		s.paths(root, s.left*pathShare/100)
 		s.records(list)
 		return list.ItemUnit()
 	}
@@ -82,9 +89,8 @@ func (s *layout) json(v doc.Value) (unit string) {
 		s.text(doc.Value{Kind: doc.Text, Data: text})
 		return "lines"
 	}
-	s.total = root.Members
-	s.members(v, root)
-	return v.Unit
+	s.paths(root, s.left)
+	return ""
 }
 
 // besideLines tell the text that stands around the JSON, which jq does not see, and what
@@ -105,7 +111,7 @@ func besideLines(v doc.Value) (lines []string) {
 
 // csv fills s with what the rows of v tell. Its rows are shown as rows.
 func (s *layout) csv(v doc.Value, rows records.Records) (unit string) {
-	root, err := schema.Survey(context.Background(), rows.Value, schema.Depth)
+	root, err := schema.Fold(context.Background(), rows.Value, schema.Depth)
 	if err != nil { // cannot be: nothing ends this context
 		return "rows"
 	}
@@ -115,7 +121,7 @@ func (s *layout) csv(v doc.Value, rows records.Records) (unit string) {
 		return "rows"
 	}
 	s.total = list.N
-	s.paths(root, s.left/2)
+	s.paths(root, s.left*pathShare/100)
 	var names []byte
 	for _, f := range root.Items.Fields {
 		names = appendTableCell(names, jsonscan.AppendQuote(nil, f.Name))
@@ -145,7 +151,7 @@ func appendTableCell(row, cell []byte) []byte {
 
 // paths tells the paths below root in at most share tokens.
 func (s *layout) paths(root *schema.Node, share int) {
-	lines, total := pathLines(root, nil, true)
+	lines, total := pathLines(root, nil, schema.Depth, true)
 	const more = 12 // tokens of the line that says how many are missing
 	kept := choosePaths(lines, share-more)
 	for _, l := range lines {

@@ -3,50 +3,39 @@ package preview
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"rlmproxy/jsonscan"
-	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/schema"
 	"rlmproxy/pipeline/show"
 )
 
-// records shows the first record, the last, those that stand out, and then
-// more from the first on.
-func (s *layout) records(l schema.List) {
-	room := s.left
-	line := func(n int, at doc.Step, value []byte, why string, limit int) string {
-		if why != "" {
-			why = " (" + why + ")"
-		}
-		label := show.Clip(l.At.With(at).String(), 200) + why + " "
-		switch {
-		case l.Row != nil:
-			return label + l.Row(value, limit)
-		case len(value) <= limit:
-			value = jsonscan.AppendMinified(nil, value)
-		default:
-			value = []byte(show.Elide(value, limit))
-		}
-		return label + show.Printable(value)
-	}
-	// A token is three to four bytes: the first record gets a third of the
-	// room, the others less.
-	first, other := max(room, 60), max(room*2/3, 40)
+// Of the records, which little is read of, stand in a preview the first, those that
+// stand out, and of a table the last; each in recordBytes at most.
+const (
+	maxOdd      = 3
+	recordBytes = 300
+	wholeValue  = 80 // bytes of a field that is not cut
+)
 
-	odd := schema.Outliers(l)
-	wanted := map[int]schema.Outlier{0: {}, l.N - 1: {N: l.N - 1}}
-	order := []int{0, l.N - 1}
-	most, fillers := 12, fillers
-	if l.InOnly { // their paths are long
-		most, fillers, order = 1, 0, order[:1]
-	}
-	for _, o := range odd[:min(len(odd), most)] {
-		if was, twice := wanted[o.N]; twice && was.Why != "" {
-			continue
-		} else if !twice {
+// records shows the first record, the last and those that stand out.
+func (s *layout) records(l schema.List) {
+	wanted := map[int]schema.Outlier{0: {}}
+	order := []int{0}
+	add := func(o schema.Outlier) {
+		if was, twice := wanted[o.N]; !twice {
 			order = append(order, o.N)
+		} else if was.Why != "" {
+			return
 		}
 		wanted[o.N] = o
+	}
+	odd := schema.Outliers(l, rankedBy(l.Elem))
+	for _, o := range odd[:min(len(odd), maxOdd)] {
+		add(o)
+	}
+	if l.Row != nil && l.N > 1 {
+		add(schema.Outlier{N: l.N - 1})
 	}
 	lines := map[int]string{}
 	last := slices.Max(order)
@@ -55,43 +44,83 @@ func (s *layout) records(l schema.List) {
 		if n++; n > last {
 			break
 		}
-		if o, ok := wanted[n]; ok {
-			limit := other
-			if n == 0 {
-				limit = first
-			}
-			lines[n] = line(n, at, value, o.Why, limit)
+		o, ok := wanted[n]
+		if !ok {
+			continue
 		}
+		text := ""
+		if l.Row != nil {
+			text = l.Row(value, recordBytes)
+		} else if text, ok = brief(value, l.Elem); !ok && o.Why == "" {
+			continue
+		}
+		if o.Why != "" {
+			o.Why = " (" + o.Why + ")"
+		}
+		lines[n] = show.Clip(l.At.With(at).String(), 200) + o.Why + " " + text
 	}
-	for i, n := range order {
-		// A long one is passed over; the next may fit.
-		if text, ok := lines[n]; !ok || !s.item(n, text, 0) && i == 0 {
-			return
+	for _, n := range order {
+		if text, ok := lines[n]; ok {
+			s.item(n, text, 0) // a long one is passed over; the next may fit
 		}
 	}
 	if l.ItemUnit() == "fields" {
 		s.keys(l)
-		return
-	}
-	more, misses := 0, 0
-	n = -1
-	for at, value := range l.All() {
-		if n++; more == fillers || misses == 3 {
-			return
-		}
-		if _, ok := wanted[n]; ok {
-			continue
-		} else if s.item(n, line(n, at, value, "", other), 0) {
-			more++
-		} else {
-			misses++
-		}
 	}
 }
 
-// fillers are the records shown after those that have a reason: enough to see
-// what is usual. More of them say little, and an agent pays for each.
-const fillers = 3
+// brief writes a record in about recordBytes: whole, if it is short, else its short
+// fields, those of the objects in it last, without what is the same in all records. It reports whether
+// that is much of the record.
+func brief(value []byte, elem *schema.Node) (text string, much bool) {
+	if len(value) <= recordBytes {
+		return show.Printable(jsonscan.AppendMinified(nil, value)), true
+	}
+	if jsonscan.Kind(value) != '{' {
+		return show.Printable(show.Elide(value, recordBytes)), true
+	}
+	var b strings.Builder
+	left, shown := 0, 0
+	write := func(object []byte, node *schema.Node, prefix string, depth int) {
+		for key, field := range jsonscan.Fields(object) {
+			name := jsonscan.Unquote(key)
+			var of *schema.Node
+			if node != nil && node.ByName[name] != nil {
+				of = node.ByName[name].Node
+			}
+			container := len(field) > 2 && jsonscan.IsContainer(field)
+			if container && depth == 0 || string(field) == "null" || of != nil && of.Dull() {
+				continue
+			}
+			text := show.Clip(show.Printable(prefix+name), 60) + ": " + show.Printable(show.Elide(field, wholeValue-20))
+			if container || len(field) > wholeValue && prefix != "" || b.Len()+len(text) > recordBytes {
+				left++
+				continue
+			}
+			if shown++; b.Len() > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(text)
+		}
+	}
+	write(value, elem, "", 0)
+	for key, field := range jsonscan.Fields(value) {
+		if f := elem; f != nil && jsonscan.Kind(field) == '{' && b.Len() < recordBytes {
+			name := jsonscan.Unquote(key)
+			if f = nil; elem.ByName[name] != nil {
+				f = elem.ByName[name].Node
+			}
+			write(field, f, name+".", 1)
+		}
+	}
+	if left > 0 {
+		b.WriteString(", …")
+	}
+	return "{" + b.String() + "}", shown >= 3
+}
+
+// maxKeyBytes of the keys of a map are listed.
+const maxKeyBytes = 500
 
 // keys lists the keys of a map.
 func (s *layout) keys(l schema.List) {
@@ -99,7 +128,7 @@ func (s *layout) keys(l schema.List) {
 	n := 0
 	for step := range l.All() {
 		key := jsonscan.AppendQuote(nil, show.Clip(step.Key, 100))
-		if n++; len(line)+len(key) > 3*s.left {
+		if n++; len(line)+len(key) > min(3*s.left, maxKeyBytes) {
 			break
 		}
 		if len(line) > 0 {
@@ -112,19 +141,5 @@ func (s *layout) keys(l schema.List) {
 		if end < 0 || s.note("keys: "+string(line[:end])+" …", 0) {
 			return
 		}
-	}
-}
-
-// members tells an object that is no list: its paths, and of the larger parts
-// the first record.
-func (s *layout) members(v doc.Value, root *schema.Node) {
-	s.paths(root, s.left*3/4)
-	n := 0
-	for key, value := range jsonscan.Fields(v.Data) {
-		line := show.Clip(doc.Path{{Key: jsonscan.Unquote(key)}}.String(), 200)
-		if jsonscan.IsContainer(value) && !s.item(n, line+" "+show.Printable(show.Elide(value, max(s.left, 60))), 0) {
-			return
-		}
-		n++
 	}
 }

@@ -143,6 +143,9 @@ func (r *rules) line(n int) []byte {
 func (r *rules) call(c string) {
 	t, v := r.t, r.v
 	t.Helper()
+	if c == "" {
+		return
+	}
 	tool, args, _ := strings.Cut(c, " ")
 	var a struct {
 		CacheID      string `json:"cache_id"`

@@ -47,7 +47,8 @@ func names(node *schema.Node, below int) string {
 		case below > 0 && items != nil && len(items.Fields) > 0:
 			name += ": [" + names(items, below-1) + "]"
 		case f.Name == "level":
-			name += ": " + f.Node.Values.Summary(f.Node.Count)
+			values, _ := f.Node.Values.Summary(f.Node.Count, false)
+			name += ": " + values
 		}
 		list = append(list, name)
 	}

@@ -168,7 +168,7 @@ func (a *adviser) look(source string) (said []string) {
 func (u *unlike) has() string {
 	kind := u.with.Only()
 	if kind != "array" && kind != "object" {
-		if values := u.with.Values.Summary(u.with.Count); values != "" && len(values) < 100 {
+		if values, _ := u.with.Values.Summary(u.with.Count, false); values != "" && len(values) < 100 {
 			return kind + " " + values
 		}
 	}

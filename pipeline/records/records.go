@@ -65,6 +65,8 @@ func read(ctx context.Context, text []byte) (*Records, error) {
 		return &Records{rows, form}, err
 	case "log":
 		return readLog(ctx, text)
+	case "table":
+		return readBlanks(ctx, text)
 	case "HTML":
 		return readHTML(ctx, text)
 	case "XML":

@@ -3,6 +3,7 @@ package records
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -168,5 +169,23 @@ func TestCancelled(t *testing.T) {
 		if _, ok, err := Of(ctx, doc.Recognise([]byte(text), doctest.MemoMap())); ok || err == nil {
 			t.Errorf("%.20s: %v %v", text, ok, err)
 		}
+	}
+}
+
+// TestBlanks: tables made of blanks, with names in capitals.
+func TestBlanks(t *testing.T) {
+	row := "web-%d    1/1     Running            %d          3d\n"
+	text := "NAME     READY   STATUS             RESTARTS   AGE\n"
+	for i := range 9 {
+		text += fmt.Sprintf(row, i, i)
+	}
+	text += "api-2    0/1     CrashLoopBackOff   12         3d\n"
+	r, ok, err := Of(t.Context(), doc.Recognise([]byte(text), nil))
+	if err != nil || !ok || r.Items != 10 || r.Form != "table" {
+		t.Fatalf("%+v, %v, %v", r, ok, err)
+	}
+	const last = `{"NAME":"api-2","READY":"0/1","STATUS":"CrashLoopBackOff","RESTARTS":12,"AGE":"3d"}` + "\n"
+	if !strings.HasSuffix(string(r.Data), last) {
+		t.Errorf("%s", r.Data)
 	}
 }

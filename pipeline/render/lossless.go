@@ -200,7 +200,7 @@ const tableMark = `"table below"`
 
 // flatTable writes the records of v as a table, if all of them are flat.
 func flatTable(v doc.Value) (doc.Value, bool) {
-	root, err := schema.Survey(context.Background(), v, schema.Depth)
+	root, err := schema.Fold(context.Background(), v, schema.Depth)
 	if err != nil {
 		return v, false
 	}

@@ -66,18 +66,48 @@ func Describe(at doc.Path, node, parent *Node) string {
 			parts = append(parts, fmt.Sprintf("%s–%s", show.Count(node.minItems), show.Plural(node.MaxLen, "items")))
 		}
 	}
-	if values := node.Values.Summary(node.Kinds[isNumber] + node.Kinds[isString] + node.Kinds[isBool]); values != "" {
-		parts = append(parts, values)
-	} else if dates := node.dates; dates.n > 0 && dates.n == node.Kinds[isString] && !dates.mixed {
+	scalars := node.Kinds[isNumber] + node.Kinds[isString] + node.Kinds[isBool]
+	values, all := node.Values.Summary(scalars, node.Kinds[isNumber] == scalars || opaque(node.example))
+	if dates := node.dates; dates.n > 0 && dates.n == node.Kinds[isString] && !dates.mixed && (values == "" || len(node.Values.List) > fewDates) {
 		parts = append(parts, string(dates.min)+".."+string(dates.max))
+	} else if values != "" {
+		parts = append(parts, values)
+	} else if node.example != nil && !node.OnlyJSON() {
+		parts = append(parts, "e.g. "+show.Printable(show.Elide(node.example, 48)))
 	}
-	if node.Numbers.N > 0 && (node.Values.many || len(node.Values.List) > fewDistinct || node.Values.Summary(node.Kinds[isNumber]) == "") {
+	if node.Numbers.N > 0 && !all {
 		parts = append(parts, node.Numbers.String())
 	}
 	if mean := node.Bytes / node.Count; mean > 100 {
 		parts = append(parts, "~"+show.Count(mean)+" bytes")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// KeyNames names the first keys of objects, or of the objects in arrays, with how
+// often they are there if not always: {id, name 40%, …+5}.
+func (node *Node) KeyNames() string {
+	if node.Items != nil && node.Kinds[IsObject] == 0 {
+		node = node.Items
+	}
+	if len(node.Fields) == 0 || node.Rest != nil {
+		return ""
+	}
+	out := ""
+	for i, f := range node.Fields {
+		name := show.Clip(show.Printable(f.Name), 30)
+		if len(out)+len(name) > 60 {
+			out += fmt.Sprintf(", …+%d", len(node.Fields)-i)
+			break
+		}
+		if out != "" {
+			out += ", "
+		}
+		if out += name; f.Node.Owners < node.Kinds[IsObject] {
+			out += " " + percent(f.Node.Owners, node.Kinds[IsObject])
+		}
+	}
+	return "{" + out + "}"
 }
 
 // mapKeys is {1,204 keys like "a1b2"}.

@@ -22,6 +22,10 @@ const (
 	minRecords = 20
 	// rareShare of the records, or fewer, have what is called rare: 1 in 50.
 	rareShare = 50
+	// A value that more than maxRare have is told with the field's others.
+	maxRare = 3
+	// A field has few values if it has maxStates, and what is rare among them is odd.
+	maxStates = 16
 	// An extreme is as many standard deviations from the mean: in a normal
 	// distribution 1 of 16,000 is.
 	farDeviations = 4
@@ -31,12 +35,13 @@ const (
 
 // Outliers returns the records that stand out, the oddest first: another
 // type, a rare field or value, what is called an error, an extreme number, a
-// large size. One pass over the records, two levels deep.
-func Outliers(l List) []Outlier {
+// large size. The highest value of the field ranked, "" for none, counts as extreme.
+// One pass over the records, two levels deep.
+func Outliers(l List, ranked string) []Outlier {
 	if l.Elem == nil || l.N < minRecords {
 		return nil
 	}
-	f := newFinder(l.Elem)
+	f := newFinder(l.Elem, ranked)
 	n := -1
 	for _, value := range l.All() {
 		n++
@@ -70,8 +75,8 @@ type fieldFinder struct {
 	below  map[string]*fieldFinder
 }
 
-func newFinder(elem *Node) *finder {
-	f := &finder{elem: elem, where: -1, fields: fieldFinders(elem, "", 2)}
+func newFinder(elem *Node, ranked string) *finder {
+	f := &finder{elem: elem, where: -1, fields: fieldFinders(elem, ranked, "", 2)}
 	for k, n := range elem.Kinds {
 		if n > elem.Kinds[f.kind] {
 			f.kind = k
@@ -81,14 +86,14 @@ func newFinder(elem *Node) *finder {
 }
 
 // fieldFinders returns those of the fields of node in which something is odd.
-func fieldFinders(node *Node, prefix string, depth int) map[string]*fieldFinder {
+func fieldFinders(node *Node, ranked, prefix string, depth int) map[string]*fieldFinder {
 	if depth == 0 || node.Rest != nil {
 		return nil
 	}
 	out := map[string]*fieldFinder{}
 	for _, f := range node.Fields {
 		name := prefix + f.Name
-		c := &fieldFinder{values: map[string]reason{}, below: fieldFinders(f.Node, name+".", depth-1)}
+		c := &fieldFinder{values: map[string]reason{}, below: fieldFinders(f.Node, ranked, name+".", depth-1)}
 		n, objects := f.Node.Count, node.Kinds[IsObject]
 		if objects >= minRecords && n*rareShare <= objects {
 			c.rare = &reason{"has " + name, 5}
@@ -101,7 +106,7 @@ func fieldFinders(node *Node, prefix string, depth int) map[string]*fieldFinder 
 			switch {
 			case v.raw[0] == '"' && 2*v.count < n && isErrorWord(jsonscan.Unquote(v.raw)):
 				c.values[string(v.raw)] = reason{why, 5.2}
-			case c.failed == nil && typeOf(v.raw[0]) != isNumber && n >= minRecords && v.count*rareShare <= n && len(f.Node.Values.List) <= 2*fewDistinct:
+			case c.failed == nil && typeOf(v.raw[0]) != isNumber && n >= minRecords && v.count <= maxRare && v.count*rareShare <= n && len(f.Node.Values.List) <= maxStates && !isDate(v.raw):
 				// A field of ids has many values that are there once, and what is rare
 				// among numbers is an extreme.
 				c.values[string(v.raw)] = reason{why, 4}
@@ -111,7 +116,9 @@ func fieldFinders(node *Node, prefix string, depth int) map[string]*fieldFinder 
 			if z := (s.mean - s.Min) / s.deviation(); z >= farDeviations {
 				c.values[string(s.minRaw)] = reason{"min " + name, 3 + min(z/100, 0.9)}
 			}
-			if z := (s.Max - s.mean) / s.deviation(); z >= farDeviations && !s.Rising {
+			if z := (s.Max - s.mean) / s.deviation(); name == ranked {
+				c.values[string(s.maxRaw)] = reason{"max " + name, 5.6}
+			} else if z >= farDeviations && !s.Rising {
 				c.values[string(s.maxRaw)] = reason{"max " + name, 3 + min(z/100, 0.9)}
 			}
 		}

@@ -35,6 +35,7 @@ func TestStandouts(t *testing.T) {
 		{"ids are no extremes", doctest.GenRecords(100, func(i int) string { return fmt.Sprintf(`{"id":%d}`, i*i*i) }), ""},
 		{"other type", doctest.GenRecords(100, func(i int) string { return at(i, 7, `null`, `{"a":1}`) }), "7 null"},
 		{"large", doctest.GenRecords(100, func(i int) string { return at(i, 7, show.Quote(strings.Repeat("x", 900)), `"abc"`) }), "7 largest"},
+		{"the field to rank by", doctest.GenRecords(100, func(i int) string { return fmt.Sprintf(`{"rank":%d}`, i*7%100) }), "57 max rank"},
 		{"below", doctest.GenRecords(100, func(i int) string { return at(i, 7, `{"a":{"s":"b"}}`, `{"a":{"s":"a"}}`) }), `7 a.s "b"`},
 		{"two reasons", doctest.GenRecords(100, func(i int) string { return at(i, 7, `{"s":"error","n":1}`, `{"s":"ok"}`) }), `7 s "error", has n`},
 	} {
@@ -48,7 +49,7 @@ func TestStandouts(t *testing.T) {
 			t.Fatalf("%s: no records", tt.name)
 		}
 		var got []string
-		for _, o := range Outliers(l) {
+		for _, o := range Outliers(l, "rank") {
 			got = append(got, fmt.Sprintf("%d %s", o.N, o.Why))
 		}
 		if g := strings.Join(got, "|"); g != tt.want {

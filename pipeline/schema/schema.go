@@ -9,9 +9,13 @@
 package schema
 
 import (
+	"bytes"
 	"context"
+	"slices"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/doc"
+	"rlmproxy/pipeline/show"
 )
 
 // A Node is what all values at one path have in common.
@@ -34,6 +38,8 @@ type Node struct {
 
 	Items            *Node // of the elements of arrays
 	minItems, MaxLen int
+	// Columns are the elements by place, while all arrays have the same few.
+	Columns []*Node
 
 	Inner     *Node // of the JSON that strings hold
 	innerMany int   // strings that hold JSON
@@ -41,6 +47,7 @@ type Node struct {
 	Numbers numberStats
 	dates   dateRange
 	Values  distinct
+	example []byte // the first string that is not empty
 }
 
 type Field struct {
@@ -82,12 +89,106 @@ func (node *Node) keys() (n int, more bool) {
 	return len(node.Fields) + len(node.restKeys), len(node.restKeys) >= maxKnownKeys
 }
 
+// rank is where a field stands among those of one object: short scalars first,
+// then objects and arrays, last what is dull.
+func (node *Node) rank() int {
+	switch {
+	case node.Dull() || node.IsLong():
+		return 2
+	case node.Kinds[IsObject]+node.Kinds[IsArray] > 0:
+		return 1
+	}
+	return 0
+}
+
+// IsURL reports that the values are strings like the address of a page.
+func (node *Node) IsURL() bool {
+	return bytes.HasPrefix(node.example, []byte(`"http`)) && bytes.Contains(node.example[:min(len(node.example), 9)], []byte("://")) &&
+		node.Kinds[isString]+node.Kinds[isNull] == node.Count
+}
+
+// Dull reports that a value says little of its record: it is the same in all, an
+// address or a hash.
+func (node *Node) Dull() bool { return node.Constant() != "" || node.IsURL() || opaque(node.example) }
+
+// IsLong reports that the values are long texts.
+func (node *Node) IsLong() bool {
+	return node.Bytes > 200*node.Count && node.Items == nil && len(node.Fields) == 0 && node.Rest == nil
+}
+
+// opaque reports whether a JSON string is an id or a hash that no reader knows: long, of
+// letters and digits mixed.
+func opaque(raw []byte) bool {
+	digits, letters := 0, 0
+	for _, c := range raw {
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+		case c|0x20 >= 'a' && c|0x20 <= 'z':
+			letters++
+		case c != '-' && c != '_' && c != '=' && c != '+' && c != '/' && c != '"':
+			return false
+		}
+	}
+	return digits >= 4 && letters >= 2 && digits+letters >= 24
+}
+
+// IsText reports that all values are strings.
+func (node *Node) IsText() bool { return node.Kinds[isString] == node.Count }
+
+// Constant is the value that all of several values are, if they are, as it
+// stands in a line: null, [], or a short scalar. Else it is "".
+func (node *Node) Constant() string {
+	switch {
+	case node.Count < 2:
+	case node.Kinds[isNull] == node.Count:
+		return "null"
+	case node.Kinds[IsArray] == node.Count && node.MaxLen == 0:
+		return "[]"
+	case len(node.Values.List) == 1 && node.Values.List[0].count == node.Count:
+		return show.Clip(show.Printable(node.Values.List[0].raw), maxDistinctBytes)
+	}
+	return ""
+}
+
+// Value is the short scalar that is there once, or "".
+func (node *Node) Value() string {
+	if node.Count != 1 || jsonscan.IsContainer(node.first) || node.Inner != nil || len(node.first) > 2*maxDistinctBytes {
+		return ""
+	}
+	return show.Printable(node.first)
+}
+
+// IsTable reports that the values are rows of a table: arrays of one length,
+// with scalars in them.
+func (node *Node) IsTable() bool {
+	if len(node.Columns) < 2 || node.Kinds[IsArray] < 2 || node.Items.Inner != nil {
+		return false
+	}
+	return node.Items.Kinds[IsObject]+node.Items.Kinds[IsArray] == 0
+}
+
+// ColumnNames are those of the rows of a table in a field of node: another
+// field is an array of as many strings. It may be nil.
+func (node *Node) ColumnNames(n int) (names []string) {
+	for _, f := range node.Fields {
+		if f.Node.Kinds[IsArray] == 1 && f.Node.Count == 1 && f.Node.MaxLen == n && f.Node.Items.Kinds[isString] == n && len(f.Node.Columns) == n {
+			for _, c := range f.Node.Columns {
+				names = append(names, show.Clip(show.Printable(jsonscan.Unquote(c.first)), 40))
+			}
+			return names
+		}
+	}
+	return nil
+}
+
 // A visitor sees a node, its path and the node it is in, and says whether to
 // go on below it.
 type visitor func(at doc.Path, node, parent *Node) (below bool)
 
-// Walk calls visit for every path below node, in document order. The paths are
-// programs that jq runs over the whole document without an error.
+// Walk calls visit for every path below node, in document order but that short
+// scalars come first and constants last. The paths are programs that jq runs over
+// the whole document without an error.
 func (node *Node) Walk(at doc.Path, visit visitor) {
 	node.walkFrom(at, false, false, visit)
 }
@@ -110,7 +211,12 @@ func (node *Node) walkFrom(at doc.Path, missing, astray bool, visit visitor) {
 	}
 	each := doc.Step{Kind: doc.StepEach, Try: missing || node.Kinds[IsArray]+node.Kinds[IsObject] < node.Count}
 	mixed := astray || node.Kinds[IsArray] > 0 && node.Kinds[IsObject] > 0
-	if node.Items != nil && node.Items.Count > 0 {
+	if node.IsTable() {
+		try := node.Kinds[IsArray]+node.Kinds[isNull] < node.Count
+		for i, c := range node.Columns {
+			down(doc.Step{Kind: doc.StepIndex, Index: i, Try: try}, c, missing, astray)
+		}
+	} else if node.Items != nil && node.Items.Count > 0 {
 		down(each, node.Items, false, mixed)
 	}
 	if node.Rest != nil {
@@ -119,7 +225,9 @@ func (node *Node) walkFrom(at doc.Path, missing, astray bool, visit visitor) {
 	}
 	try := node.Kinds[IsObject]+node.Kinds[isNull] < node.Count
 	missing = missing || node.Kinds[isNull] > 0
-	for _, f := range node.Fields {
+	fields := slices.Clone(node.Fields)
+	slices.SortStableFunc(fields, func(a, b *Field) int { return a.Node.rank() - b.Node.rank() })
+	for _, f := range fields {
 		down(doc.Step{Key: f.Name, Try: try}, f.Node, missing || f.Node.Owners < node.Kinds[IsObject], astray)
 	}
 }

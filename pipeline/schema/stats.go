@@ -18,10 +18,13 @@ const (
 	maxDistinctBytes = 60
 	maxDistinctAll   = 100_000
 
-	// fewDistinct values are all listed; of more only topDistinct, the most
-	// frequent.
-	fewDistinct = 8
-	topDistinct = 3
+	// fewDistinct values, of fewBytes together, are all listed; of more only
+	// topDistinct, the most frequent, of dull ones only those that are frequentShare of all.
+	fewDistinct   = 20
+	fewBytes      = 240
+	topDistinct   = 3
+	fewDates      = 4 // of more dates the range says more
+	frequentShare = 5
 )
 
 // A numberStats sums up numbers in one pass. Numbers beyond float64 have no
@@ -214,16 +217,30 @@ func (d *distinct) sorted() []valueCount {
 }
 
 // Summary lists the values of a field that has count of them: all if they are
-// few, the most frequent if there are some, nothing where hardly any repeats.
-func (d *distinct) Summary(count int) string {
-	if d.many || len(d.List) == 0 || count > 1 && 2*len(d.List) > count {
-		return ""
+// few and short, the most frequent if there are some, nothing where hardly any
+// repeats. Of dull values, numbers and hashes, a range or an example says more.
+func (d *distinct) Summary(count int, dull bool) (text string, all bool) {
+	rare := 2*len(d.List) > count && count > 1
+	if d.many || len(d.List) == 0 || rare && dull {
+		return "", false
 	}
-	list := d.sorted()
-	prefix := ""
-	if len(list) > fewDistinct {
-		prefix = strconv.Itoa(len(list)) + " distinct: "
-		list = list[:topDistinct]
+	bytes := 0
+	for _, v := range d.List {
+		bytes += len(v.raw) + 1
+	}
+	list, prefix, suffix := d.sorted(), "", ""
+	if all = len(list) <= fewDistinct && bytes <= fewBytes; !all {
+		if rare {
+			return "", false
+		}
+		prefix, suffix = strconv.Itoa(len(list))+" distinct: ", " …"
+		top := 0
+		for top < min(len(list), topDistinct) && (!dull || list[top].count*frequentShare >= count) {
+			top++
+		}
+		if list = list[:top]; top == 0 {
+			return "", false
+		}
 	}
 	var parts []string
 	for _, v := range list {
@@ -233,9 +250,5 @@ func (d *distinct) Summary(count int) string {
 		}
 		parts = append(parts, s)
 	}
-	sep := " "
-	if prefix != "" {
-		parts = append(parts, "…")
-	}
-	return prefix + strings.Join(parts, sep)
+	return prefix + strings.Join(parts, " ") + suffix, all
 }

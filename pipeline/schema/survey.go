@@ -22,12 +22,19 @@ const (
 	// maxNodes bounds the memory of one outline, whatever the document.
 	maxNodes = 20_000
 
+	// alikeKeys objects with like fields, or alikeValues scalars of one type, make
+	// the object that they are in a map.
+	alikeKeys, alikeValues = 5, 40
+
+	// maxColumns of arrays are told apart.
+	maxColumns = 32
+
 	// maxKnownKeys of a map are told apart when its keys are counted.
 	maxKnownKeys = 100_000
 )
 
 // Depth is how many levels of fields previews and next calls know of.
-const Depth = 4
+const Depth = 6
 
 // A surveyor builds nodes in one pass over the bytes. Below the depth
 // limit it skips, so memory follows the limit and not the document.
@@ -48,11 +55,24 @@ const maxPasses = 6
 // Survey describes v, JSON Lines as the array of their lines, and enters depth
 // levels of fields. It reads a document with maps once more, when it knows them.
 func Survey(ctx context.Context, v doc.Value, depth int) (*Node, error) {
-	return doc.Memoised(v, fmt.Sprintf("schema/%d", depth), func() (*Node, int64, error) {
+	return survey(ctx, v, depth, false)
+}
+
+// Fold is [Survey] for who reads it: an object whose values are alike, the packages
+// of a lock file or the words of a language, is a map also if its keys are few.
+func Fold(ctx context.Context, v doc.Value, depth int) (*Node, error) {
+	return survey(ctx, v, depth, true)
+}
+
+func survey(ctx context.Context, v doc.Value, depth int, fold bool) (*Node, error) {
+	return doc.Memoised(v, fmt.Sprintf("schema/%d/%t", depth, fold), func() (*Node, int64, error) {
 		maps, seed := map[uint64]bool{}, maphash.MakeSeed()
 		for pass := 1; ; pass++ {
 			s := &surveyor{tick: doc.Ticker{Ctx: ctx}, seed: seed, maps: maps}
 			root, err := s.survey(v, depth)
+			if err == nil && fold && pass < maxPasses {
+				s.fold(root)
+			}
 			if err != nil || !s.again || pass == maxPasses {
 				// What a node and a distinct value take, about.
 				return root, int64(400*s.nodes + 100*s.values + s.inner), err
@@ -122,6 +142,7 @@ func (s *surveyor) add(node *Node, value []byte, depth int) error {
 			node.Items = s.new(node.id, "[]")
 		}
 		for _, e := range jsonscan.Items(value) {
+			s.column(node, n, e)
 			n++
 			if err := s.element(node.Items, e, depth); err != nil {
 				return err
@@ -131,17 +152,102 @@ func (s *surveyor) add(node *Node, value []byte, depth int) error {
 			node.minItems = n
 		}
 		node.MaxLen = max(node.MaxLen, n)
-	case isNumber:
-		node.Numbers.add(value)
-		node.Values.add(value, &s.values)
-	case isString:
-		node.dates.add(value)
-		node.Values.add(value, &s.values)
-		return s.enter(node, value, depth)
-	case isBool:
-		node.Values.add(value, &s.values)
+		if n != len(node.Columns) {
+			s.noColumns(node)
+		}
+	default:
+		s.scalar(node, value, kind)
+		if kind == isString {
+			return s.enter(node, value, depth)
+		}
 	}
 	return nil
+}
+
+// scalar adds a value of kind, which see has counted.
+func (s *surveyor) scalar(node *Node, value []byte, kind int) {
+	switch kind {
+	case isNumber:
+		node.Numbers.add(value)
+	case isString:
+		node.dates.add(value)
+		if node.example == nil && len(value) > 2 {
+			node.example = value
+		}
+	case isBool:
+	default:
+		return
+	}
+	node.Values.add(value, &s.values)
+}
+
+// column adds element i of an array to those at its place in other arrays.
+func (s *surveyor) column(node *Node, i int, value []byte) {
+	if node.Kinds[IsArray] == 1 && i == len(node.Columns) && i < maxColumns && s.nodes < maxNodes {
+		node.Columns = append(node.Columns, s.new(node.id, "[column]"))
+	}
+	if i < len(node.Columns) {
+		c := node.Columns[i]
+		s.scalar(c, value, c.see(value))
+	}
+}
+
+// noColumns forgets the columns of arrays whose lengths differ, or are large.
+func (s *surveyor) noColumns(node *Node) {
+	for _, c := range node.Columns {
+		s.values -= len(c.Values.List)
+	}
+	node.Columns = nil
+}
+
+// fold notes the objects below node whose values are alike as maps.
+func (s *surveyor) fold(node *Node) {
+	if node.Rest == nil && node.alike() {
+		s.maps[node.id], s.again = true, true
+		return
+	}
+	for _, below := range []*Node{node.Items, node.Inner, node.Rest} {
+		if below != nil {
+			s.fold(below)
+		}
+	}
+	if node.Rest == nil {
+		for _, f := range node.Fields {
+			s.fold(f.Node)
+		}
+	}
+}
+
+// alike reports whether all values of node's objects look like one another, so that
+// their keys are what tells them apart.
+func (node *Node) alike() bool {
+	n := len(node.Fields)
+	if n < alikeKeys || node.Kinds[IsObject] == 0 || node.Kinds[IsObject] > 1 && 2*node.Members > n*node.Kinds[IsObject] {
+		return false // most objects have most of the keys
+	}
+	kind := typeOf(node.Fields[0].Node.first[0])
+	names := map[string]bool{} // of the fields below
+	sum := 0
+	for _, f := range node.Fields {
+		below := f.Node
+		if below.Kinds[kind] < below.Count {
+			return false
+		}
+		if kind == IsArray {
+			if below = below.Items; below == nil || below.Kinds[IsObject] < below.Count {
+				return false
+			}
+		}
+		for _, g := range below.Fields {
+			names[g.Name] = true
+		}
+		sum += len(below.Fields)
+	}
+	if kind != IsObject && kind != IsArray {
+		return n >= alikeValues
+	}
+	// Of all names together, each value has most, about.
+	return sum > 0 && 2*sum >= n*len(names)
 }
 
 // see counts value and returns its type.
