@@ -246,42 +246,41 @@ func slowHint(in doc.Value, program, other string) string {
 	return other + "; group_by is faster than select for each value"
 }
 
+// hints are for programs that fail and have no repair: the first counts whose words the
+// failure has.
+var hints = []struct{ words, hint string }{
+	{`unexpected token "'"`, "strings take double quotes"},
+	{"expected an object but got: array", "an array needs [] before a field"},
+	{"cannot iterate over: null", "that field is missing here; []? and .field[]? skip what is not there"},
+	{"cannot iterate over", "[] needs an array or object; []? skips others"},
+	{`but got: string ("{`, "that string holds JSON: .field | fromjson | .id"},
+	{`but got: string ("[`, "that string holds JSON: .field | fromjson | .id"},
+	{"expected an object", ".field? skips values of another type; proxy_explore shows the types"},
+	{"expected an array", ".field? skips values of another type; proxy_explore shows the types"},
+	{"cannot be matched", `a field may be null or a number: (.field // "" | tostring) is a string`},
+	{"cannot be applied to", `a field may be null or a number: (.field // "" | tostring) is a string`},
+	{"function not defined", "jq has no such function; proxy_explore shows which fields exist"},
+	{"", "proxy_explore shows fields and types"},
+}
+
 // hintFor is the hint for a program that fails for a reason.
 func hintFor(text string, a *adviser, said []string, fixed string) string {
-	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(text, w) {
-				return true
-			}
-		}
-		return false
-	}
+	has := func(words string) bool { return strings.Contains(text, words) }
 	switch {
-	case has("Perl syntax", "invalid escape sequence: `\\", "invalid named capture") && has("regular expression"):
+	case has("regular expression") && (has("Perl syntax") || has("invalid escape sequence: `\\") || has("invalid named capture")):
 		said = append(said, "RE2 has no lookahead, lookbehind or backreference: match more, and capture a part")
 	case has("input(s)/0 is not allowed"):
 		said = append(said, "there is one document, which is .")
 	case len(said) > 0 || fixed != "":
-	case has(`unexpected token "'"`):
-		said = append(said, "strings take double quotes")
-	case a.in.Kind == doc.Text && has("but got: string", "cannot iterate over: string"):
+	case a.in.Kind == doc.Text && (has("but got: string") || has("cannot iterate over: string")):
 		said = append(said, `the document is text, one string: split("\n") | map(select(test("error")))`)
-	case has("expected an object but got: array"):
-		said = append(said, "an array needs [] before a field")
-	case has("cannot iterate over: null"):
-		said = append(said, "that field is missing here; []? and .field[]? skip what is not there")
-	case has("cannot iterate over"):
-		said = append(said, "[] needs an array or object; []? skips others")
-	case has(`but got: string ("{`, `but got: string ("[`):
-		said = append(said, "that string holds JSON: .field | fromjson | .id")
-	case has("expected an object", "expected an array"):
-		said = append(said, ".field? skips values of another type; proxy_explore shows the types")
-	case has("cannot be matched", "cannot be applied to"):
-		said = append(said, `a field may be null or a number: (.field // "" | tostring) is a string`)
-	case has("function not defined"):
-		said = append(said, "jq has no such function; proxy_explore shows which fields exist")
 	default:
-		said = append(said, "proxy_explore shows fields and types")
+		for _, h := range hints {
+			if has(h.words) {
+				said = append(said, h.hint)
+				break
+			}
+		}
 	}
 	if fixed != "" {
 		said = append(said, "use: "+fixed)

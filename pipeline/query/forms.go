@@ -40,7 +40,7 @@ func (a *adviser) forms(s string) (programs []string) {
 		switch {
 		case rest == "":
 		case rest[0] == '|':
-			rest = " " + rest
+			rest = " " + strings.Replace(rest, "| [", "| .[", 1)
 		default:
 			rest = multiSelect.ReplaceAllString(rest, ".[$1]")
 			if in := multiSelect.FindStringSubmatch(rest); in != nil {
@@ -90,15 +90,9 @@ func (a *adviser) forms(s string) (programs []string) {
 // sql is a query of SQL in jq.
 func (a *adviser) sql(m []string) string {
 	columns, table, where, group, order, desc, limit := strings.TrimSpace(m[1]), strings.Trim(m[2], `"`), m[3], m[4], m[5], m[6], m[7]
-	rows := a.list.JQ()
-	if table == "" {
-		rows = "."
-	} else if a.root == nil || a.root.ByName[table] != nil {
-		rows = "." + table
-	}
-	body := strings.TrimSuffix(rows, ".") + "[]"
-	if body[0] == '[' {
-		body = "." + body
+	body := a.list.JQ() + "[]"
+	if a.root == nil || a.root.ByName[table] != nil {
+		body = "." + table + "[]"
 	}
 	if where != "" {
 		where = equals.ReplaceAllString(where, "$1==$2")
@@ -150,9 +144,7 @@ func (a *adviser) of(s string) string {
 
 // item is an expression about an item, which is called by a name, in jq.
 func (a *adviser) item(s, name string) string {
-	if name == "@" {
-		name = "@"
-	} else {
+	if name != "@" {
 		name = `\b` + regexp.QuoteMeta(name) + `\b`
 	}
 	s = regexp.MustCompile(name+`(\.|\[)`).ReplaceAllString(s, ".$1")

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"html"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ func (a *adviser) proposals(at attempt) (programs []string) {
 	if at.failure == "" {
 		return append(equalities(s), a.fields(s)...)
 	}
-	programs = append(programs, without(wrappings, s)...)
+	programs = append(append(programs, html.UnescapeString(s)), without(wrappings, s)...)
 	programs = append(programs, a.forms(s)...)
 	if m := firstKey.FindStringSubmatch(s); a.root != nil && a.root.Only() == "array" && !strings.HasPrefix(strings.TrimSpace(s), ".[") && (m == nil || !slices.Contains(a.words, m[2])) {
 		programs = append(programs, a.elsewhere(s)...)
@@ -239,32 +240,21 @@ func (a *adviser) strings(s string) []string {
 	if q == nil {
 		return nil
 	}
+	isCall := func(q *gojq.Query) bool { return q != nil && q.Term != nil && q.Term.Type == gojq.TermTypeFunc }
+	isTaker := func(q *gojq.Query) bool { return isCall(q) && slices.Contains(takers, q.Term.Func.Name) }
 	text := func(of *gojq.Query) *gojq.Query {
-		made, err := gojq.Parse(fmt.Sprintf(`(%s // "" | tostring)`, of))
-		if err != nil {
-			return of
+		isPath := of != nil && of.Term != nil && of.Term.Type == gojq.TermTypeIndex || isCall(of) && of.Term.Func.Name[0] == '$'
+		if made, err := gojq.Parse(fmt.Sprintf(`(%s // "" | tostring)`, of)); isPath && err == nil {
+			return made
 		}
-		return made
-	}
-	isPath := func(q *gojq.Query) bool {
-		return q != nil && q.Term != nil && (q.Term.Type == gojq.TermTypeIndex || q.Term.Type == gojq.TermTypeFunc && q.Term.Func.Name[0] == '$')
+		return of
 	}
 	walk(q, func(part *gojq.Query) {
 		switch {
-		case part.Op == gojq.OpPipe && part.Right.Term != nil && part.Right.Term.Type == gojq.TermTypeFunc && isPath(part.Left):
-			if f := part.Right.Term.Func; slices.Contains(takers, f.Name) {
-				part.Left = text(part.Left)
-			}
-		case part.Op == gojq.OpPipe && part.Right.Op != 0 && part.Right.Left != nil && isPath(part.Left) && part.Right.Left.Term != nil &&
-			part.Right.Left.Term.Type == gojq.TermTypeFunc && slices.Contains(takers, part.Right.Left.Term.Func.Name):
+		case part.Op == gojq.OpPipe && (isTaker(part.Right) || part.Right.Op != 0 && isTaker(part.Right.Left)):
 			part.Left = text(part.Left)
 		case part.Op == gojq.OpAdd:
-			if isPath(part.Left) {
-				part.Left = text(part.Left)
-			}
-			if isPath(part.Right) {
-				part.Right = text(part.Right)
-			}
+			part.Left, part.Right = text(part.Left), text(part.Right)
 		}
 	})
 	return []string{q.String()}

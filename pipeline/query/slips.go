@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/jq"
 )
 
@@ -16,52 +18,29 @@ type slip struct {
 
 // wrappings are what is around a program.
 var wrappings = []slip{
-	{regexp.MustCompile("(?s)^```\\w*\\s*(.*?)\\s*```$"), "$1"},
-	{regexp.MustCompile(`(?s)^(?:.*\|\s*)?jq\s+(?:-+[\w-]+\s+)*'([^']*)'.*$`), "$1"},
-	{regexp.MustCompile(`(?s)^(?:.*\|\s*)?jq\s+(?:-+[\w-]+\s+)*"(.*)"[^"]*$`), "$1"},
-	{regexp.MustCompile(`(?s)^jq\s+(?:-+[\w-]+\s+)*(\S.*)$`), "$1"},
-	{regexp.MustCompile("(?s)^[`']([^`']*)[`']$"), "$1"},
-	{regexp.MustCompile(`(?s)^"(\s*[.\[{(].*)"$`), "$1"},
+	{regexp.MustCompile(`(?s)^(?:.*\|\s*)?jq\s+(?:-+[\w-]+\s+)*(?:'([^']*)'|"(.*)"|(\S+))[^'"]*$`), "$1$2$3"},
+	{regexp.MustCompile("(?s)^(?:```\\w*\\s|[`'])([^`']*)[`']+$"), "$1"},
 	{regexp.MustCompile(`(?s)\s*(?:[;,]|\|\s*(?:head|less|wc|sort|grep|tail)\b[^(]*|\|)\s*$`), ""},
 	{regexp.MustCompile(`[.?]+\s*$`), ""},
 	{regexp.MustCompile(`^\s*\|\s*|^\s*(?:return|print|echo)\s+`), ""},
-	{regexp.MustCompile(`&quot;|[“”„]|\\"`), `"`},
-	{regexp.MustCompile(`&gt;`), ">"},
-	{regexp.MustCompile(`&lt;`), "<"},
-	{regexp.MustCompile(`&amp;`), "&"},
-	{regexp.MustCompile(`[‘’]`), "'"},
+	{regexp.MustCompile(`[“”„‘’]|\\"`), `"`},
 }
 
 // slips are tried in this order.
 var slips = []slip{
 	// Paths of other languages.
-	{regexp.MustCompile(`^\s*\$\.\.(\w+)$`), `.. | .$1? // empty`},
+	{regexp.MustCompile(`^\s*(?:\$?\.\.|//)(\w+)$`), `.. | .$1? // empty`},
 	{regexp.MustCompile(`^\s*\$\.\.(\w+)`), `.. | .$1? // empty | `},
-	{regexp.MustCompile(`^\s*//(\w+)$`), `.. | .$1? // empty`},
-	{regexp.MustCompile(`^\s*\.\.(\w+)`), `.. | .$1? // empty`},
-	{regexp.MustCompile(`^\s*\$\s*$`), "."},
-	{regexp.MustCompile(`^\s*\$(\.?)\[`), ".["},
-	{regexp.MustCompile(`^\s*\$\.`), "."},
+	{regexp.MustCompile(`^\s*\$\.?`), "."},
 	{regexp.MustCompile(`^\s*(?:data|json|input|obj|root|response|result|results|d|doc|this)(\.|\[)`), ".$1"},
-	{regexp.MustCompile(`^\.\.`), "."},
 	{regexp.MustCompile(`\.(\d+)\b`), "[$1]"},
 	{regexp.MustCompile(`\[\*\]|\.\*`), "[]"},
-	{regexp.MustCompile(`\.\[\]\[\]`), ".[]"},
-	{regexp.MustCompile(`(\w)\.get\((?:"|')([\w-]+)(?:"|')(?:,[^)]*)?\)`), `$1["$2"]`},
-	{regexp.MustCompile(`\?\.`), "."},
 	{regexp.MustCompile(`\[(\d*)\.\.(\d*)\]`), "[$1:$2]"},
 	// Methods.
 	{regexp.MustCompile(`\.(?:length|size|count|len)(?:\(\))?\s*([)\]}|,<>=!]|$)`), " | length$1"},
-	{regexp.MustCompile(`\.(?:keys)\(\)`), " | keys"},
-	{regexp.MustCompile(`\.(?:toLowerCase|lower|downcase)\(\)`), " | ascii_downcase"},
-	{regexp.MustCompile(`\.(?:toUpperCase|upper|upcase)\(\)`), " | ascii_upcase"},
-	{regexp.MustCompile(`\.(?:startsWith|startswith)\(`), " | startswith("},
-	{regexp.MustCompile(`\.(?:endsWith|endswith)\(`), " | endswith("},
-	{regexp.MustCompile(`\.(?:includes|contains)\(`), " | contains("},
-	{regexp.MustCompile(`\.(?:match|matches|test)\(`), " | test("},
-	{regexp.MustCompile(`\.(split|join|sort_by|group_by|unique_by|map|select|first|last|reverse|sort|unique|flatten|add)\(`), " | $1("},
+	{regexp.MustCompile(`\.match\(`), " | test("},
+	{regexp.MustCompile(`\.([a-z]\w+)\(`), " | $1("}, // the function may be a foreign one
 	{regexp.MustCompile(`\b(\w+)\(\)`), "$1"},
-	{regexp.MustCompile(`(?s)^\s*(?:len|length|count)\((.+)\)\s*$`), "$1 | length"},
 	{regexp.MustCompile(`(?s)^\s*(?:list|sorted|set)\((.+)\)\s*$`), "[$1] | unique"},
 	{regexp.MustCompile(`\b(?:head|take|top|limit|first)[ (](\d+)\)?\s*($|\|)`), ".[:$1] $2"},
 	{regexp.MustCompile(`\|\s*\[(\d*:\d*)\]\s*$`), "| .[$1]"},
@@ -69,7 +48,6 @@ var slips = []slip{
 	{regexp.MustCompile(`(\[\d*:\d*\])\.`), "$1[]."},
 	{regexp.MustCompile(`(?i)sort_by\(([^();,]+?)[;, ]+"?desc(?:ending)?"?\)`), "sort_by($1) | reverse"},
 	{regexp.MustCompile(`sort_by\(-\s*([^()]+)\)`), "sort_by($1) | reverse"},
-	{regexp.MustCompile(`(sort|group|unique|min|max)\(([.\w]+)\)`), "${1}_by($2)"},
 	// Operators.
 	{regexp.MustCompile(`!\s*(\.[\w.]+)`), "($1 | not)"},
 	{regexp.MustCompile(`(?i)\bnot\s+(\.[\w.]+)`), "($1 | not)"},
@@ -77,8 +55,7 @@ var slips = []slip{
 	{regexp.MustCompile(`(?i)(\.[\w.]+)\s+is\s+null`), "$1 == null"},
 	{regexp.MustCompile(`(?i)(\.[\w.]+)\s+(?:like|ilike)\s+["']%?([^"'%]*)%?["']`), `($1 | tostring | test("$2"; "i"))`},
 	{regexp.MustCompile(`(?i)(\.[\w.]+)\s+(contains|startswith|endswith|test|matches)\s+(["'][^"']*["'])`), "($1 | $2($3))"},
-	{regexp.MustCompile(`(\.[\w.]+)\s*=?~\s*(["'][^"']*["'])`), "($1 | test($2))"},
-	{regexp.MustCompile(`(\.[\w.]+)\s*=?~\s*/([^/]*)/\w*`), `($1 | test("$2"))`},
+	{regexp.MustCompile(`(\.[\w.]+)\s*=?~\s*(["'][^"']*["']|/[^/]*/\w*)`), "($1 | test($2))"},
 	{regexp.MustCompile(`(["'][^"']*["'])\s+in\s+(\.[\w.]+)`), "($2 | index($1))"},
 	{regexp.MustCompile(`(?i)(\.[\w.]+)\s+in\s*[\[(]([^\])]*)[\])]`), "($1 | IN($2))"},
 	{regexp.MustCompile(`\?\?`), "//"},
@@ -92,19 +69,14 @@ var slips = []slip{
 	// Commas and pipes.
 	{regexp.MustCompile(`([\])}\w"])\s+(select|map|sort_by|group_by|length|keys|to_entries|unique|test|contains|limit)\b`), "$1 | $2"},
 	{regexp.MustCompile(`([\])])\s*\{`), "$1 | {"},
-	{regexp.MustCompile(`(\]|\))\s+(\.)`), "$1 | $2"},
-	{regexp.MustCompile(`([{,]\s*)\.(\w+)\s*([,}])`), "$1$2$3"},
-	{regexp.MustCompile(`([{,]\s*)\.(\w+)\s*([,}])`), "$1$2$3"},
+	{regexp.MustCompile(`([{,]\s*)\.(\w+)\s*([,}:])`), "$1$2$3"},
 	{regexp.MustCompile(`([{,]\s*)\.?([\w.]+)\.(\w+)\s*([,}])`), "$1$3: .$2.$3$4"},
-	{regexp.MustCompile(`([{,]\s*)\.(\w+)\s*:`), "$1$2:"},
 	{regexp.MustCompile(`([{,]\s*"?\w+"?)\s*=\s*`), "$1: "},
-	{regexp.MustCompile(`;\s*(\w+\s*[:}])`), ", $1"},
 	{regexp.MustCompile(`(?i)\belse\s+if\b`), "elif"},
 	{regexp.MustCompile(`(?s)(\bif\b.*\bthen\b[^)|]*?)\s*([)|]|$)`), "$1 end$2"},
 	// Values that are not what a function takes.
 	{regexp.MustCompile(`\[\]([^?]|$)`), "[]?$1"},
 	{regexp.MustCompile(`@(csv|tsv)`), "[.[] | scalars] | @$1"},
-	{regexp.MustCompile(`\btonumber\b`), "tonumber?"},
 	{regexp.MustCompile(`\bfromdate\b`), `(.[:19] + "Z" | fromdate)`},
 	{regexp.MustCompile(`\[(\$\w+(?:\.\w+)+)\]`), "[$1 | tostring]"},
 	{regexp.MustCompile(`\binputs\b`), ".[]"},
@@ -134,7 +106,7 @@ var operators = map[string]string{
 var foreign = map[string]string{
 	"where": "select", "filter": "select", "count": "length", "len": "length", "size": "length", "sum": "add", "WHERE": "select",
 	"avg": "(add / length)", "mean": "(add / length)", "average": "(add / length)", "distinct": "unique", "uniq": "unique", "distinct_by": "unique_by",
-	"lower": "ascii_downcase", "upper": "ascii_upcase", "toLowerCase": "ascii_downcase", "lowercase": "ascii_downcase", "downcase": "ascii_downcase", "to_lower": "ascii_downcase",
+	"lower": "ascii_downcase", "upper": "ascii_upcase", "toLowerCase": "ascii_downcase", "toUpperCase": "ascii_upcase", "lowercase": "ascii_downcase", "downcase": "ascii_downcase", "to_lower": "ascii_downcase",
 	"orderBy": "sort_by", "order_by": "sort_by", "sortBy": "sort_by", "groupBy": "group_by", "parse_json": "fromjson", "from_json": "fromjson", "to_json": "tojson",
 	"str": "tostring", "string": "tostring", "to_string": "tostring", "int": "tonumber", "float": "tonumber", "number": "tonumber", "to_number": "tonumber", "parseInt": "tonumber",
 	"startsWith": "startswith", "starts_with": "startswith", "endsWith": "endswith", "ends_with": "endswith", "includes": "contains", "matches": "test", "regex": "test", "match_regex": "test",
@@ -210,10 +182,10 @@ func (a *adviser) isField(word string, all bool) bool {
 
 // quoteKeys quotes the keys of the document that jq does not read behind a dot.
 func (a *adviser) quoteKeys(s string) (programs []string) {
-	odd := slices.DeleteFunc(slices.Clone(a.words), func(w string) bool { return isPlain(w) || !strings.Contains(s, w) })
+	odd := slices.DeleteFunc(slices.Clone(a.words), func(w string) bool { return doc.IsWord(w) || !strings.Contains(s, w) })
 	slices.SortFunc(odd, func(x, y string) int { return len(y) - len(x) })
 	for _, w := range slices.Compact(odd) {
-		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(w) + `"`
+		quoted := string(jsonscan.Quote(w))
 		for _, before := range []string{".", "{", ",", ", ", "{ "} {
 			if strings.Contains(s, before+w) {
 				programs = append(programs, strings.ReplaceAll(s, before+w, before+quoted))
@@ -222,10 +194,6 @@ func (a *adviser) quoteKeys(s string) (programs []string) {
 	}
 	return programs
 }
-
-var plain = regexp.MustCompile(`^[A-Za-z_]\w*$`)
-
-func isPlain(word string) bool { return plain.MatchString(word) }
 
 // closed is s with the brackets closed that it leaves open, and without one too many.
 func closed(s string) string {
