@@ -10,26 +10,14 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// objectOf makes an object of pairs of a key and a value; the last of a key counts.
-func objectOf(_ any, args []any) any {
-	made := map[string]any{}
-	for _, pair := range args[0].([]any) {
-		key, ok := pair.([]any)[0].(string)
-		if !ok {
-			return keyError(pair.([]any)[0])
-		}
-		made[key] = pair.([]any)[1]
-	}
-	return made
-}
-
 // grouped makes of pairs of a key and a value an object: for each key its values.
 func grouped(_ any, args []any) any {
 	made := map[string]any{}
 	for _, pair := range args[0].([]any) {
 		key, ok := pair.([]any)[0].(string)
 		if !ok {
-			return keyError(pair.([]any)[0])
+			v := pair.([]any)[0]
+			return fmt.Errorf("expected a string for object key but got: %s (%s)", gojq.TypeOf(v), gojq.Preview(v))
 		}
 		list, _ := made[key].([]any)
 		made[key] = append(list, pair.([]any)[1])
@@ -37,8 +25,16 @@ func grouped(_ any, args []any) any {
 	return made
 }
 
-func keyError(key any) error {
-	return fmt.Errorf("expected a string for object key but got: %s (%s)", gojq.TypeOf(key), gojq.Preview(key))
+// objectOf is grouped with the last value of each key alone.
+func objectOf(v any, args []any) any {
+	out := grouped(v, args)
+	if made, ok := out.(map[string]any); ok {
+		for key, values := range made {
+			list := values.([]any)
+			made[key] = list[len(list)-1]
+		}
+	}
+	return out
 }
 
 // A lookup knows what is in the list, and where the characters of the text are, that a
