@@ -276,6 +276,10 @@ func hintFor(text string, a *adviser, said []string, fixed string) string {
 		said = append(said, "that string holds JSON: .field | fromjson | .id")
 	case has("expected an object", "expected an array"):
 		said = append(said, ".field? skips values of another type; proxy_explore shows the types")
+	case has("cannot negate: null"):
+		said = append(said, "that is null in some of what it sees; a comma binds tighter than |: put ( ) around each part")
+	case has("unexpected token", "unexpected EOF"):
+		said = append(said, "a program looks like .items[] | {name, id}")
 	case has("cannot be matched", "cannot be applied to"):
 		said = append(said, `a field may be null or a number: (.field // "" | tostring) is a string`)
 	case has("function not defined"):
