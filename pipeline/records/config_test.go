@@ -78,9 +78,15 @@ func TestHostileForms(t *testing.T) {
 		p := string(c - 1)
 		laughs += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+p+", ", 8) + "*" + p + "]\n"
 	}
+	merges := "a: &a {x: 1}\n"
+	for c := 'b'; c < 'm'; c++ {
+		p := string(c - 1)
+		merges += string(c) + ": &" + string(c) + "\n  <<: [" + strings.Repeat("*"+p+", ", 8) + "*" + p + "]\n"
+	}
 	deep := strings.Repeat("[", 300_000)
 	for _, tt := range []struct{ name, text string }{
 		{"aliases of aliases", laughs},
+		{"merges of merges", merges},
 		{"YAML brackets", "a: 1\nb: 2\nc: " + deep},
 		{"YAML indents", "a: 1\n" + strings.Repeat("- ", 20_000) + "x\n"},
 		{"TOML brackets", "a = 1\nb = " + deep},
