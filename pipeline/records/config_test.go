@@ -97,6 +97,7 @@ func TestHostileForms(t *testing.T) {
 		{"HTML spans", "<html>\n<table>" + strings.Repeat("<tr><td rowspan=200 colspan=200>some text in it", 3_000)},
 		{"hunks", "diff --git a/x b/x\n--- a/x\n+++ b/x\n" + strings.Repeat("@@ -1,999999999 +1,999999999 @@\n", 50_000)},
 		{"pairs", "2026-01-02 03:04:05 INFO a\n" + strings.Repeat("2026-01-02 03:04:05 INFO "+strings.Repeat("a=1 ", 20_000)+"\n", 20)},
+		{"one value", "a = b\nc = d\ne =\n" + strings.Repeat(" a\n", 390_000)},
 		{"one key", "a = b c\n" + strings.Repeat("a = b c\n", 100_000)},
 	} {
 		begin := time.Now()
