@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,10 @@ func TestHostileForms(t *testing.T) {
 		p := string(c - 1)
 		merges += string(c) + ": &" + string(c) + "\n  <<: [" + strings.Repeat("*"+p+", ", 8) + "*" + p + "]\n"
 	}
+	tables := ""
+	for i := range 2000 {
+		tables += fmt.Sprintf("[c%d.%sx]\n", i, strings.Repeat("a.", 490))
+	}
 	deep := strings.Repeat("[", 300_000)
 	for _, tt := range []struct{ name, text string }{
 		{"aliases of aliases", laughs},
@@ -96,6 +101,7 @@ func TestHostileForms(t *testing.T) {
 		{"TOML brackets", "a = 1\nb = " + deep},
 		{"TOML brackets with strings", "a = 1\nb = " + strings.Repeat("[\"]\", ", 50_000)},
 		{"TOML tables", "a = 1\n[" + strings.Repeat("a.", 1_900_000) + "b]\n"},
+		{"TOML keys of many parts", "a = 1\nb = 2\n" + tables},
 		{"XML elements", "<?xml version=\"1.0\"?>\n" + strings.Repeat("<a>", 200_000)},
 		{"HTML tables", "<html>\n" + strings.Repeat("<table><tr><td>", 100_000)},
 		{"HTML spans", "<html>\n<table>" + strings.Repeat("<tr><td rowspan=200 colspan=200>some text in it", 3_000)},
