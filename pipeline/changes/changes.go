@@ -51,7 +51,7 @@ func Between(ctx context.Context, old, new doc.Value) *Changes {
 		return nil
 	}
 	a, b := linesOf(ctx, old), linesOf(ctx, new)
-	if ctx.Err() != nil || len(a) == 0 || len(b) == 0 {
+	if len(a) == 0 || len(b) == 0 {
 		return nil
 	}
 	c := &Changes{Lines: len(b)}
@@ -103,7 +103,10 @@ func linesOf(ctx context.Context, v doc.Value) []line {
 	begun := 0 // items that begin with the next scalar
 	var walk func(value []byte, at, kind doc.Path)
 	walk = func(value []byte, at, kind doc.Path) {
-		if tick.ErrFor(len(value)) != nil || room < 0 || len(out) > maxLines {
+		if tick.ErrFor(len(value)) != nil {
+			room = -1
+		}
+		if room < 0 || len(out) > maxLines {
 			return
 		}
 		room -= len(value)

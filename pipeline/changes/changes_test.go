@@ -32,7 +32,7 @@ func TestBetween(t *testing.T) {
 		{"gone at the end", plain, strings.TrimSuffix(plain, "line 19\n"), "@ line 20\n-line 19\n", 0},
 		{"indented", plain, strings.Replace(plain, "line 3\n", "  line 3\n", 1), "", 1},
 		{"no newline", plain, strings.TrimSuffix(plain, "\n"), "@ line 21\n+\\ no newline at the end\n", 0},
-		{"line end", plain, strings.Replace(plain, "line 3\n", "line 3\r\n", 1), "@ line 4\n-line 3\n+line 3\n", 0},
+		{"line end", plain, strings.Replace(plain, "line 3\n", "line 3\r\n", 1), "@ line 4\n-line 3\n+line 3\r\n", 0},
 		{"a field in another record", `[{"id":1,"x":{"n":1}},{"id":2},` + rows + `{}]`, `[{"id":1},{"x":{"n":1},"id":2},` + rows + `{}]`,
 			"@ line 2\n-[0].x.n: 1\n-[1].id: 2\n+[1].x.n: 1\n+[1].id: 2\n", 0},
 		{"lists in lists", `[[1,2],[3],` + rows + `0]`, `[[1],[2,3],` + rows + `0]`, "@ line 2\n-[0][1]: 2\n-[1][0]: 3\n+[1][0]: 2\n+[1][1]: 3\n", 0},

@@ -209,8 +209,10 @@ func (t *htmlTable) endRow() {
 			return
 		}
 	}
-	for len(t.header) < len(t.row) {
-		t.header = append(t.header, "c"+strconv.Itoa(len(t.header)+1))
+	if len(t.header) < len(t.row) {
+		for len(t.header) < len(t.row) {
+			t.header = append(t.header, "c"+strconv.Itoa(len(t.header)+1))
+		}
 		unique(t.header)
 	}
 	if slices.ContainsFunc(t.row, func(cell string) bool { return cell != "" }) {

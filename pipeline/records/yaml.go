@@ -54,7 +54,7 @@ func readYAML(ctx context.Context, text []byte) (*Records, error) {
 		}
 		start := len(w.out)
 		if err != nil || !w.value(&node, maxConfigDepth) {
-			return nil, ctx.Err()
+			return nil, w.err
 		}
 		if one := node.Content[0]; one.ShortTag() == "!!null" && one.Value == "" {
 			continue // nothing behind the last ---
