@@ -68,7 +68,7 @@ func readGit(ctx context.Context, text []byte) (*Records, error) {
 	g.endHunk()
 	g.endFiles()
 	if 20*g.odd > lines {
-		return nil, g.tick.Ctx.Err()
+		return nil, g.err
 	}
 	if g.log {
 		return g.records("git log")
