@@ -29,6 +29,8 @@ func TestTextPreviews(t *testing.T) {
 			"2 files, +1,500 −3", "1  +1,499 −2 x.go\n", "1508  +1 −1 y.go"}},
 		{"stat", strings.Repeat("commit 0123456789abcdef0123456789abcdef01234567\nAuthor: Ann <a@b.c>\nDate:   Sat Nov 21 07:58:34 2026 +0000\n\n    api: one\n\n a.go | 5 ++---\n b.go | 1 +\n 2 files changed, 3 insertions(+), 3 deletions(-)\n\n", 90), []string{
 			"90 commits, +270 −270\n", "authors: Ann 90\ndates: 21 Nov 2026\n", "90× 7  a.go\n90× 8  b.go\n", "\n5  01234567 21 Nov 2026  api: one\n"}},
+		{"stat and patch", strings.Repeat("commit 0123456789abcdef0123456789abcdef01234567\nAuthor: Ann <a@b.c>\nDate:   Sat Nov 21 07:58:34 2026 +0000\n\n    api: one\n---\n a.go | 2 +-\n 1 file changed, 1 insertion(+), 1 deletion(-)\n\ndiff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-x\n+y\n\n", 90), []string{
+			" bytes, 90 commits, 90 files, +90 −90\n"}},
 		{"blame", strings.Repeat("0123abcd (Ann B 2025-01-02 06:11:11 +0000   1) text of a line\n", 200) + "9876abcd (Bo 2026-01-02 06:11:11 +0000   1) text of a line\n", []string{
 			"git blame, 201 lines, ", "2 commits\nauthors, by lines: Ann B 200, Bo 1\ndates: 2025-01-02 .. 2026-01-02\n", "200× 1  0123abcd 2025-01-02 Ann B\n"}},
 		{"tree", ".\n" + strings.Repeat("├── a\n│   ├── b\n│   │   └── c.go\n│   └── d.md\n└── e.go\n", 100) + "\n2 directories, 3 files\n", []string{
