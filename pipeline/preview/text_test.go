@@ -35,6 +35,10 @@ func TestTextPreviews(t *testing.T) {
 			"git blame, 201 lines, ", "2 commits\nauthors, by lines: Ann B 200, Bo 1\ndates: 2025-01-02 .. 2026-01-02\n", "200× 1  0123abcd 2025-01-02 Ann B\n"}},
 		{"tree", ".\n" + strings.Repeat("├── a\n│   ├── b\n│   │   └── c.go\n│   └── d.md\n└── e.go\n", 100) + "\n2 directories, 3 files\n", []string{
 			"tree of files", "2 directories, 3 files\nnames end in: .go 200, .md 100\n"}},
+		{"ls -lR", "/r/a:\ntotal 4\ndrwxr-xr-x 2 u g 4096 Nov 22 14:36 b\n-rw-r--r-- 1 u g 710 Jun 26  2025 c.conf\nlrwxrwxrwx 1 u g 9 Jun 26  2025 d.service -> /dev/null\n\n/r/a/b:\ntotal 0\n" + strings.Repeat("lrwxrwxrwx 1 u g 9 Jun 26  2025 e -> ../x.so\n", 300), []string{
+			" bytes, 1 file, 301 links, 2 folders\nnames end in: .conf 1\nfolders, with line, files in them and below:\n1  /r/a/: 1 file, 301 links, size 710\n7  /r/a/b/: 0 files, 300 links\n1: "}},
+		{"ls -R", ".:\nb\nc.go\n\n./b:\n" + strings.Repeat("d.go\n", 900), []string{
+			" 901 files, 2 folders\nnames end in: .go 901\nfolders, with line, files in them and below:\n1  ./: 901 files\n5  ./b/: 900 files\n"}},
 		{"source", "// Copyright\n// Licence\n\npackage a\n\nimport (\n\t\"b\"\n)\n\ntype T struct {\n\tx int\n}\n\nfunc (t *T) M() {\n}\n\nfunc f() {\n" + strings.Repeat("\tb.Call()\n", 800) + "}\n", []string{
 			"10: type T struct\n", "14: func (t *T) M()\n", "17: func f()\n", "818: }"}},
 		{"Markdown", "# Title\n\n" + filler + "## Part\n\n| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\n```go\n# no heading\n```\n\n### Deep\n", []string{
