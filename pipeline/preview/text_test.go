@@ -68,6 +68,10 @@ func TestTextPreviews(t *testing.T) {
 		{"files", strings.Repeat("/r/src/a.go\n/r/src/b.go\n/r/doc/c.md\n", 200), []string{"names end in: .go 400, .md 200", "\n1  /r/: 600 files\n1  /r/src/: 400 files\n3  /r/doc/: 200 files\n"}},
 		{"a test run", "=== RUN   TestA\n" + strings.Repeat("=== RUN   TestB\n--- PASS: TestB (0.00s)\n", 400) + "    a_test.go:3: got 1, want 2\n--- FAIL: TestA (0.00s)\nFAIL\nFAIL\texample.com/a\t0.1s\n", []string{
 			"output of tests, 805 lines", "go test: 1 failed · 400 passed\n", "in all:\n805: FAIL\texample.com/a\t0.1s\n", "what failed:\n802:     a_test.go:3: got 1, want 2\n803: --- FAIL: TestA"}},
+		{"unittest", strings.Repeat("test_a (m.A.test_a) ... ok\n", 40) + strings.Repeat("test_b (m.B.test_b) ... ERROR\n", 60) + "test_c (m.C.test_c) ... FAIL\ntest_d (m.C.test_d) ... skipped 'no x'\ntest_e (m.E.test_e) ... FAIL\n\n" +
+			numbered("======\nERROR: test_b%d (m.B.test_b%[1]d)\n------\nTraceback (most recent call last):\n  File \"/srv/m.py\", line 9, in x\na.ArgumentError: too many\n\n", 59) + "======\nERROR: setUpClass (m.D)\n------\na.ArgumentError: too many\n\n" +
+			"======\nFAIL: test_c (m.C.test_c) (x=1)\n------\nAssertionError: 1 != 2\n\n======\nFAIL: test_c (m.C.test_c) (x=2)\n------\nValueError: v\n\nDuring handling of the above exception, another exception occurred:\n\nAssertionError: 1 != 3\n\n======\nFAIL: test_e (m.E.test_e)\n------\nAssertionError\n\n------\nRan 104 tests in 1.0s\n\nFAILED (failures=3, errors=60, skipped=1)\n", []string{
+			"unittest: 63 failed · 40 passed · 1 skipped\nin all:\n", "\nwhat failed, alike as one, times × first line:\n60× 106  ERROR m.B and 1 more: a.ArgumentError: too many\n2× 524  FAIL m.C: AssertionError: 1 != 2\n1× 538  FAIL m.E.test_e: AssertionError\n1: test_a (m.A.test_a) ... ok\n… "}},
 		{"a build", strings.Repeat("[1/400] CC a.o\n", 399) + "FAILED: b.o\n\x1b[1msrc/b.c:4:9: error: no member\x1b[0m\nninja: build stopped\n", []string{
 			"output of a build", "ninja and compiler: 1 failed · 1 error\n", "\n400: FAILED: b.o\n401: ", "402: ninja: build stopped"}},
 		{"rules", strings.Repeat("a.ts(1,2): error TS7006: parameter x\na.ts(1,3): error TS7006: parameter y\na.ts(1,4): error TS7006: parameter z\n", 100) + "b.ts(3,4): error TS2304: no name y\n", []string{
@@ -98,6 +102,15 @@ func TestShortTextHasTail(t *testing.T) {
 			t.Errorf("%d lines: no tail in\n%s", lines, text)
 		}
 	}
+}
+
+// numbered is format with the numbers up to n.
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
 }
 
 // changelog has the versions n.0.0 down to 1.0.0.
