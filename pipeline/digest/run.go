@@ -48,7 +48,7 @@ type runReader struct {
 
 // readRun tells what failed and the lines that sum up.
 func readRun(d *Digest, r *reader) {
-	x := &runReader{tools: toolsOf(newSample(r.data)), failed: Part{Title: "what failed", Share: 55, Find: "proxy_search finds the rest"}, seen: map[string]bool{}}
+	x := &runReader{tools: toolsOf(newSample(r.data)), failed: Part{Title: "what failed", Share: 55}, seen: map[string]bool{}}
 	var names []string
 	tests := false
 	for _, t := range x.tools {

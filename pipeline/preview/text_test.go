@@ -75,7 +75,7 @@ func TestTextPreviews(t *testing.T) {
 		{"a build", strings.Repeat("[1/400] CC a.o\n", 399) + "FAILED: b.o\n\x1b[1msrc/b.c:4:9: error: no member\x1b[0m\nninja: build stopped\n", []string{
 			"output of a build", "ninja and compiler: 1 failed · 1 error\n", "\n400: FAILED: b.o\n401: ", "402: ninja: build stopped"}},
 		{"rules", strings.Repeat("a.ts(1,2): error TS7006: parameter x\na.ts(1,3): error TS7006: parameter y\na.ts(1,4): error TS7006: parameter z\n", 100) + "b.ts(3,4): error TS2304: no name y\n", []string{
-			"tsc: 301 errors\n", "rules: TS7006 300 · TS2304 1\n", "300× 1  a.ts\n1× 301  b.ts\n", "what failed (3 of 4;", "\n301: b.ts(3,4): error TS2304"}},
+			"tsc: 301 errors\n", "rules: TS7006 300 · TS2304 1\n", "300× 1  a.ts\n1× 301  b.ts\n", "what failed (3 of 4):", "\n301: b.ts(3,4): error TS2304"}},
 		{"pods", "NAME    READY   STATUS\n" + strings.Repeat("web-1   1/1     Running\n", 300) + "web-2   0/1     CrashLoopBackOff\n" + strings.Repeat("web-3   1/1     Running\n", 99), []string{
 			"table, 401 lines, 9,632 bytes, 400 rows of 3 columns\n", "\nSTATUS: Running 399 · CrashLoopBackOff 1\n", "\n302: web-2   0/1     CrashLoopBackOff\n"}},
 		{"broken JSON", "{\n" + strings.Repeat("\"a\": [1, 2, 3],\n", 300) + "oops\n}", []string{"broken JSON", "invalid character 'o' looking for beginning of object key string at byte 4,803, line 302", "302: oops"}},
@@ -84,6 +84,30 @@ func TestTextPreviews(t *testing.T) {
 		{"cut at both ends", strings.Repeat("word ", 5000), []string{"1: word word", " bytes left out, up to byte ", "word"}},
 	} {
 		text, _ := Preview(doc.Recognise([]byte(tt.in), nil), 1000)
+		for _, want := range tt.want {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s: no %q in\n%s", tt.name, want, text)
+			}
+		}
+	}
+}
+
+// TestRest: the outline behind a first page is of what follows, and says so where the first
+// line counts all.
+func TestRest(t *testing.T) {
+	commits := strings.Repeat("commit 0123456789abcdef0123456789abcdef01234567\nAuthor: Ann <a@b.c>\nDate:   Sat Nov 21 07:58:34 2026 +0000\n\n    one\n\ndiff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-x\n+y\n\n", 40)
+	for _, tt := range []struct {
+		name, in string
+		from     int
+		want     []string
+	}{
+		{"Markdown", "# A\n\n## B\n\n" + strings.Repeat("## C\n\nwords\n\n", 100), 2, []string{"102 headings", "headings that follow (", " of 101 from all over; proxy_search \"^#+ \" finds them):"}},
+		{"from the first line", "# A\n\n## B\n\nwords\n", 0, []string{"\nheadings:\n"}},
+		{"source", "package a\n\nimport \"x\"\n\n" + strings.Repeat("func f() {\n}\n\n", 100), 5, []string{"functions 100", "definitions that follow (", " of 99 from all over):"}},
+		{"git log", commits, 20, []string{"40 commits", "commits that follow (", " from all over; proxy_search \"^commit \" finds them):"}},
+		{"matches", strings.Repeat("a/b.go:12:\tfoo(bar)\n", 20) + strings.Repeat("c.go:3:func foo(x int) {\n", 9), 20, []string{"first matches that follow, one of each file:\n21: c.go:3"}},
+	} {
+		text := Rest(doc.Recognise([]byte(tt.in), nil), tt.from, 400)
 		for _, want := range tt.want {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s: no %q in\n%s", tt.name, want, text)
