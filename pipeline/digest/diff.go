@@ -208,6 +208,9 @@ func hunkCount(span []byte) int {
 
 // describe tells of the commits and lists the files, of too many those with most changes.
 func (r *diffReader) describe(d *Digest) {
+	if len(r.files) > 0 {
+		r.log.add, r.log.del = 0, 0 // of --stat: the patch says it below
+	}
 	r.log.describe(d)
 	if len(r.files) == 0 {
 		return

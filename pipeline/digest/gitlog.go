@@ -69,7 +69,7 @@ type logOfCommits struct {
 }
 
 func newLogOfCommits() logOfCommits {
-	return logOfCommits{subjects: Part{Title: "commits", Share: 45, Even: true, Find: "proxy_search finds the rest"}}
+	return logOfCommits{subjects: Part{Title: "commits", Share: 45, Even: true}}
 }
 
 // readGitLog reads commits with what may stand below each.
@@ -92,7 +92,8 @@ func readGitLog(d *Digest, r *reader) {
 
 // commit begins a commit with its line.
 func (l *logOfCommits) commit(n int, line []byte) {
-	_, hash, _ := bytes.Cut(line, []byte(" "))
+	word, hash, _ := bytes.Cut(line, []byte(" "))
+	l.subjects.Find = fmt.Sprintf(`proxy_search "^%s " finds them`, word)
 	l.hash, l.date, l.titled = string(head(hash, 8)), "", false
 	l.commits++
 }
