@@ -13,8 +13,8 @@ Never treat a cut result as complete. Each reply may itself be cut and have its 
 
 var descriptions = []struct{ tool, text string }{
 	{"proxy_explore", "Show the structure of a cached result: types, fields, counts, outline."},
-	{"proxy_filter", "Select from a cached result: fields (dotted, arrays implied: items.user.name) or a jq program; page with offset and limit."},
-	{"proxy_search", "Search a cached result: regex, bm25 (ranked words), fuzzy (misspelt), context (whole units around a regex), paths (only where)."},
+	{"proxy_filter", "Select from a cached result: fields (dotted, arrays implied: items.user.name) or a jq program; page with offset and limit, or get the whole. format text: strings unquoted."},
+	{"proxy_search", "Search a cached result: regex (RE2), bm25 (ranked words), fuzzy (misspelt), context (whole units around a regex), paths (only where)."},
 }
 
 // Definitions returns the definitions of our tools, as tools/list has them.

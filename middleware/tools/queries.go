@@ -47,8 +47,8 @@ const none = math.MinInt
 
 func (f *filter) params() []param {
 	f.limit = none
-	return append(append(f.source.params(), narrowParams(&f.narrow, `"type":"string","description":"input: JSON or records of the result, else its text"`)...),
-		param{"cache_ids", `"type":"array","items":{"type":"string"},"description":"for jq: an array of these results"`, &f.ids, ""},
+	return append(append(f.source.params(), narrowParams(&f.narrow, `"type":"string","description":"input: JSON, records, or text"`)...),
+		param{"cache_ids", `"type":"array","items":{"type":"string"},"description":"jq over their array"`, &f.ids, ""},
 		param{"mode", `"enum":["include","exclude"]`, &f.mode, ""},
 		param{"offset", integer, &f.slice.Offset, "0"},
 		param{"limit", integer, &f.limit, "20"},

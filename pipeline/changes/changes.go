@@ -33,9 +33,12 @@ type Changes struct {
 	Reindented int // lines that begin with other blanks
 }
 
-// maxBytes of a document are compared. More are seldom nearly the same, and never short
-// in what differs.
-const maxBytes = 4 << 20
+// maxBytes of a document are compared, and maxLines. More are seldom nearly the same, and
+// never short in what differs.
+const (
+	maxBytes = 4 << 20
+	maxLines = 200_000
+)
 
 // Between returns what differs between two documents, nil where that is not worth telling:
 // they are of other kinds, or more than a quarter of the lines differ. It takes time and
@@ -48,11 +51,14 @@ func Between(ctx context.Context, old, new doc.Value) *Changes {
 		return nil
 	}
 	a, b := linesOf(ctx, old), linesOf(ctx, new)
-	if ctx.Err() != nil || len(a) == 0 || len(b) == 0 {
+	if len(a) == 0 || len(b) == 0 {
 		return nil
 	}
 	c := &Changes{Lines: len(b)}
 	c.between(a, b)
+	if new.Kind == doc.Text && len(c.All)+c.Reindented == 0 && !bytes.Equal(old.Data, new.Data) {
+		return nil // tabs for as many spaces
+	}
 	differ := 0
 	for _, ch := range c.All {
 		differ += max(len(ch.Gone), len(ch.Come))
@@ -63,13 +69,17 @@ func Between(ctx context.Context, old, new doc.Value) *Changes {
 	return c
 }
 
+// noNewline stands for the newline that a text does not end with.
+const noNewline = "\\ no newline at the end"
+
 // A line is what is compared, and what is shown.
 type line struct {
 	key, text string
 	indent    int
 }
 
-// linesOf are the lines of a text, and the scalars of JSON. It gives up, with nil, where
+// linesOf are the lines of a text, and the scalars of JSON: what is compared of one is its
+// path without indexes, and how many items begin with it. It gives up, with nil, where
 // paths would take much more memory than the document, or it is so deep that it is read
 // too often.
 func linesOf(ctx context.Context, v doc.Value) []line {
@@ -77,16 +87,26 @@ func linesOf(ctx context.Context, v doc.Value) []line {
 	tick := doc.Ticker{Ctx: ctx}
 	if v.Kind == doc.Text {
 		for text := range bytes.Lines(v.Data) {
-			text = bytes.TrimRight(text, "\r\n")
+			if len(out) == maxLines {
+				return nil
+			}
+			text = bytes.TrimSuffix(text, []byte{'\n'})
 			key := bytes.TrimLeft(text, " \t")
 			out = append(out, line{string(key), string(text), len(text) - len(key)})
+		}
+		if !bytes.HasSuffix(v.Data, []byte{'\n'}) {
+			out = append(out, line{noNewline, noNewline, 0})
 		}
 		return out
 	}
 	room := 64*len(v.Data) + 1<<16
+	begun := 0 // items that begin with the next scalar
 	var walk func(value []byte, at, kind doc.Path)
 	walk = func(value []byte, at, kind doc.Path) {
-		if tick.ErrFor(len(value)) != nil || room < 0 {
+		if tick.ErrFor(len(value)) != nil {
+			room = -1
+		}
+		if room < 0 || len(out) > maxLines {
 			return
 		}
 		room -= len(value)
@@ -99,24 +119,26 @@ func linesOf(ctx context.Context, v doc.Value) []line {
 			}
 		case '[':
 			for i, item := range jsonscan.Items(value) {
+				begun++
 				walk(item, at.With(doc.Step{Kind: doc.StepIndex, Index: i}), kind.With(doc.Step{Kind: doc.StepEach}))
 			}
 		}
 		if len(out) == n { // a scalar, or empty
 			said := ": " + string(jsonscan.AppendMinified(nil, value))
-			l := line{key: kind.String() + said, text: at.String() + said}
+			l := line{key: fmt.Sprint(begun, kind.String(), said), text: at.String() + said}
 			room -= 4 * (len(l.key) + len(l.text))
-			out = append(out, l)
+			out, begun = append(out, l), 0
 		}
 	}
 	if v.Kind == doc.JSON {
 		walk(v.Data, nil, nil)
 	} else {
 		for i, item := range doc.Items(v) {
+			begun++
 			walk(item, doc.Path{{Kind: doc.StepIndex, Index: i}}, doc.Path{{Kind: doc.StepEach}})
 		}
 	}
-	if room < 0 {
+	if room < 0 || len(out) > maxLines {
 		return nil
 	}
 	return out

@@ -31,6 +31,11 @@ func TestBetween(t *testing.T) {
 		{"added at the start", plain, "new\n" + plain, "@ line 1\n+new\n", 0},
 		{"gone at the end", plain, strings.TrimSuffix(plain, "line 19\n"), "@ line 20\n-line 19\n", 0},
 		{"indented", plain, strings.Replace(plain, "line 3\n", "  line 3\n", 1), "", 1},
+		{"no newline", plain, strings.TrimSuffix(plain, "\n"), "@ line 21\n+\\ no newline at the end\n", 0},
+		{"line end", plain, strings.Replace(plain, "line 3\n", "line 3\r\n", 1), "@ line 4\n-line 3\n+line 3\r\n", 0},
+		{"a field in another record", `[{"id":1,"x":{"n":1}},{"id":2},` + rows + `{}]`, `[{"id":1},{"x":{"n":1},"id":2},` + rows + `{}]`,
+			"@ line 2\n-[0].x.n: 1\n-[1].id: 2\n+[1].x.n: 1\n+[1].id: 2\n", 0},
+		{"lists in lists", `[[1,2],[3],` + rows + `0]`, `[[1],[2,3],` + rows + `0]`, "@ line 2\n-[0][1]: 2\n-[1][0]: 3\n+[1][0]: 2\n+[1][1]: 3\n", 0},
 		{"moved", plain, "line 19\n" + strings.TrimSuffix(plain, "line 19\n"), "@ line 1\n+line 19\n@ line 21\n-line 19\n", 0},
 		{"an item first", `{"items":[` + rows + `{}]}`, `{"items":[{"id":100,"s":"new"},` + rows + `{}]}`, "@ line 1\n+items[0].id: 100\n+items[0].s: \"new\"\n", 0},
 		{"a value", `[` + rows + `{}]`, `[` + strings.Replace(rows, `{"id":7,"s":"open"}`, `{"id":7,"s":"shut"}`, 1) + `{}]`, "@ line 16\n-[7].s: \"open\"\n+[7].s: \"shut\"\n", 0},
@@ -45,6 +50,9 @@ func TestBetween(t *testing.T) {
 		"paths longer than all else": {deep, strings.Replace(deep, "1]", "2]", 1)},
 		"other":                      {plain, strings.ReplaceAll(plain, "line", "row")},
 		"kinds":                      {plain, `["line 1"]`},
+		"all line ends":              {plain, strings.ReplaceAll(plain, "\n", "\r\n")},
+		"tabs":                       {plain + " x\n", plain + "\tx\n"},
+		"many lines":                 {strings.Repeat("\n", maxLines+1), strings.Repeat("\n", maxLines+1) + "a\n"},
 		"half of it":                 {plain, plain[len(plain)/2:]},
 	} {
 		if c := Between(t.Context(), doc.Recognise([]byte(pair[0]), nil), doc.Recognise([]byte(pair[1]), nil)); c != nil {

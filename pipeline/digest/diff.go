@@ -60,7 +60,7 @@ func (r *diffReader) line(n int, line []byte) {
 	kind := r.git.Read(line)
 	switch c := r.git.Commit; kind {
 	case git.CommitLine:
-		r.log.commit(c.Hash)
+		r.log.commit(line)
 	case git.Author:
 		name, _, _ := bytes.Cut(head(c.Author, 300), []byte(" <"))
 		r.log.authors.add(name, n)
@@ -121,6 +121,9 @@ func (f *fileDiff) how() string {
 
 // describe tells of the commits and lists the files, of too many those with most changes.
 func (r *diffReader) describe(d *Digest) {
+	if len(r.files) > 0 {
+		r.log.add, r.log.del = 0, 0 // of --stat: the patch says it below
+	}
 	r.log.describe(d)
 	if len(r.files) == 0 {
 		return

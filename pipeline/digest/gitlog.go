@@ -52,7 +52,7 @@ type logOfCommits struct {
 }
 
 func newLogOfCommits() logOfCommits {
-	return logOfCommits{subjects: Part{Title: "commits", Share: 45, Even: true, Find: "proxy_search finds the rest"}}
+	return logOfCommits{subjects: Part{Title: "commits", Share: 45, Even: true}}
 }
 
 // readGitLog reads commits with what may stand below each.
@@ -73,8 +73,10 @@ func readGitLog(d *Digest, r *reader) {
 	l.describe(d)
 }
 
-// commit begins a commit.
-func (l *logOfCommits) commit(hash []byte) {
+// commit begins a commit with its line.
+func (l *logOfCommits) commit(line []byte) {
+	word, hash, _ := bytes.Cut(line, []byte(" "))
+	l.subjects.Find = fmt.Sprintf(`proxy_search "^%s " finds them`, word)
 	l.hash, l.date = string(head(hash, 8)), ""
 	l.commits++
 }

@@ -23,7 +23,7 @@ func isMatches(s *sample) bool {
 // readMatches counts what was found by file, and shows the first of each.
 func readMatches(d *Digest, r *reader) {
 	var files tally
-	first := Part{Title: "the first match of each file", Share: 45, Even: true}
+	first := Part{Title: "first matches, one of each file", Share: 45, Even: true}
 	n := 0
 	for at, line := range r.lines {
 		if name, rest, _ := bytes.Cut(head(line, 1000), []byte(":")); digitsAt(rest, 0) > 0 {

@@ -2,6 +2,8 @@ package digest
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strings"
 
 	"rlmproxy/pipeline/digest/runs"
@@ -38,6 +40,7 @@ type runReader struct {
 	last          runs.Mark // of a line, Why aside
 	rules         tally     // that they break
 	failures      int       // each once
+	cases         []*testCase
 	seen          map[string]bool
 	why           int // lines in a row that say why
 	next          int // lines behind that do
@@ -45,7 +48,7 @@ type runReader struct {
 
 // readRun tells what failed and the lines that sum up.
 func readRun(d *Digest, r *reader) {
-	x := &runReader{tools: toolsOf(newSample(r.data)), failed: Part{Title: "what failed", Share: 55, Find: "proxy_search finds the rest"}, seen: map[string]bool{}}
+	x := &runReader{tools: toolsOf(newSample(r.data)), failed: Part{Title: "what failed", Share: 55}, seen: map[string]bool{}}
 	var names []string
 	tests := false
 	for _, t := range x.tools {
@@ -58,7 +61,9 @@ func readRun(d *Digest, r *reader) {
 	if d.Kind = "output of a build"; tests || x.counts[runs.Passed] > 0 {
 		d.Kind = "output of tests"
 	}
-	d.EndLines = 3
+	if d.EndLines = 3; len(x.cases) > 0 && len(x.tools) == 1 {
+		d.EndLines, x.failed = 1, alikePart(x.cases)
+	}
 	var counts []string
 	x.counts[runs.Failed] = x.failures
 	for _, c := range []struct {
@@ -114,6 +119,9 @@ func (x *runReader) line(n int, line []byte) {
 		case runs.Warning:
 			x.place(&x.warned, n, text)
 		case runs.Why:
+			if t == runs.Unittest && len(x.cases) > 0 {
+				x.cases[len(x.cases)-1].why = string(head(text, maxWhyBytes))
+			}
 			if x.why++; x.why <= maxWhy && x.last != runs.Warning {
 				x.failed.addLine(n, line, 2)
 			}
@@ -146,11 +154,69 @@ func (x *runReader) fail(n int, line, text []byte, isError bool, t *runs.Tool) {
 	x.seen[key] = true
 	x.failures += btoi(!isError)
 	x.next = t.Next
+	if found := caseName().FindSubmatch(text); found != nil && t == runs.Unittest {
+		x.cases = append(x.cases, &testCase{n: n, class: string(bytes.TrimSuffix(found[3], append([]byte("."), found[2]...))), how: string(found[1]), name: string(found[2])})
+	}
 	if !isNew { // two of a rule are shown
 		x.failed.Total++
 		return
 	}
 	x.failed.addLine(n, line, 0)
+}
+
+// caseName is FAIL: test_a (pkg.mod.Class.test_a), or (pkg.mod.Class) of old ones.
+var caseName = lazy(`^(FAIL|ERROR): (\w+) \(([^)]+)\)`)
+
+const maxWhyBytes = 300 // kept of what a case says
+
+// A testCase is one that failed, and the last that it says of why.
+type testCase struct {
+	n                     int // line
+	how, class, name, why string
+}
+
+// alikePart has a row for cases that say the same, and for those of a class of which no
+// two do, those of most cases first.
+func alikePart(cases []*testCase) Part {
+	type alike struct {
+		first  *testCase
+		count  int
+		others map[string]bool // classes
+	}
+	var whys tally
+	for _, c := range cases {
+		whys.add([]byte(c.why), c.n)
+	}
+	groups := map[string]*alike{}
+	var order []*alike
+	for _, c := range cases {
+		key := "class " + c.class
+		if w := whys.byName[c.why]; c.why != "" && w != nil && w.count > 1 {
+			key = "why " + c.why
+		}
+		g := groups[key]
+		if g == nil {
+			g = &alike{c, 0, map[string]bool{}}
+			groups[key] = g
+			order = append(order, g)
+		}
+		if g.count++; c.class != g.first.class {
+			g.others[c.class] = true
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *alike) int { return cmp.Compare(b.count, a.count) })
+	p := Part{Title: "what failed, alike as one, times × first line", Share: 65, Find: `proxy_search "^(FAIL|ERROR): " finds all`}
+	for i, g := range order {
+		name := g.first.class
+		switch {
+		case len(g.others) > 0:
+			name += " and " + show.Count(len(g.others)) + " more"
+		case g.count == 1:
+			name += "." + g.first.name
+		}
+		p.addf(-1, i/8, "%s× %d  %s %s: %s", show.Count(g.count), g.first.n+1, g.first.how, show.Clip(name, 100), show.Clip(g.first.why, 80))
+	}
+	return p
 }
 
 var ruleName = lazy(`TS\d+|\[-W[\w=+-]+\]|\[E\d+\]|\b(error|warning) +.* {2,}(\S+)$`)

@@ -67,7 +67,7 @@ const maxPreamble = 60
 
 // readSource outlines the definitions.
 func readSource(d *Digest, r *reader) {
-	p := Part{Title: "definitions", Even: true, Find: "proxy_search finds the rest"}
+	p := Part{Title: "definitions", Even: true}
 	var kinds tally
 	for n, line := range r.lines {
 		if found := definitionOf(line); found.kind != "" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -78,9 +79,10 @@ const (
 	maxNested  = 40 // folders in a path
 )
 
-// A folder has files, those in folders below it included.
+// A folder has files and symbolic links, those in folders below it included.
 type folder struct {
 	files int
+	links int
 	bytes float64
 	total float64 // as the text states it, or 0
 	line  int
@@ -93,6 +95,9 @@ type treeReader struct {
 	extensions tally
 	sizes      bool
 	files      int
+	links      int
+	root       string // that ls lists; what is around it is no folder of the listing
+	short      bool   // ls tells names only
 	last       string // the path that came last: a folder, if the next one is below it
 	lastSize   float64
 }
@@ -129,17 +134,30 @@ func (t *treeReader) count(path string, n, files int, size float64) {
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 && len(name)-dot < 12 {
 		t.extensions.change([]byte(name[dot:]), n, files)
 	}
-	nested := 0
-	for i := strings.IndexByte(path, '/'); i >= 0 && nested < maxNested; nested++ {
-		if f := t.folder(path[:i+1], n); f != nil {
-			f.files += files
-			f.bytes += size
+	for f := range t.around(path, n) {
+		f.files += files
+		f.bytes += size
+	}
+}
+
+// around yields the folders in which path is.
+func (t *treeReader) around(path string, n int) iter.Seq[*folder] {
+	return func(yield func(*folder) bool) {
+		nested := 0
+		for i := range len(path) {
+			if path[i] != '/' {
+				continue
+			}
+			if nested++; nested > maxNested {
+				return
+			}
+			if i+1 < len(t.root) {
+				continue
+			}
+			if f := t.folder(path[:i+1], n); f != nil && !yield(f) {
+				return
+			}
 		}
-		next := strings.IndexByte(path[i+1:], '/')
-		if next < 0 {
-			break
-		}
-		i += 1 + next
 	}
 }
 
@@ -171,11 +189,15 @@ func readTree(d *Digest, r *reader) {
 				continue
 			}
 			if blank && lastByte(line) == ':' {
-				at = string(line[:len(line)-1]) + "/"
-				t.folder(strings.TrimPrefix(at, "./"), n)
-			} else if name, size, isFolder := lsEntry(line); name != "" && !isFolder {
-				t.last = ""
-				t.add(n, at+name, size, false)
+				at = strings.TrimSuffix(string(line[:len(line)-1]), "/") + "/"
+				if t.root == "" || !strings.HasPrefix(at, t.root) {
+					t.root = at
+				} else if t.short { // it was listed as if it were a file
+					t.count(at[:len(at)-1], n, -1, 0)
+				}
+				t.folder(at, n)
+			} else {
+				t.listed(n, at, line)
 			}
 			blank = false
 		case branches:
@@ -206,18 +228,24 @@ func readTree(d *Digest, r *reader) {
 	t.describe(d)
 }
 
-// lsEntry reads a line of ls, or of ls -l.
-func lsEntry(line []byte) (name string, size float64, isFolder bool) {
+// listed reads a line of ls, or of ls -l, that tells of the folder at.
+func (t *treeReader) listed(n int, at string, line []byte) {
 	text := string(line)
-	f := strings.Fields(text)
-	if len(f) < 9 || len(f[0]) < 10 || !strings.Contains("-dlbcps", f[0][:1]) {
-		if strings.HasPrefix(text, "total ") {
-			return "", 0, false
+	switch f := strings.Fields(text); {
+	case strings.HasPrefix(text, "total "):
+	case len(f) < 9 || len(f[0]) < 10 || !strings.Contains("-dlbcps", f[0][:1]):
+		t.short = true
+		t.count(at+strings.TrimSuffix(text, "/"), n, 1, 0)
+	case f[0][0] == 'l':
+		t.links++
+		for f := range t.around(at, n) {
+			f.links++
 		}
-		return text, 0, false
+	case f[0][0] != 'd':
+		size, _ := columns.Number(f[4])
+		t.sizes = t.sizes || size > 0
+		t.count(at+strings.Join(f[8:], " "), n, 1, size)
 	}
-	size, _ = columns.Number(f[4])
-	return strings.Join(f[8:], " "), size, f[0][0] == 'd'
 }
 
 // treeEntry reads what stands behind ├──: a name, and its size in brackets if tree -s or
@@ -240,12 +268,13 @@ func treeEntry(line []byte) (name string, size float64) {
 
 // describe tells the folders with most files.
 func (t *treeReader) describe(d *Digest) {
-	d.Facts = append(d.Facts, show.Plural(t.files, "files"), show.Plural(len(t.order), "folders"))
+	d.Facts = append(d.Facts, filesAndLinks(t.files, t.links), show.Plural(len(t.order), "folders"))
 	if len(t.extensions.order) > 0 {
 		d.addWords("names end in: %s", t.extensions.top(12, ", "))
 	}
+	names := func(name string) int { return t.folders[name].files + t.folders[name].links }
 	largest := slices.Clone(t.order)
-	slices.SortStableFunc(largest, func(a, b string) int { return cmp.Compare(t.folders[b].files, t.folders[a].files) })
+	slices.SortStableFunc(largest, func(a, b string) int { return cmp.Compare(names(b), names(a)) })
 	rank := map[string]int{}
 	for i, name := range largest {
 		rank[name] = i / 6
@@ -253,16 +282,25 @@ func (t *treeReader) describe(d *Digest) {
 	p := Part{Title: "folders, with line, files in them and below", Share: 60, Find: "those with most files"}
 	for i, name := range t.order {
 		f := t.folders[name]
-		if i+1 < len(t.order) && strings.HasPrefix(t.order[i+1], name) && t.folders[t.order[i+1]].files == f.files {
+		if i+1 < len(t.order) && strings.HasPrefix(t.order[i+1], name) && t.folders[t.order[i+1]].files == f.files && t.folders[t.order[i+1]].links == f.links {
 			continue // it has nothing but the next one
 		}
 		size := ""
 		if bytes := max(f.bytes, f.total); t.sizes && bytes > 0 {
 			size = fmt.Sprintf(", size %s", show.Count(int(min(bytes, 1e15))))
 		}
-		p.addf(f.line, rank[name], "%s: %s%s", show.Clip(name, 100), show.Plural(f.files, "files"), size)
+		p.addf(f.line, rank[name], "%s: %s%s", show.Clip(name, 100), filesAndLinks(f.files, f.links), size)
 	}
 	d.Parts = append(d.Parts, p)
+}
+
+// filesAndLinks is "3 files", or "3 files, 1 link".
+func filesAndLinks(files, links int) string {
+	text := show.Plural(files, "files")
+	if links > 0 {
+		text += ", " + show.Plural(links, "links")
+	}
+	return text
 }
 
 // isFileList wants a path on every line, or a name with a mark as the file system

@@ -65,7 +65,7 @@ const (
 // reads what is cut off and what has the marks of a template. Of a list it shows
 // items from all over.
 func readYAML(d *Digest, r *reader) {
-	keys := Part{Title: "keys", Even: true, Find: "proxy_search finds the rest"}
+	keys := Part{Title: "keys", Even: true}
 	items := Part{Title: "items", Even: true, Share: 35, Most: maxYAMLItems, Find: `proxy_search "^- " finds all`}
 	var itemKeys tally // of the items at the margin
 	var open []int     // the indents of the keys around a line

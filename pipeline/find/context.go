@@ -74,7 +74,9 @@ func textRecords(ctx context.Context, in doc.Value, w *view) ([]search.Span, err
 				add(search.Span{Start: row.Start, End: row.End})
 			}
 		} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
-			entries(ctx, w.text, starts, len(w.text), add)
+			if err := entries(ctx, w.text, starts, len(w.text), add); err != nil {
+				return nil, 0, err
+			}
 		}
 		return spans, 16 * int64(cap(spans)), ctx.Err()
 	})

@@ -103,7 +103,9 @@ func textUnits(ctx context.Context, v doc.Value) (*units, error) {
 		}
 	} else if starts := digest.Entry(digest.Kind(w.text)); starts != nil {
 		u.of = "entries"
-		entries(ctx, w.text, starts, maxEntry, u.add)
+		if err := entries(ctx, w.text, starts, maxEntry, u.add); err != nil {
+			return nil, err
+		}
 	} else {
 		u = passages(w)
 	}
@@ -121,7 +123,7 @@ func rowsOf(v doc.Value, text []byte) *records.Table {
 
 // entries calls add for the entries of text, which begin where starts says; those
 // over limit bytes are divided. They end early with ctx.
-func entries(ctx context.Context, text []byte, starts func(line []byte) bool, limit int, add func(search.Span)) {
+func entries(ctx context.Context, text []byte, starts func(line []byte) bool, limit int, add func(search.Span)) error {
 	tick := doc.Ticker{Ctx: ctx}
 	from, some := 0, false // some: of the entry, a line is not blank
 	cut := func(to int) {
@@ -139,8 +141,8 @@ func entries(ctx context.Context, text []byte, starts func(line []byte) bool, li
 	}
 	at := 0
 	for line := range bytes.Lines(text) {
-		if tick.Err() != nil {
-			return
+		if err := tick.Err(); err != nil {
+			return err
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
 			if starts(bytes.TrimRight(line, "\r\n")) {
@@ -151,6 +153,7 @@ func entries(ctx context.Context, text []byte, starts func(line []byte) bool, li
 		at += len(line)
 	}
 	cut(len(text))
+	return nil
 }
 
 // spans are the units, of JSON with what stands before each, so that the keys of

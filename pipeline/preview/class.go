@@ -3,6 +3,7 @@ package preview
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"rlmproxy/pipeline/digest"
 	"rlmproxy/pipeline/doc"
@@ -38,7 +39,11 @@ func Rest(v doc.Value, line, budget int) []byte {
 	for _, p := range d.Parts {
 		before := len(p.Rows)
 		p.Rows = slices.DeleteFunc(slices.Clone(p.Rows), func(r digest.Row) bool { return r.N >= 0 && r.N < line })
-		p.Total -= before - len(p.Rows)
+		if gone := before - len(p.Rows); gone > 0 {
+			p.Total -= gone
+			what, more, _ := strings.Cut(p.Title, ",")
+			p.Title = strings.TrimSuffix(what+" that follow,"+more, ",")
+		}
 		s.part(&p, s.left, before)
 	}
 	return s.bytes()

@@ -168,9 +168,12 @@ func (w *pathWriter) fold(path doc.Path, node, parent *schema.Node) bool {
 	objects := parent.Kinds[schema.IsObject]
 	name := show.Clip(show.Printable(path[len(path)-1].Key), 60)
 	what, dull := "addresses: ", dullRank
+	inRun := (schema.Field{Name: path[len(path)-1].Key, Node: node}).InRun()
 	switch value := node.Constant(); {
 	case parent.Rest != nil:
 		return false
+	case inRun && w.run(path[:len(path)-1], node, parent):
+		return true
 	case w.terse && len(path) > 1 && parent.Count == 1 && node.Value() != "":
 		// Of a single object the values are told, as the path costs more than they do.
 		what, dull = "", levelRank-1
@@ -197,6 +200,26 @@ func (w *pathWriter) fold(path doc.Path, node, parent *schema.Node) bool {
 	}
 	w.open[key] = len(w.lines)
 	w.add(pathLine{text: at + ": " + what + name, rank: w.ranks[n-1] + dull, count: node.Count}, w.line[n-1], 1)
+	return true
+}
+
+// run tells fields named by numbers on one line, with the first of them. It reports false
+// where they are few.
+func (w *pathWriter) run(at doc.Path, node, parent *schema.Node) bool {
+	key := together{parent, "run"}
+	if i, ok := w.open[key]; ok {
+		w.lines[i].paths++
+		w.total++
+		return true
+	}
+	first, last, what, many := parent.Run()
+	if many == 0 {
+		return false
+	}
+	n := len(at) + 1 - len(w.at)
+	text := at.With(doc.Step{Key: first}).String() + " to " + show.Quote(last) + ": " + what
+	w.open[key] = len(w.lines)
+	w.add(pathLine{text: text, short: text, rank: w.ranks[n], count: node.Count}, w.line[n-1], 1)
 	return true
 }
 

@@ -124,3 +124,27 @@ func TestRankedBy(t *testing.T) {
 		}
 	}
 }
+
+// TestNumberedFields: columns of years are one line.
+func TestNumberedFields(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("country")
+	for year := range 20 {
+		fmt.Fprintf(&b, ",%d", 1990+year)
+	}
+	for row := range 200 {
+		fmt.Fprintf(&b, "\nname of country %d", row)
+		for year := range 20 {
+			if cell := row*7919%1000 + year; cell%10 == 0 {
+				b.WriteString(",")
+			} else {
+				fmt.Fprintf(&b, ",%d.5", cell)
+			}
+		}
+	}
+	text, _ := Preview(doc.Recognise([]byte(b.String()), nil), 600)
+	const want = `[]["1990"] to "2009": 20 fields, number or empty (up to 10%), 1.5..1006.5` + "\n"
+	if !strings.Contains(string(text), want) || strings.Contains(string(text), `[]["1991"]`) {
+		t.Errorf("no %q in\n%s", want, text)
+	}
+}

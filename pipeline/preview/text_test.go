@@ -29,10 +29,16 @@ func TestTextPreviews(t *testing.T) {
 			"2 files, +1,500 −3", "1  +1,499 −2 x.go\n", "1508  +1 −1 y.go"}},
 		{"stat", strings.Repeat("commit 0123456789abcdef0123456789abcdef01234567\nAuthor: Ann <a@b.c>\nDate:   Sat Nov 21 07:58:34 2026 +0000\n\n    api: one\n\n a.go | 5 ++---\n b.go | 1 +\n 2 files changed, 3 insertions(+), 3 deletions(-)\n\n", 90), []string{
 			"90 commits, +270 −270\n", "authors: Ann 90\ndates: 21 Nov 2026\n", "90× 7  a.go\n90× 8  b.go\n", "\n5  01234567 21 Nov 2026  api: one\n"}},
+		{"stat and patch", strings.Repeat("commit 0123456789abcdef0123456789abcdef01234567\nAuthor: Ann <a@b.c>\nDate:   Sat Nov 21 07:58:34 2026 +0000\n\n    api: one\n---\n a.go | 2 +-\n 1 file changed, 1 insertion(+), 1 deletion(-)\n\ndiff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-x\n+y\n\n", 90), []string{
+			" bytes, 90 commits, 90 files, +90 −90\n"}},
 		{"blame", strings.Repeat("0123abcd (Ann B 2025-01-02 06:11:11 +0000   1) text of a line\n", 200) + "9876abcd (Bo 2026-01-02 06:11:11 +0000   1) text of a line\n", []string{
 			"git blame, 201 lines, ", "2 commits\nauthors, by lines: Ann B 200, Bo 1\ndates: 2025-01-02 .. 2026-01-02\n", "200× 1  0123abcd 2025-01-02 Ann B\n"}},
 		{"tree", ".\n" + strings.Repeat("├── a\n│   ├── b\n│   │   └── c.go\n│   └── d.md\n└── e.go\n", 100) + "\n2 directories, 3 files\n", []string{
 			"tree of files", "2 directories, 3 files\nnames end in: .go 200, .md 100\n"}},
+		{"ls -lR", "/r/a:\ntotal 4\ndrwxr-xr-x 2 u g 4096 Nov 22 14:36 b\n-rw-r--r-- 1 u g 710 Jun 26  2025 c.conf\nlrwxrwxrwx 1 u g 9 Jun 26  2025 d.service -> /dev/null\n\n/r/a/b:\ntotal 0\n" + strings.Repeat("lrwxrwxrwx 1 u g 9 Jun 26  2025 e -> ../x.so\n", 300), []string{
+			" bytes, 1 file, 301 links, 2 folders\nnames end in: .conf 1\nfolders, with line, files in them and below:\n1  /r/a/: 1 file, 301 links, size 710\n7  /r/a/b/: 0 files, 300 links\n1: "}},
+		{"ls -R", ".:\nb\nc.go\n\n./b:\n" + strings.Repeat("d.go\n", 900), []string{
+			" 901 files, 2 folders\nnames end in: .go 901\nfolders, with line, files in them and below:\n1  ./: 901 files\n5  ./b/: 900 files\n"}},
 		{"source", "// Copyright\n// Licence\n\npackage a\n\nimport (\n\t\"b\"\n)\n\ntype T struct {\n\tx int\n}\n\nfunc (t *T) M() {\n}\n\nfunc f() {\n" + strings.Repeat("\tb.Call()\n", 800) + "}\n", []string{
 			"10: type T struct\n", "14: func (t *T) M()\n", "17: func f()\n", "818: }"}},
 		{"Markdown", "# Title\n\n" + filler + "## Part\n\n| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\n```go\n# no heading\n```\n\n### Deep\n", []string{
@@ -62,10 +68,14 @@ func TestTextPreviews(t *testing.T) {
 		{"files", strings.Repeat("/r/src/a.go\n/r/src/b.go\n/r/doc/c.md\n", 200), []string{"names end in: .go 400, .md 200", "\n1  /r/: 600 files\n1  /r/src/: 400 files\n3  /r/doc/: 200 files\n"}},
 		{"a test run", "=== RUN   TestA\n" + strings.Repeat("=== RUN   TestB\n--- PASS: TestB (0.00s)\n", 400) + "    a_test.go:3: got 1, want 2\n--- FAIL: TestA (0.00s)\nFAIL\nFAIL\texample.com/a\t0.1s\n", []string{
 			"output of tests, 805 lines", "go test: 1 failed · 400 passed\n", "in all:\n805: FAIL\texample.com/a\t0.1s\n", "what failed:\n802:     a_test.go:3: got 1, want 2\n803: --- FAIL: TestA"}},
+		{"unittest", strings.Repeat("test_a (m.A.test_a) ... ok\n", 40) + strings.Repeat("test_b (m.B.test_b) ... ERROR\n", 60) + "test_c (m.C.test_c) ... FAIL\ntest_d (m.C.test_d) ... skipped 'no x'\ntest_e (m.E.test_e) ... FAIL\n\n" +
+			numbered("======\nERROR: test_b%d (m.B.test_b%[1]d)\n------\nTraceback (most recent call last):\n  File \"/srv/m.py\", line 9, in x\na.ArgumentError: too many\n\n", 59) + "======\nERROR: setUpClass (m.D)\n------\na.ArgumentError: too many\n\n" +
+			"======\nFAIL: test_c (m.C.test_c) (x=1)\n------\nAssertionError: 1 != 2\n\n======\nFAIL: test_c (m.C.test_c) (x=2)\n------\nValueError: v\n\nDuring handling of the above exception, another exception occurred:\n\nAssertionError: 1 != 3\n\n======\nFAIL: test_e (m.E.test_e)\n------\nAssertionError\n\n------\nRan 104 tests in 1.0s\n\nFAILED (failures=3, errors=60, skipped=1)\n", []string{
+			"unittest: 63 failed · 40 passed · 1 skipped\nin all:\n", "\nwhat failed, alike as one, times × first line:\n60× 106  ERROR m.B and 1 more: a.ArgumentError: too many\n2× 524  FAIL m.C: AssertionError: 1 != 2\n1× 538  FAIL m.E.test_e: AssertionError\n1: test_a (m.A.test_a) ... ok\n… "}},
 		{"a build", strings.Repeat("[1/400] CC a.o\n", 399) + "FAILED: b.o\n\x1b[1msrc/b.c:4:9: error: no member\x1b[0m\nninja: build stopped\n", []string{
 			"output of a build", "ninja and compiler: 1 failed · 1 error\n", "\n400: FAILED: b.o\n401: ", "402: ninja: build stopped"}},
 		{"rules", strings.Repeat("a.ts(1,2): error TS7006: parameter x\na.ts(1,3): error TS7006: parameter y\na.ts(1,4): error TS7006: parameter z\n", 100) + "b.ts(3,4): error TS2304: no name y\n", []string{
-			"tsc: 301 errors\n", "rules: TS7006 300 · TS2304 1\n", "300× 1  a.ts\n1× 301  b.ts\n", "what failed (3 of 4;", "\n301: b.ts(3,4): error TS2304"}},
+			"tsc: 301 errors\n", "rules: TS7006 300 · TS2304 1\n", "300× 1  a.ts\n1× 301  b.ts\n", "what failed (3 of 4):", "\n301: b.ts(3,4): error TS2304"}},
 		{"pods", "NAME    READY   STATUS\n" + strings.Repeat("web-1   1/1     Running\n", 300) + "web-2   0/1     CrashLoopBackOff\n" + strings.Repeat("web-3   1/1     Running\n", 99), []string{
 			"table, 401 lines, 9,632 bytes, 400 rows of 3 columns\n", "\nSTATUS: Running 399 · CrashLoopBackOff 1\n", "\n302: web-2   0/1     CrashLoopBackOff\n"}},
 		{"broken JSON", "{\n" + strings.Repeat("\"a\": [1, 2, 3],\n", 300) + "oops\n}", []string{"broken JSON", "invalid character 'o' looking for beginning of object key string at byte 4,803, line 302", "302: oops"}},
@@ -74,6 +84,30 @@ func TestTextPreviews(t *testing.T) {
 		{"cut at both ends", strings.Repeat("word ", 5000), []string{"1: word word", " bytes left out, up to byte ", "word"}},
 	} {
 		text, _ := Preview(doc.Recognise([]byte(tt.in), nil), 1000)
+		for _, want := range tt.want {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s: no %q in\n%s", tt.name, want, text)
+			}
+		}
+	}
+}
+
+// TestRest: the outline behind a first page is of what follows, and says so where the first
+// line counts all.
+func TestRest(t *testing.T) {
+	commits := strings.Repeat("commit 0123456789abcdef0123456789abcdef01234567\nAuthor: Ann <a@b.c>\nDate:   Sat Nov 21 07:58:34 2026 +0000\n\n    one\n\ndiff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-x\n+y\n\n", 40)
+	for _, tt := range []struct {
+		name, in string
+		from     int
+		want     []string
+	}{
+		{"Markdown", "# A\n\n## B\n\n" + strings.Repeat("## C\n\nwords\n\n", 100), 2, []string{"102 headings", "headings that follow (", " of 101 from all over; proxy_search \"^#+ \" finds them):"}},
+		{"from the first line", "# A\n\n## B\n\nwords\n", 0, []string{"\nheadings:\n"}},
+		{"source", "package a\n\nimport \"x\"\n\n" + strings.Repeat("func f() {\n}\n\n", 100), 5, []string{"functions 100", "definitions that follow (", " of 99 from all over):"}},
+		{"git log", commits, 20, []string{"40 commits", "commits that follow (", " from all over; proxy_search \"^commit \" finds them):"}},
+		{"matches", strings.Repeat("a/b.go:12:\tfoo(bar)\n", 20) + strings.Repeat("c.go:3:func foo(x int) {\n", 9), 20, []string{"first matches that follow, one of each file:\n21: c.go:3"}},
+	} {
+		text := Rest(doc.Recognise([]byte(tt.in), nil), tt.from, 400)
 		for _, want := range tt.want {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s: no %q in\n%s", tt.name, want, text)
@@ -92,6 +126,15 @@ func TestShortTextHasTail(t *testing.T) {
 			t.Errorf("%d lines: no tail in\n%s", lines, text)
 		}
 	}
+}
+
+// numbered is format with the numbers up to n.
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
 }
 
 // changelog has the versions n.0.0 down to 1.0.0.

@@ -37,9 +37,14 @@ func (a *adviser) proposals(at attempt) (programs []string) {
 		programs = append(programs, equalities(s)...)
 		programs = append(programs, a.elsewhere(s)...)
 	}
+	if strings.Contains(at.failure, "cannot negate: string") { // a null hints at another mistake
+		programs = append(programs, descending.ReplaceAllString(s, "sort_by($1) | reverse"))
+	}
 	programs = append(programs, a.translate(s, false), a.translate(s, true))
 	return append(append(programs, without(slips, s)...), closed(s))
 }
+
+var descending = regexp.MustCompile(`sort_by\(-\s*([^()]+)\)`)
 
 var undefined = regexp.MustCompile(`function not defined: (\w+)/(\d)`)
 

@@ -47,7 +47,6 @@ var slips = []slip{
 	{regexp.MustCompile(`\b(test|match|contains|startswith|endswith|split|has)\((\.[\w.]+)\s*[;,]\s*("(?:[^"\\]|\\.)*")\)`), "($2 | $1($3))"},
 	{regexp.MustCompile(`(\[\d*:\d*\])\.`), "$1[]."},
 	{regexp.MustCompile(`(?i)sort_by\(([^();,]+?)[;, ]+"?desc(?:ending)?"?\)`), "sort_by($1) | reverse"},
-	{regexp.MustCompile(`sort_by\(-\s*([^()]+)\)`), "sort_by($1) | reverse"},
 	// Operators.
 	{regexp.MustCompile(`!\s*(\.[\w.]+)`), "($1 | not)"},
 	{regexp.MustCompile(`(?i)\bnot\s+(\.[\w.]+)`), "($1 | not)"},

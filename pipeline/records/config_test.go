@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,10 @@ func TestHTMLRecords(t *testing.T) {
 		{"spans", page + "<table><tr><th>a<th>b<th>c<tr><td rowspan=2>x<td colspan=2>y<tr><td>1<td>2</table>", `{"a":"x","b":"y","c":"y"}` + "\n" + `{"a":"x","b":1,"c":2}`},
 		{"no header", page + "<table><tr><td>a<td>1<tr><td>b<td>2<td>3</table>", `{"c1":"a","c2":1}` + "\n" + `{"c1":"b","c2":2,"c3":3}`},
 		{"a table for the layout", page + "<table><tr><td><table><tr><th>a<th>b<tr><td>1<td>2</table><td>x</table>", `{"a":1,"b":2}`},
+		{"a table that does not end", page + "<table><tr><th>a<th>b<tr><td>1<td>2</table><table><tr><th>c<th>d<tr><td>3<td>4\n<tr><td>5<td>6", `{"table":1,"a":1,"b":2}` + "\n" + `{"table":2,"c":3,"d":4}` + "\n" + `{"table":2,"c":5,"d":6}`},
+		{"short cells", page + "<table><tr><th>a<th>b" + strings.Repeat("<tr><td>1<td>2", 20) + "</table>", strings.TrimSpace(strings.Repeat(`{"a":1,"b":2}`+"\n", 20))},
+		{"a long cell", page + "<table><tr><th>a<th>b<tr><td>" + strings.Repeat("x<i>y</i>", 3000) + "<td>2</table>", `{"a":"` + strings.Repeat("xy", 3000) + `","b":2}`},
+		{"too many columns", page + "<table><tr><th>a<th>b<tr>" + strings.Repeat("<td>1", 501) + "</table>", ""},
 		{"none", page + "<p>text\n<p>more\n", ""},
 	} {
 		got, _ := of(t, tt.in)
@@ -78,19 +83,32 @@ func TestHostileForms(t *testing.T) {
 		p := string(c - 1)
 		laughs += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+p+", ", 8) + "*" + p + "]\n"
 	}
+	merges := "a: &a {x: 1}\n"
+	for c := 'b'; c < 'm'; c++ {
+		p := string(c - 1)
+		merges += string(c) + ": &" + string(c) + "\n  <<: [" + strings.Repeat("*"+p+", ", 8) + "*" + p + "]\n"
+	}
+	tables := ""
+	for i := range 2000 {
+		tables += fmt.Sprintf("[c%d.%sx]\n", i, strings.Repeat("a.", 490))
+	}
 	deep := strings.Repeat("[", 300_000)
 	for _, tt := range []struct{ name, text string }{
 		{"aliases of aliases", laughs},
+		{"merges of merges", merges},
 		{"YAML brackets", "a: 1\nb: 2\nc: " + deep},
 		{"YAML indents", "a: 1\n" + strings.Repeat("- ", 20_000) + "x\n"},
 		{"TOML brackets", "a = 1\nb = " + deep},
 		{"TOML brackets with strings", "a = 1\nb = " + strings.Repeat("[\"]\", ", 50_000)},
 		{"TOML tables", "a = 1\n[" + strings.Repeat("a.", 1_900_000) + "b]\n"},
+		{"TOML keys of many parts", "a = 1\nb = 2\n" + tables},
 		{"XML elements", "<?xml version=\"1.0\"?>\n" + strings.Repeat("<a>", 200_000)},
 		{"HTML tables", "<html>\n" + strings.Repeat("<table><tr><td>", 100_000)},
 		{"HTML spans", "<html>\n<table>" + strings.Repeat("<tr><td rowspan=200 colspan=200>some text in it", 3_000)},
+		{"HTML spans of a long text", "<html>\n<table><tr><td colspan=200>" + strings.Repeat("some words ", 500_000) + "<td>x</table>"},
 		{"hunks", "diff --git a/x b/x\n--- a/x\n+++ b/x\n" + strings.Repeat("@@ -1,999999999 +1,999999999 @@\n", 50_000)},
 		{"pairs", "2026-01-02 03:04:05 INFO a\n" + strings.Repeat("2026-01-02 03:04:05 INFO "+strings.Repeat("a=1 ", 20_000)+"\n", 20)},
+		{"one value", "a = b\nc = d\ne =\n" + strings.Repeat(" a\n", 390_000)},
 		{"one key", "a = b c\n" + strings.Repeat("a = b c\n", 100_000)},
 	} {
 		begin := time.Now()

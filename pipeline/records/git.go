@@ -52,7 +52,7 @@ func readGit(ctx context.Context, text []byte) (*Records, error) {
 	g.endHunk(at)
 	g.endFiles()
 	if 20*odd > lines {
-		return nil, g.tick.Ctx.Err()
+		return nil, g.err
 	}
 	if g.log {
 		return g.records("git log")

@@ -3,6 +3,7 @@ package records
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,8 +13,9 @@ import (
 )
 
 const (
-	maxSpan     = 200  // columns or rows that a cell stands for
-	maxCellText = 4000 // bytes of a cell
+	maxCells    = 100_000 // of a page, if that is more than one in eight bytes
+	maxSpan     = 200     // columns or rows that a cell stands for
+	maxSpanText = 4000    // bytes of one that stands for several; of a heading
 )
 
 // An htmlTable is one that is open, or has ended.
@@ -39,7 +41,15 @@ func readHTML(ctx context.Context, text []byte) (*Records, error) {
 	var open, done []*htmlTable
 	var heading strings.Builder
 	inHeading, skip, cells := false, "", 0
-	for w.ok() && cells <= len(text)/8 {
+	closeTable := func() {
+		t := open[len(open)-1]
+		t.endRow()
+		open = open[:len(open)-1]
+		if !t.outer && len(t.rows) > 0 && len(t.header) > 1 {
+			done = append(done, t)
+		}
+	}
+	for w.ok() {
 		kind := z.Next()
 		if kind == html.ErrorToken {
 			break
@@ -51,10 +61,10 @@ func readHTML(ctx context.Context, text []byte) (*Records, error) {
 		if kind == html.TextToken {
 			switch {
 			case skip != "":
-			case inHeading:
-				addText(&heading, z.Text())
-			case t != nil && t.cell != nil:
-				addText(t.cell, z.Text())
+			case inHeading && heading.Len() < maxSpanText:
+				heading.Write(z.Text())
+			case !inHeading && t != nil && t.cell != nil:
+				t.cell.Write(z.Text())
 			}
 			continue
 		}
@@ -81,11 +91,7 @@ func readHTML(ctx context.Context, text []byte) (*Records, error) {
 				}
 				open = append(open, &htmlTable{under: words(heading.String()), below: map[int]int{}, texts: map[int]string{}})
 			} else if t != nil {
-				t.endRow()
-				open = open[:len(open)-1]
-				if !t.outer && len(t.rows) > 0 && len(t.header) > 1 {
-					done = append(done, t)
-				}
+				closeTable()
 			}
 		case "tr":
 			if t != nil {
@@ -97,7 +103,9 @@ func readHTML(ctx context.Context, text []byte) (*Records, error) {
 			}
 			t.endCell()
 			if starts {
-				cells++
+				if cells++; cells > max(maxCells, len(text)/8) || len(t.row) == maxColumns {
+					return nil, nil // a part of the rows would look like all
+				}
 				t.begin(z, name == "th", hasAttr)
 			}
 		case "br", "p", "li", "div":
@@ -105,6 +113,9 @@ func readHTML(ctx context.Context, text []byte) (*Records, error) {
 				t.cell.WriteByte(' ')
 			}
 		}
+	}
+	for len(open) > 0 && w.ok() {
+		closeTable()
 	}
 	for i, t := range done {
 		for _, row := range t.rows {
@@ -121,12 +132,6 @@ func readHTML(ctx context.Context, text []byte) (*Records, error) {
 		}
 	}
 	return w.records("HTML")
-}
-
-func addText(to *strings.Builder, text []byte) {
-	if to.Len() < maxCellText {
-		to.Write(text)
-	}
 }
 
 // words is text as a browser shows it.
@@ -160,11 +165,14 @@ func (t *htmlTable) endCell() {
 	text := words(t.cell.String())
 	t.cell = nil
 	t.fromAbove()
-	for range t.span[0] {
+	for n := range t.span[0] {
 		if len(t.row) == maxColumns {
 			return
 		}
-		if t.span[1] > 1 {
+		if n > 0 && len(text) > maxSpanText {
+			text = ""
+		}
+		if t.span[1] > 1 && len(text) <= maxSpanText {
 			t.below[len(t.row)], t.texts[len(t.row)] = t.span[1]-1, text
 		}
 		t.row = append(t.row, text)
@@ -201,11 +209,13 @@ func (t *htmlTable) endRow() {
 			return
 		}
 	}
-	for len(t.header) < len(t.row) {
-		t.header = append(t.header, "c"+strconv.Itoa(len(t.header)+1))
+	if len(t.header) < len(t.row) {
+		for len(t.header) < len(t.row) {
+			t.header = append(t.header, "c"+strconv.Itoa(len(t.header)+1))
+		}
 		unique(t.header)
 	}
-	if strings.Join(t.row, "") != "" {
+	if slices.ContainsFunc(t.row, func(cell string) bool { return cell != "" }) {
 		t.rows = append(t.rows, t.row)
 	}
 	t.row, t.heads = nil, 0
@@ -214,9 +224,11 @@ func (t *htmlTable) endRow() {
 // unique makes names different that are the same.
 func unique(names []string) {
 	taken := map[string]bool{"table": true, "under": true}
+	next := map[string]int{} // numbers of a name, those before it are taken
 	for i, name := range names {
-		for n := 2; taken[names[i]]; n++ {
-			names[i] = name + "_" + strconv.Itoa(n)
+		for taken[names[i]] {
+			n := max(2, next[name])
+			names[i], next[name] = name+"_"+strconv.Itoa(n), n+1
 		}
 		taken[names[i]] = true
 	}

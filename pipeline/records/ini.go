@@ -11,7 +11,7 @@ import (
 type iniSection struct {
 	name   string
 	keys   []string
-	values map[string][]string
+	values map[string][][]byte
 	inside bool // its keys are indented, as git has them
 }
 
@@ -23,7 +23,7 @@ func readINI(text []byte) *Records {
 		return nil
 	}
 	form := "properties"
-	sections := []*iniSection{{values: map[string][]string{}}}
+	sections := []*iniSection{{values: map[string][][]byte{}}}
 	byName := map[string]*iniSection{}
 	section, pairs := sections[0], 0
 	key := "" // that a line may go on
@@ -42,7 +42,7 @@ func readINI(text []byte) *Records {
 			}
 			form, key = "INI", ""
 			if section, ok = byName[name]; !ok {
-				section = &iniSection{name: name, values: map[string][]string{}}
+				section = &iniSection{name: name, values: map[string][][]byte{}}
 				sections = append(sections, section)
 				byName[name] = section
 			}
@@ -54,8 +54,8 @@ func readINI(text []byte) *Records {
 		}
 		if values := section.values[key]; len(values) > 0 {
 			last := &values[len(values)-1]
-			if before, more := strings.CutSuffix(*last, "\\"); more || isInside && !section.inside {
-				*last = before + "\n" + s
+			if before, more := bytes.CutSuffix(*last, []byte{'\\'}); more || isInside && !section.inside {
+				*last = append(append(before, '\n'), s...)
 				continue
 			}
 		}
@@ -70,7 +70,7 @@ func readINI(text []byte) *Records {
 		if _, has := section.values[key]; !has {
 			section.keys = append(section.keys, key)
 		}
-		section.values[key] = append(section.values[key], value)
+		section.values[key] = append(section.values[key], []byte(value))
 		pairs++
 	}
 	if pairs < 3 {
@@ -109,7 +109,7 @@ func (s *iniSection) append(out []byte) []byte {
 		out = appendKey(out, key)
 		values := s.values[key]
 		if len(values) == 1 {
-			out = jsonscan.AppendQuote(out, values[0])
+			out = jsonscan.AppendQuote(out, string(values[0]))
 			continue
 		}
 		out = append(out, '[')
@@ -117,7 +117,7 @@ func (s *iniSection) append(out []byte) []byte {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = jsonscan.AppendQuote(out, v)
+			out = jsonscan.AppendQuote(out, string(v))
 		}
 		out = append(out, ']')
 	}

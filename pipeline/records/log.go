@@ -62,7 +62,7 @@ func readLog(ctx context.Context, text []byte) (*Records, error) {
 		w.entry(start, at)
 	}
 	if entries < 2 || 5*loose > entries+inside+loose {
-		return nil, w.tick.Ctx.Err()
+		return nil, w.err
 	}
 	return w.records("log")
 }

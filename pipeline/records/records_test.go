@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -158,16 +159,27 @@ func FuzzRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { checkRecords(t, data) })
 }
 
-// TestCancelled: a text is read no further than the caller waits.
+// lateContext is one whose deadline has passed, though its timer has not gone off yet.
+type lateContext struct{ context.Context }
+
+func (lateContext) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
+
+// TestCancelled: a text is read no further than the caller waits, and what was read until
+// then is not all.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, text := range []string{
 		strings.Repeat("2026-01-02 03:04:05 INFO a\n", 5000),
 		"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,9000 +1,9000 @@\n" + strings.Repeat(" a\n", 9000),
+		"<html>\n<table>" + strings.Repeat("<tr><td>a<td>1</tr>\n", 5000) + "</table>",
+		"<?xml version=\"1.0\"?>\n<a>" + strings.Repeat("<b>1</b>\n", 5000) + "</a>",
+		strings.Repeat("- a: 1\n  b: 2\n", 5000),
 	} {
-		if _, ok, err := Of(ctx, doc.Recognise([]byte(text), doctest.MemoMap())); ok || err == nil {
-			t.Errorf("%.20s: %v %v", text, ok, err)
+		for _, ctx := range []context.Context{ctx, lateContext{context.Background()}} {
+			if _, ok, err := Of(ctx, doc.Recognise([]byte(text), doctest.MemoMap())); ok || err == nil {
+				t.Errorf("%.20s: %v %v", text, ok, err)
+			}
 		}
 	}
 }

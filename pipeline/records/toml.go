@@ -9,7 +9,7 @@ import (
 
 // readTOML reads TOML as JSON, nil for what is none. Keys are sorted; times are strings.
 func readTOML(text []byte) *Records {
-	if !mayBeTOML(text) || tooLarge(text) || tomlDepth(text) > maxConfigDepth {
+	if !mayBeTOML(text) || tooLarge(text) || mayHarm(text) {
 		return nil
 	}
 	var tree map[string]any
@@ -43,16 +43,12 @@ func mayBeTOML(text []byte) bool {
 	return false
 }
 
-// tomlDepth is how deep brackets are in one another, those in strings and comments not
-// counted: the parser calls itself for each.
-func tomlDepth(text []byte) int {
-	const dots = 500 // of a line: a.b.c is a table in a table in a table
-	for line := range bytes.Lines(text) {
-		if bytes.Count(line, []byte{'.'}) > dots {
-			return len(line)
-		}
-	}
-	depth, most := 0, 0
+// mayHarm reports brackets that are deep in one another, for each of which the parser calls
+// itself, and keys of many parts: it makes a table for each dot, and keeps what is before
+// the dot. Dots and brackets in strings and comments do not count.
+func mayHarm(text []byte) bool {
+	depth, dots, before := 0, 0, 0
+	key := 0 // where a key may have begun
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '#':
@@ -70,12 +66,20 @@ func tomlDepth(text []byte) int {
 				}
 			}
 			i += len(end) - 1
+		case '.':
+			dots++
+			before += i - key
 		case '[', '{':
-			depth++
-			most = max(most, depth)
+			key = i
+			if depth++; depth > maxConfigDepth {
+				return true
+			}
 		case ']', '}':
+			key = i
 			depth--
+		case '\n', '=', ',':
+			key = i
 		}
 	}
-	return most
+	return dots > maxConfigMarks || before > 8*len(text)+1<<16
 }

@@ -12,6 +12,7 @@ import (
 // has no records.
 type writer struct {
 	tick  doc.Ticker
+	err   error // nobody waits any more
 	out   []byte
 	n     int // objects that are closed
 	limit int
@@ -24,7 +25,12 @@ func newWriter(ctx context.Context, n int) *writer {
 }
 
 // ok reports whether the records are still within the limit, and wanted.
-func (w *writer) ok() bool { return len(w.out) <= w.limit && w.tick.Err() == nil }
+func (w *writer) ok() bool {
+	if w.err == nil {
+		w.err = w.tick.Err()
+	}
+	return len(w.out) <= w.limit && w.err == nil
+}
 
 // key writes the name of the next member.
 func (w *writer) key(name string) {
@@ -83,11 +89,8 @@ func (w *writer) close() {
 
 // records are the objects written, nil if they are too many or nobody waits for them.
 func (w *writer) records(form string) (*Records, error) {
-	if err := w.tick.Ctx.Err(); err != nil {
-		return nil, err
-	}
-	if w.n == 0 || len(w.out) > w.limit {
-		return nil, nil
+	if w.err != nil || w.n == 0 || len(w.out) > w.limit {
+		return nil, w.err
 	}
 	return &Records{doc.Value{Kind: doc.JSONLines, Data: w.out, Unit: "lines", Items: w.n, Total: w.n}, form}, nil
 }

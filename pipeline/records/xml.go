@@ -58,12 +58,12 @@ func readXML(ctx context.Context, text []byte) (*Records, error) {
 		}
 	}
 	if len(open) > 1 || len(root.children) != 1 || len(bytes.TrimSpace(bytes.TrimPrefix(root.text, byteOrderMark))) > 0 {
-		return nil, ctx.Err()
+		return nil, w.err
 	}
 	root.text = nil
 	root.write(w)
 	if !w.ok() {
-		return nil, ctx.Err()
+		return nil, w.err
 	}
 	return configured("XML", w.out), nil
 }

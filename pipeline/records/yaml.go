@@ -43,7 +43,7 @@ func readYAML(ctx context.Context, text []byte) (*Records, error) {
 	if tooLarge(text) {
 		return nil, nil
 	}
-	w := &yamlWriter{newWriter(ctx, len(text))}
+	w := &yamlWriter{writer: newWriter(ctx, len(text))}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var documents [][]byte
 	for {
@@ -54,7 +54,7 @@ func readYAML(ctx context.Context, text []byte) (*Records, error) {
 		}
 		start := len(w.out)
 		if err != nil || !w.value(&node, maxConfigDepth) {
-			return nil, ctx.Err()
+			return nil, w.err
 		}
 		if one := node.Content[0]; one.ShortTag() == "!!null" && one.Value == "" {
 			continue // nothing behind the last ---
@@ -81,7 +81,10 @@ func configured(form string, data []byte) *Records {
 	return &Records{doc.Counted(doc.JSON, data, nil), form}
 }
 
-type yamlWriter struct{ *writer }
+type yamlWriter struct {
+	*writer
+	merged int // members that were looked at to merge them, taken or not
+}
 
 // value writes a node, and reports false for what is not to be JSON.
 func (w *yamlWriter) value(n *yaml.Node, depth int) bool {
@@ -153,7 +156,8 @@ func (w *yamlWriter) members(n *yaml.Node, keys map[string]bool, depth int) bool
 			if from.Kind == yaml.AliasNode {
 				from = from.Alias
 			}
-			if from.Kind != yaml.MappingNode || !w.members(from, keys, depth-1) {
+			w.merged += 1 + len(from.Content)
+			if from.Kind != yaml.MappingNode || w.merged > w.limit || !w.members(from, keys, depth-1) {
 				return false
 			}
 		}

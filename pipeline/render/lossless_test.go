@@ -38,6 +38,7 @@ func TestLossless(t *testing.T) {
 		{"table inside JSON inside", strings.NewReplacer("[\\\"a\\\"]", "1").Replace(wrapped), `{"result":"table below","plain":"x"}` + "\nsome_name\n1\n", "the strings at result are written as the JSON they hold; result as a table; an empty cell is a missing field", 310, true},
 		{"unwrapped", wrapped, `{"result":[{"some_name":["a"]},`, "the strings at result are written as the JSON they hold", 310, true},
 		{"prefixes", urls, "~1=https://a.example/repos/o/r\n~2=~1/1\n~3=~1/2\n" + `[{"u":["~2","~3"]},`, "minified; a leading ~N stands for what is after ~N=", 900, true},
+		{"prefixes beside a key that looks like one", `{"~1":` + urls + `}`, "^1=https://a.example/repos/o/r\n^2=^1/1\n^3=^1/2\n" + `{"~1":[{"u":["^2","^3"]},`, "minified; a leading ^N stands for what is after ^N=", 900, true},
 		{"tree", files, "src/\n  a.go\n  empty/\nb.go\n", `as a tree of name; what ends in / has children, two spaces further in, and is of type "dir", else "file"`, 40, true},
 		{"neither", rows, "[{", "", 50, false},
 		{"text around it", "See:\n" + indented + "\nbye", "See:\n[{\"some_name\":[1]},", "minified", 400, true},

@@ -16,6 +16,7 @@ const (
 	// URLs, hardly ever more than half.
 	prefixFactor = 3
 	maxPrefixes  = 30
+	maxPrefix    = 1000 // bytes of one: a path may have a / at every second byte
 	// markBytes is what a mark costs, and lineBytes what the line does that says what
 	// it stands for, beside the prefix.
 	markBytes, lineBytes = 4, 8
@@ -38,7 +39,7 @@ type prefixUse struct {
 }
 
 // prefixed writes v, minified, with marks in place of what many strings begin with. A mark
-// is a character that no string begins with, and a number. What it stands for ends before
+// is a character that no string or key begins with, and a number. What it stands for ends before
 // a / or with the string, so that a mark has no digit behind it.
 func prefixed(v doc.Value, budget int) (form, bool) {
 	if v.Kind == doc.Text || !tokens.AtMost(v.Data, prefixFactor*budget) {
@@ -80,9 +81,10 @@ func (p *prefixer) find() (mark byte, ok bool) {
 		}
 		end := jsonscan.SkipString(p.data, i)
 		s := p.data[i+1 : end-1]
-		if isKey := end < len(p.data) && p.data[end] == ':'; !isKey && len(s) > 0 {
+		if len(s) > 0 {
 			taken[s[0]] = true
-			if bytes.Count(s, []byte{'/'}) > 1 && len(s) >= leastGain/2 {
+			isKey := end < len(p.data) && p.data[end] == ':'
+			if !isKey && bytes.Count(s, []byte{'/'}) > 1 && len(s) >= leastGain/2 {
 				p.strings = append(p.strings, prefixUse{start: i + 1, end: end - 1})
 			}
 		}
@@ -105,7 +107,7 @@ func (p *prefixer) best() []byte {
 		if s.mark == 0 {
 			saved = -markBytes
 		}
-		for end := max(s.covered+1, 8); end <= len(text); end++ {
+		for end := max(s.covered+1, 8); end <= min(len(text), maxPrefix); end++ {
 			if end == len(text) || text[end] == '/' && text[end-1] != '/' && text[end-1] != ':' {
 				gains[string(text[:end])] += end + saved
 			}

@@ -39,6 +39,9 @@ func (node *Node) types() string {
 		}
 		used[best] = true
 		name := kindNames[best]
+		if best == isString && len(names) > 0 && node.onlyEmpty() {
+			name = `""`
+		}
 		if len(names) > 0 {
 			name += " (" + percent(node.Kinds[best], node.Count) + ")"
 		}

@@ -58,6 +58,11 @@ var place = `^(\./|\.\./|/)?[\w@+-][\w./@+-]*\.\w+`
 var compiler = &Tool{"compiler", false, 0, []mark{
 	m(Error, "rror: ", place+`:\d+(:\d+)?: (fatal )?error: `), m(Warning, "arning: ", place+`:\d+(:\d+)?: warning: `), m(Usual, ": ", place+`:\d+:\d+: note: `), m(Frame, "In ", `^\S+: In (member )?function `), m(Frame, "|", `^ *\d* \|( |$)`), m(Error, "undefined reference", `undefined reference to`)}}
 
+// Unittest of Python says FAIL: or ERROR:, the test and its class, then a trace and why.
+var Unittest = &Tool{"unittest", true, 0, []mark{
+	m(Failed, ": ", `^(FAIL|ERROR): \w+ \(.+\)`), m(Passed, "... ok", `\.\.\. ok$`), m(Skipped, "... skipped", `\.\.\. skipped '`), m(Usual, " ... ", `^\w+ \(.+\) \.\.\. (FAIL|ERROR)$`),
+	m(Why, "E", `^[\w.]*(Error|Exception)(: |$)`), m(Sum, "Ran ", `^Ran \d+ tests? in `), m(Sum, "=", `^FAILED \(.*=\d+.*\)$`)}}
+
 // tools are asked in this order.
 var tools = []*Tool{
 	{"go test", true, 0, []mark{
@@ -68,8 +73,7 @@ var tools = []*Tool{
 		m(Usual, "test session starts", `^=+ test session starts =+$`), m(Failed, "::", `^(FAILED|ERROR) \S+::`), m(Failed, "ERROR ", `^ERROR \S+\.py\b`),
 		m(Passed, " PASSED", `^\S+::.* PASSED\b`), m(Skipped, " SKIPPED", `^\S+::.* SKIPPED\b`), m(Usual, "%]", `^\S+.*\[ *\d+%\]$`),
 		m(Why, "E  ", `^E   +\S`), m(Why, ".py:", `^\S+\.py:\d+: \w+`), m(Sum, " in ", `^=+ .*(passed|failed|errors?|no tests ran)\b.* in [\d.:]+.*=+$`)}},
-	{"unittest", true, 0, []mark{
-		m(Failed, ": ", `^(FAIL|ERROR): \w+ \(.+\)`), m(Passed, "... ok", `^\w+ \(.+\) \.\.\. ok$`), m(Why, "Error: ", `^\w*Error: `), m(Sum, "Ran ", `^Ran \d+ tests? in `), m(Sum, "=", `^FAILED \(.*=\d+.*\)$`)}},
+	Unittest,
 	{"jest", true, 5, []mark{
 		m(Failed, "● ", `^\s+● \S`), m(Passed, "✓ ", `^\s+✓ \S`), m(Skipped, "○ ", `^\s+○ \S`), m(Usual, "✕ ", `^\s+✕ \S`), m(Usual, "PASS ", `^PASS \S+\.\w+( |$)`), m(Usual, "FAIL ", `^FAIL \S+\.\w+( |$)`),
 		m(Sum, "total", `^(Tests|Test Suites|Snapshots): +\d.* total$`)}},
