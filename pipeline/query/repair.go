@@ -19,29 +19,35 @@ import (
 // proposals are repairs of a program that does not do, the likeliest first.
 func (a *adviser) proposals(at attempt) (programs []string) {
 	s := at.program
+	propose := func(more ...string) { programs = append(programs, more...) }
 	if at.failure == "" {
-		return append(equalities(s), a.fields(s)...)
+		propose(equalities(s)...)
+		propose(a.fields(s)...)
+		return programs
 	}
-	programs = append(append(programs, html.UnescapeString(s)), without(wrappings, s)...)
-	programs = append(programs, a.forms(s)...)
+	propose(html.UnescapeString(s))
+	propose(without(wrappings, s)...)
+	propose(a.forms(s)...)
 	if m := firstKey.FindStringSubmatch(s); a.root != nil && a.root.Only() == "array" && !strings.HasPrefix(strings.TrimSpace(s), ".[") && (m == nil || !slices.Contains(a.words, m[2])) {
-		programs = append(programs, a.elsewhere(s)...)
+		propose(a.elsewhere(s)...)
 	}
-	programs = append(programs, a.fields(s)...)
-	programs = append(programs, a.quoteKeys(s)...)
+	propose(a.fields(s)...)
+	propose(a.quoteKeys(s)...)
 	if f := undefined.FindStringSubmatch(at.failure); f != nil {
-		programs = append(programs, a.calls(s, f[1])...)
+		propose(a.calls(s, f[1])...)
 	}
 	if strings.Contains(at.failure, "cannot") || strings.Contains(at.failure, "expected a") {
-		programs = append(programs, a.strings(s)...)
-		programs = append(programs, equalities(s)...)
-		programs = append(programs, a.elsewhere(s)...)
+		propose(a.strings(s)...)
+		propose(equalities(s)...)
+		propose(a.elsewhere(s)...)
 	}
 	if strings.Contains(at.failure, "cannot negate: string") { // a null hints at another mistake
-		programs = append(programs, descending.ReplaceAllString(s, "sort_by($1) | reverse"))
+		propose(descending.ReplaceAllString(s, "sort_by($1) | reverse"))
 	}
-	programs = append(programs, a.translate(s, false), a.translate(s, true))
-	return append(append(programs, without(slips, s)...), closed(s))
+	propose(a.translate(s, false), a.translate(s, true))
+	propose(without(slips, s)...)
+	propose(closed(s))
+	return programs
 }
 
 var descending = regexp.MustCompile(`sort_by\(-\s*([^()]+)\)`)
@@ -263,46 +269,6 @@ func (a *adviser) strings(s string) []string {
 		}
 	})
 	return []string{q.String()}
-}
-
-// equalities writes == where a condition sets.
-func equalities(s string) []string {
-	q := parsed(s)
-	if q == nil || !setsIn(q, true) {
-		return nil
-	}
-	return []string{q.String()}
-}
-
-// sets reports that a condition of a program sets a field, where it means to compare.
-func sets(s string) bool {
-	if !strings.Contains(s, "=") || len(s) > maxAdvised {
-		return false
-	}
-	q := parsed(s)
-	return q != nil && setsIn(q, false)
-}
-
-func setsIn(q *gojq.Query, mend bool) (found bool) {
-	var condition func(q *gojq.Query)
-	condition = func(q *gojq.Query) {
-		switch {
-		case q.Op == gojq.OpAssign:
-			if found = true; mend {
-				q.Op = gojq.OpEq
-			}
-		case q.Op == gojq.OpAnd, q.Op == gojq.OpOr:
-			condition(q.Left)
-			condition(q.Right)
-		}
-	}
-	walk(q, func(f *gojq.Func) {
-		if len(f.Args) == 1 && slices.Contains([]string{"select", "any", "all"}, f.Name) {
-			condition(f.Args[0])
-		}
-	})
-	walk(q, func(f *gojq.If) { condition(f.Cond) })
-	return found
 }
 
 // walk calls visit for each part of a query that is a T.
