@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"rlmproxy/pipeline/digest/git"
 	"rlmproxy/pipeline/show"
 )
 
@@ -25,22 +25,7 @@ func isDiff(s *sample) bool {
 	return false
 }
 
-func startsHunk(line []byte) bool { return parentsOf(line) > 0 || hasPrefix(line, "diff ") }
-
-// maxParents of a merge are read.
-const maxParents = 8
-
-// parentsOf reads the head of a hunk: 1 for "@@ ", 2 for the "@@@ " of a merge of two.
-func parentsOf(line []byte) int {
-	n := 0
-	for byteAt(line, n) == '@' {
-		n++
-	}
-	if n < 2 || n > maxParents+1 || byteAt(line, n) != ' ' {
-		return 0
-	}
-	return n - 1
-}
+func startsHunk(line []byte) bool { return git.Parents(line) > 0 || hasPrefix(line, "diff ") }
 
 const (
 	hunkLines = 8  // of the first hunk of a file that a preview may show
@@ -49,161 +34,89 @@ const (
 
 // A fileDiff is what a diff does to one file.
 type fileDiff struct {
-	at       int      // line
-	name     string   // as it is called afterwards
-	how      []string // new, deleted, renamed, binary
-	git      bool     // a line "diff --git" named it
-	hunk     int      // line of its first hunk, or 0
-	add, del int
-	lines    []Line
+	*git.File
+	at    int // line
+	lines []Line
 }
 
-// A diffReader follows the counts in the heads of hunks, so that a removed line
-// "-- x" is not taken for the head of a file.
 type diffReader struct {
+	git      git.Reader
 	files    []*fileDiff
 	more     int       // files that are not kept
 	file     *fileDiff // the last
 	add, del int
-	parents  int                 // of the hunk
-	left     [maxParents + 1]int // lines that it still has of each parent, and of the outcome
 	log      logOfCommits
 }
 
 func readDiff(d *Digest, r *reader) {
 	df := &diffReader{log: newLogOfCommits()}
 	for n, line := range r.lines {
-		if df.left == [maxParents + 1]int{} || !df.inHunk(n, line) {
-			df.outside(n, line)
-		}
+		df.line(n, line)
 	}
 	df.describe(d)
 }
 
-// inHunk counts a line of a hunk, which has a mark for each parent. It reports false for
-// one that is none: then the counts in the head of the hunk were wrong.
-func (r *diffReader) inHunk(n int, line []byte) bool {
-	if hasPrefix(line, "\\") {
+func (r *diffReader) line(n int, line []byte) {
+	kind := r.git.Read(line)
+	switch c := r.git.Commit; kind {
+	case git.CommitLine:
+		r.log.commit(line, c.Hash)
+	case git.Author:
+		name, _, _ := bytes.Cut(head(c.Author, 300), []byte(" <"))
+		r.log.authors.add(name, n)
+	case git.Date:
+		r.log.dated(c.Date)
+	case git.Subject:
+		r.log.title(n, head(bytes.TrimSpace(c.Subject), 300))
+	case git.ListedFile:
+		r.log.stat.add(r.git.Listed.Path, n)
+	case git.Total:
+		r.log.total(line)
+	case git.Added:
+		r.add++
+	case git.Deleted:
+		r.del++
+	}
+	if f := r.git.File; f != nil && (r.file == nil || r.file.File != f) {
+		r.start(n)
+	}
+	if kind > git.Hunk || kind == git.Hunk && r.file.Hunks == 1 {
 		r.keep(n, line)
-		return true
 	}
-	added, removed := false, false
-	for _, c := range head(line, r.parents) {
-		added, removed = added || c == '+', removed || c == '-'
-		if !isOneOf(c, "+- \t") {
-			r.left = [maxParents + 1]int{}
-			return false
-		}
-	}
-	for i := range r.parents {
-		if c := byteAt(line, i); c == '-' || c != '+' && !removed {
-			r.left[i] = max(r.left[i]-1, 0)
-		}
-	}
-	if !removed {
-		r.left[r.parents] = max(r.left[r.parents]-1, 0)
-	}
-	r.add += btoi(added)
-	r.file.add += btoi(added)
-	r.del += btoi(removed)
-	r.file.del += btoi(removed)
-	r.keep(n, line)
-	return true
 }
 
+func (r *diffReader) start(n int) {
+	r.file = &fileDiff{File: r.git.File, at: n}
+	if len(r.files) < maxRows {
+		r.files = append(r.files, r.file)
+	} else {
+		r.more++
+	}
+}
+
+// keep keeps a line of a hunk that a preview may show.
 func (r *diffReader) keep(n int, line []byte) {
 	if len(r.file.lines) < hunkLines && len(r.files) <= hunkFiles {
 		r.file.lines = append(r.file.lines, Line{n, line})
 	}
 }
 
-// changes are the lines in the head of a file that say what happens to it.
-var changes = []struct{ prefix, how string }{
-	{"new file", "new"}, {"deleted file", "deleted"}, {"rename from ", "renamed from "}, {"copy from ", "copied from "},
-	{"Binary files ", "binary"}, {"GIT binary patch", "binary"}, {"new mode ", "mode"},
-}
-
-func (r *diffReader) outside(n int, line []byte) {
-	f := r.file
-	switch {
-	case parentsOf(line) > 0:
-		if f == nil {
-			f = r.start(n)
+// how says what happens to a file besides changes of its lines.
+func (f *fileDiff) how() string {
+	var words []string
+	for _, c := range f.Changes {
+		switch c {
+		case git.New:
+			c = "new"
+		case git.Renamed, git.Copied:
+			c += " from " + show.Clip(string(f.Old), 80)
 		}
-		r.parents = parentsOf(line)
-		for i, count := range bytes.Fields(head(line, 400))[1:min(r.parents+2, bytes.Count(head(line, 400), []byte(" "))+1)] {
-			r.left[i] = hunkCount(count)
-		}
-		if f.hunk == 0 {
-			f.hunk = n
-			r.keep(n, line)
-		}
-	case hasPrefix(line, "diff --"):
-		name := string(bytes.TrimSpace(line))
-		if merged := strings.TrimPrefix(name, "diff --cc "); merged != name {
-			name = merged
-		} else if i := strings.LastIndex(name, " b/"); i > 0 {
-			name = name[i+len(" b/"):]
-		} else {
-			name = name[strings.LastIndexByte(name, ' ')+1:]
-		}
-		f = r.start(n)
-		f.name, f.git = name, true
-	case hasPrefix(line, "--- "):
-		if f == nil || !f.git || f.hunk > 0 {
-			f = r.start(n)
-		}
-		f.named(line)
-	case hasPrefix(line, "+++ ") && f != nil:
-		f.named(line)
-	case isCommit(line):
-		r.file = nil
-		r.log.commit(n, line)
-	case f == nil && r.log.commits > 0:
-		r.log.line(n, line)
-	case f != nil && f.hunk == 0:
-		for _, c := range changes {
-			if hasPrefix(line, c.prefix) && len(f.how) < 3 {
-				if strings.HasSuffix(c.how, " ") {
-					c.how += show.Clip(string(line[len(c.prefix):]), 80)
-				}
-				f.how = append(f.how, c.how)
-			}
-		}
+		words = append(words, c)
 	}
-}
-
-func (r *diffReader) start(n int) *fileDiff {
-	r.file = &fileDiff{at: n}
-	if len(r.files) < maxRows {
-		r.files = append(r.files, r.file)
-	} else {
-		r.more++
+	if len(words) == 0 {
+		return ""
 	}
-	return r.file
-}
-
-// named takes the name of a file from a line "--- a/x" or "+++ b/x", unless its
-// head had one already. Behind the name may be a time.
-func (f *fileDiff) named(line []byte) {
-	name, _, _ := bytes.Cut(line[len("--- "):], []byte("\t"))
-	name = bytes.Trim(name, `"`)
-	if hasPrefix(name, "a/") || hasPrefix(name, "b/") {
-		name = name[2:]
-	}
-	if f.name == "" || !f.git && string(name) != "/dev/null" {
-		f.name = string(name)
-	}
-}
-
-// hunkCount reads the lines in -1,2 or +3,4. A count left out is 1.
-func hunkCount(span []byte) int {
-	_, count, has := bytes.Cut(span, []byte(","))
-	if !has {
-		return btoi(digitsAt(span, 1) > 0)
-	}
-	n, _ := strconv.Atoi(string(count[:min(digitsAt(count, 0), 9)]))
-	return n
+	return " (" + strings.Join(words, " ") + ")"
 }
 
 // describe tells of the commits and lists the files, of too many those with most changes.
@@ -217,23 +130,19 @@ func (r *diffReader) describe(d *Digest) {
 	}
 	d.factf("%s, +%s −%s", show.Plural(len(r.files)+r.more, "files"), show.Count(r.add), show.Count(r.del))
 	largest := slices.Clone(r.files)
-	slices.SortStableFunc(largest, func(a, b *fileDiff) int { return cmp.Compare(b.add+b.del, a.add+a.del) })
+	slices.SortStableFunc(largest, func(a, b *fileDiff) int { return cmp.Compare(b.Added+b.Deleted, a.Added+a.Deleted) })
 	rank := map[*fileDiff]int{}
 	for i, f := range largest {
 		rank[f] = i / 4
 	}
 	p := Part{Title: "files, each with its line", Total: r.more, Find: "the largest"}
 	for _, f := range r.files {
-		how := ""
-		if len(f.how) > 0 {
-			how = " (" + strings.Join(f.how, " ") + ")"
-		}
-		p.addf(f.at, rank[f], "+%s −%s %s%s", show.Count(f.add), show.Count(f.del), show.Clip(f.name, 120), how)
+		p.addf(f.at, rank[f], "+%s −%s %s%s", show.Count(f.Added), show.Count(f.Deleted), show.Clip(string(f.Path), 120), f.how())
 	}
 	d.Parts = append(d.Parts, p)
 	for _, imports := range []bool{false, true} { // with which a new file begins
 		for _, f := range largest[:min(len(largest), 20)] {
-			if slices.Contains(f.how, "new") == imports {
+			if slices.Contains(f.Changes, git.New) == imports {
 				d.Highlights = append(d.Highlights, f.lines...)
 			}
 		}

@@ -3,39 +3,23 @@ package digest
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 
+	"rlmproxy/pipeline/digest/git"
 	"rlmproxy/pipeline/show"
 )
 
 // isGitLog wants a commit on the first line and who made it below.
 func isGitLog(s *sample) bool {
-	return len(s.lines) > 1 && isCommit(s.lines[0]) && (hasPrefix(s.lines[1], "Author: ") || hasPrefix(s.lines[1], "Merge: ")) || isOneline(s)
-}
-
-// isCommit reports a line like "commit 0123…cdef (HEAD)", or "From 0123…cdef".
-func isCommit(line []byte) bool {
-	if !hasPrefix(line, "commit ") && !hasPrefix(line, "From ") {
-		return false
-	}
-	_, hash, _ := bytes.Cut(head(line, 60), []byte(" "))
-	return hashAt(hash) >= 40
-}
-
-// hashAt counts the digits of the hash that line begins with.
-func hashAt(line []byte) int {
-	n := 0
-	for n < len(line) && isHex(line[n]) && !isUpper(line[n]) {
-		n++
-	}
-	return n
+	return len(s.lines) > 1 && git.IsCommit(s.lines[0]) && (hasPrefix(s.lines[1], "Author: ") || hasPrefix(s.lines[1], "Merge: ")) || isOneline(s)
 }
 
 // onelineAt returns the hash and the subject of a line of git log --oneline, with a graph
 // or without.
 func onelineAt(line []byte) (hash, subject []byte) {
 	rest := bytes.TrimLeft(line, `*|/\_ `)
-	n := hashAt(rest)
+	n := git.HashLen(rest)
 	if n < 7 || n > 40 || byteAt(rest, n) != ' ' || bytes.IndexFunc(rest[:n], func(r rune) bool { return r <= '9' }) < 0 {
 		return nil, nil
 	}
@@ -65,7 +49,6 @@ type logOfCommits struct {
 
 	hash, date string
 	add, del   int
-	titled     bool // the commit has its subject
 }
 
 func newLogOfCommits() logOfCommits {
@@ -91,50 +74,24 @@ func readGitLog(d *Digest, r *reader) {
 }
 
 // commit begins a commit with its line.
-func (l *logOfCommits) commit(n int, line []byte) {
-	word, hash, _ := bytes.Cut(line, []byte(" "))
+func (l *logOfCommits) commit(line, hash []byte) {
+	word, _, _ := bytes.Cut(line, []byte(" "))
 	l.subjects.Find = fmt.Sprintf(`proxy_search "^%s " finds them`, word)
-	l.hash, l.date, l.titled = string(head(hash, 8)), "", false
+	l.hash, l.date = string(head(hash, 8)), ""
 	l.commits++
 }
 
-// line reads a line between the hash of a commit and its changes.
-func (l *logOfCommits) line(n int, line []byte) {
-	text := bytes.TrimSpace(head(line, 300))
-	label, value, labelled := bytes.Cut(text, []byte(":"))
-	value = bytes.TrimSpace(value)
-	switch {
-	case len(text) == 0:
-	case labelled && !isIndented(line) && (string(label) == "Author" || string(label) == "From"):
-		name, _, _ := bytes.Cut(value, []byte(" <"))
-		l.authors.add(name, n)
-	case labelled && !isIndented(line) && (string(label) == "Date" || string(label) == "AuthorDate"):
-		l.date = shortDate(value)
-		if l.last = l.date; l.first == "" {
-			l.first = l.date
-		}
-	case !l.titled && hasPrefix(line, "    "):
-		l.title(n, text)
-	case !l.titled && string(label) == "Subject":
-		l.title(n, value)
-	case l.titled && byteAt(line, 0) == ' ' && !hasPrefix(line, "    "):
-		l.statLine(n, text)
+func (l *logOfCommits) dated(date []byte) {
+	l.date = shortDate(date)
+	if l.last = l.date; l.first == "" {
+		l.first = l.date
 	}
 }
 
-// statLine reads "path | 5 ++-" and "2 files changed, 5 insertions(+), 1 deletion(-)".
-func (l *logOfCommits) statLine(n int, text []byte) {
-	if name, count, ok := bytes.Cut(text, []byte(" | ")); ok {
-		if digits := bytes.TrimLeft(count, " "); digitsAt(digits, 0) > 0 || hasPrefix(digits, "Bin ") {
-			l.stat.add(bytes.TrimSpace(name), n)
-		}
-		return
-	}
-	if !contains(text, " changed") {
-		return
-	}
-	for _, part := range bytes.Split(text, []byte(", ")) {
-		switch n := hunkCount(append([]byte("+,"), part...)); {
+// total reads "2 files changed, 5 insertions(+), 1 deletion(-)".
+func (l *logOfCommits) total(line []byte) {
+	for part := range bytes.SplitSeq(line, []byte(", ")) {
+		switch n, _ := strconv.Atoi(string(part[:digitsAt(part, 0)])); {
 		case contains(part, "(+)"):
 			l.add += n
 		case contains(part, "(-)"):
@@ -159,7 +116,6 @@ func span(first, last string) string {
 }
 
 func (l *logOfCommits) title(n int, subject []byte) {
-	l.titled = true
 	if area, _, ok := bytes.Cut(head(subject, 40), []byte(": ")); ok && len(area) > 0 {
 		l.areas.add(area, n)
 	}

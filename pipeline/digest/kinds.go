@@ -1,6 +1,10 @@
 package digest
 
-import "bytes"
+import (
+	"bytes"
+
+	"rlmproxy/pipeline/digest/git"
+)
 
 // A kind of text, with all that this package knows of it.
 type kind struct {
@@ -18,7 +22,7 @@ var kinds = []kind{
 	{"base64", isBase64, readBlob, 0, nil},
 	{"diff", isDiff, readDiff, 10, startsHunk},
 	{"git blame", isBlame, readBlame, 4, nil},
-	{"git log", isGitLog, readGitLog, 4, isCommit},
+	{"git log", isGitLog, readGitLog, 4, git.IsCommit},
 	{"page snapshot", isSnapshot, readSnapshot, 8, nil},
 	{"output of tools", isRun, readRun, 0, nil},
 	{"JSON Lines and text", isJSONAndText, readJSONAndText, 12, notBlank},

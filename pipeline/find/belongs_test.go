@@ -46,6 +46,7 @@ Date:   Sun Jan 4 10:00:00 2026 +0100
 func TestHitsComeWith(t *testing.T) {
 	const ann = "commit 0123456789ab · Ann <ann@example.com> · Mon Jan 5 10:00:00 2026 +0100 · cache: evict per agent\n"
 	const bob = "commit fedcba987654 · Bob <bob@example.com> · Sun Jan 4 10:00:00 2026 +0100 · docs: the needle\n"
+	commits := strings.Replace(twoCommits, twoCommits[strings.Index(twoCommits, "diff"):strings.Index(twoCommits, "commit fed")], "", 1)
 	trace := "2026-01-02T03:04:05Z ERROR boom\n" + strings.Repeat("  at a.b(C.java:1)\n", 9) + "Caused by: io.Error: refused\n" + strings.Repeat("  at c.d(E.java:1)\n", 9) + strings.Repeat("2026-01-02T03:04:06Z INFO ok\n", 30)
 	postgres := "2026-01-02 03:04:05 UTC [7] ERROR:  division by zero\n2026-01-02 03:04:05 UTC [7] STATEMENT:  SELECT 1/0\n" +
 		strings.Repeat("2026-01-02 03:04:06 UTC [8] LOG:  ok\n", 9)
@@ -63,6 +64,8 @@ func TestHitsComeWith(t *testing.T) {
 		{"lines around", Search{Pattern: "new", ContextLines: 1}, twoCommits, ann + "in cache/store.go\n13- -old needle\n14: +new needle\n15- --- x\n"},
 		{"by file", Search{Pattern: "needle", Mode: "paths"}, twoCommits, "2× cache/store.go, first line 13\n1× README.md, first line 20\n1× " + strings.TrimSpace(bob) + ", first line 26\n"},
 		{"a diff alone", Search{Pattern: "new"}, twoCommits[strings.Index(twoCommits, "--- a/cache"):strings.Index(twoCommits, "diff --git a/README")], "in cache/store.go\n5: +new needle\n"},
+		{"plain diffs", Search{Pattern: "needle"}, "--- a.go\n+++ a.go\n@@ -1 +1 @@\n-x\n+needle\n--- b.go\n+++ b.go\n@@ -1 +1 @@\n-needle\n+x\n", "in a.go\n5: +needle\nin b.go\n9: -needle\n"},
+		{"a commit that ranks best", Search{Pattern: "gone", Mode: "bm25"}, strings.Replace(commits, "docs: the", "gone", 1), "lines 9–13 (score 0.33)\n" + strings.Replace(commits[strings.Index(commits, "commit fed"):], "docs: the", "gone", 1)},
 		{"an entry, bounded", Search{Pattern: "boom"}, trace, "1: 2026-01-02T03:04:05Z ERROR boom\n" +
 			"2-   at a.b(C.java:1)\n3-   at a.b(C.java:1)\n4-   at a.b(C.java:1)\n5-   at a.b(C.java:1)\n6-   at a.b(C.java:1)\n… 14 lines more …\n"},
 		{"the head of an entry", Search{Pattern: "refused"}, trace, "1- 2026-01-02T03:04:05Z ERROR boom\n11: Caused by: io.Error: refused\n" +

@@ -85,7 +85,7 @@ func (p *printer) inOrder(around int) {
 		if h != nil {
 			before, line := *h, p.view.lines.Span(hit.Line)
 			h.to(line.End)
-			p.b.WriteString(h.lead(before, p.view.text[line.Start:line.End]))
+			p.b.WriteString(h.lead(before))
 			if h.commit != "" && line.End <= h.headed && around == 0 {
 				continue // the line above has it
 			}

@@ -90,8 +90,9 @@ func (u *units) leads(list []unit) []string {
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(list[a].start, list[b].start) })
 	for _, i := range order {
 		start := int(list[i].start)
-		if h.to(start); start >= h.headed { // else it is the commit's head
-			leads[i] = h.lead(history{}, u.text[start:])
+		h.to(u.lines.Span(u.lines.Line(start)).End)
+		if start >= h.headed { // else it is the commit's head
+			leads[i] = h.lead(history{})
 		}
 	}
 	return leads

@@ -65,6 +65,18 @@ func (w *writer) number(name string, n int) {
 	w.out = strconv.AppendInt(w.out, int64(n), 10)
 }
 
+// list writes an array of n elements, which write writes.
+func (w *writer) list(n int, write func(i int)) {
+	w.out = append(w.out, '[')
+	for i := range n {
+		if i > 0 {
+			w.out = append(w.out, ',')
+		}
+		write(i)
+	}
+	w.out = append(w.out, ']')
+}
+
 func (w *writer) open() {
 	w.out = append(w.out, '{')
 	w.names = w.names[:0]
