@@ -21,6 +21,9 @@ type fileChange struct {
 	hunks []hunk
 }
 
+// leastPart is what a file or a hunk takes in the records, at least.
+const leastPart = 24
+
 type hunk struct{ header, lines []byte }
 
 type gitReader struct {
@@ -32,6 +35,7 @@ type gitReader struct {
 	body   []byte      // of its message
 	files  []*fileChange
 	patch  bool // files are those of a patch
+	parts  int  // files and hunks that are not written yet
 	from   int  // where the lines of the hunk begin that is open; 0 for none
 }
 
@@ -45,13 +49,15 @@ func readGit(ctx context.Context, text []byte) (*Records, error) {
 		}
 		lines++
 		at += len(line)
-		if !g.ok() || odd > 20 && 20*odd > lines {
+		if !g.ok() || odd > 20 && 20*odd > lines || len(g.out)+leastPart*g.parts > g.limit {
 			break
 		}
 	}
 	g.endHunk(at)
-	g.endFiles()
-	if 20*odd > lines {
+	if at == len(text) {
+		g.endFiles()
+	}
+	if 20*odd > lines || at < len(text) {
 		return nil, g.err
 	}
 	if g.log {
@@ -81,6 +87,7 @@ func (g *gitReader) line(at, size int, line []byte) bool {
 		g.body = append(append(g.body, line[len("    "):]...), '\n')
 	case git.ListedFile:
 		g.files = append(g.files, &fileChange{File: g.git.Listed})
+		g.parts++
 	case git.FileLine:
 		g.start()
 	case git.Hunk:
@@ -89,6 +96,7 @@ func (g *gitReader) line(at, size int, line []byte) bool {
 		}
 		f := g.files[len(g.files)-1]
 		f.hunks = append(f.hunks, hunk{header: line})
+		g.parts++
 		g.from = at + size
 	}
 	inMail := !g.log && g.git.Commit != nil && g.git.File == nil
@@ -104,6 +112,7 @@ func (g *gitReader) start() {
 		g.files, g.patch = nil, true
 	}
 	g.files = append(g.files, &fileChange{File: g.git.File})
+	g.parts++
 }
 
 // endHunk keeps the lines of the hunk that was open, which end before at.
@@ -140,7 +149,7 @@ func (g *gitReader) endFiles() {
 			g.n++
 		}
 	}
-	g.body, g.files, g.patch = nil, nil, false
+	g.body, g.files, g.patch, g.parts = nil, nil, false, 0
 }
 
 func (f *fileChange) write(w *writer) {
