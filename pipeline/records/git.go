@@ -25,6 +25,9 @@ type fileChange struct {
 	hunks          []hunk
 }
 
+// leastPart is what a file or a hunk takes in the records, at least.
+const leastPart = 24
+
 type hunk struct{ header, lines []byte }
 
 type commit struct {
@@ -42,6 +45,7 @@ type gitReader struct {
 	left   []int       // lines left in the hunk, of each old file and the new one
 	from   int         // where the lines of the hunk begin
 	odd    int         // lines that are none of git's
+	parts  int         // files and hunks that are not written yet
 }
 
 // readGit reads a text that begins with a commit, or a diff.
@@ -61,13 +65,15 @@ func readGit(ctx context.Context, text []byte) (*Records, error) {
 		}
 		lines++
 		g.at += len(line)
-		if !g.ok() || g.odd > 20 && 20*g.odd > lines {
+		if !g.ok() || g.odd > 20 && 20*g.odd > lines || len(g.out)+leastPart*g.parts > g.limit {
 			break
 		}
 	}
 	g.endHunk()
-	g.endFiles()
-	if 20*g.odd > lines {
+	if g.at == len(text) {
+		g.endFiles()
+	}
+	if 20*g.odd > lines || g.at < len(text) {
 		return nil, g.err
 	}
 	if g.log {
@@ -221,6 +227,7 @@ func (g *gitReader) start() *fileChange {
 		g.commit.files = nil
 	}
 	g.file = &fileChange{counted: true}
+	g.parts++
 	g.commit.files = append(g.commit.files, g.file)
 	return g.file
 }
@@ -267,6 +274,7 @@ func (g *gitReader) hunk(line []byte) bool {
 	g.left, g.from = left, g.at+len(line)
 	g.from += bytes.IndexByte(g.text[g.from:], '\n') + 1
 	g.file.hunks = append(g.file.hunks, hunk{header: line})
+	g.parts++
 	return true
 }
 
@@ -312,6 +320,7 @@ func (g *gitReader) listed(line []byte, s string) bool {
 				f.oldPath = cells[1]
 			}
 			g.commit.files = append(g.commit.files, f)
+			g.parts++
 			return true
 		}
 		path, change, ok := bytes.Cut(line, []byte(" | "))
@@ -330,6 +339,7 @@ func (g *gitReader) listed(line []byte, s string) bool {
 				f.added, f.deleted, f.counted = plus, minus, true
 			}
 			g.commit.files = append(g.commit.files, f)
+			g.parts++
 			return true
 		}
 	}
@@ -372,7 +382,7 @@ func (g *gitReader) endFiles() {
 			g.n++
 		}
 	}
-	g.commit, g.file = &commit{}, nil
+	g.commit, g.file, g.parts = &commit{}, nil, 0
 }
 
 func (f *fileChange) write(w *writer) {
