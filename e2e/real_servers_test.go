@@ -27,7 +27,7 @@ func TestWrapFilesystem(t *testing.T) {
 	tree := s.read("directory_tree", fmt.Sprintf(`{"path":%q}`, dir))
 	first, _, _ := strings.Cut(tree.Content[0].Text, "\n")
 	id := tree.Meta.Result.CacheID
-	if !strings.HasPrefix(first, "[cut: ~") || !strings.HasSuffix(first, " items · cache_id="+id+"]") {
+	if !strings.HasPrefix(first, "[cut: ~") || !strings.HasSuffix(first, " tokens shown · cache_id="+id+"]") {
 		t.Errorf("first line %q", first)
 	}
 	if tree.Meta.Result.ShownTokens >= 2000 || tree.Meta.Result.Tokens < 50_000 {

@@ -73,7 +73,7 @@ func labelled(names string) *regexp.Regexp {
 		`(?:^|[^\pL\pN_])NAME[*_\x60"'\])]*[ \t]*[:=|]`,                      // token: x, **token:** x, TOKEN=x, token | x
 		`["'\x60]NAME["'\x60]`,                                               // "token"
 		`(?:^|[,;\t]|\|[ \t]*|[ \t]{2,})NAME(?:[,;\t]|[ \t]{2,}|[ \t]*\r?$)`, // the header of a column: id,token
-		`</?NAME(?:$|[^\pL\pN_])`,                                            // <token>x</token>
+		`</?(?:[\pL\pN_.-]+:)?NAME(?:$|[^\pL\pN_])`,                          // <token>x</token>, <a:token>x</a:token>
 		`--NAME(?:$|[^\pL\pN_])`,                                             // --token x
 	}, "|"), "NAME", "(?:"+names+")"))
 }
@@ -187,12 +187,18 @@ func (w *hider) withheld(text []byte) []byte {
 	return fmt.Appendf(nil, "[withheld: a text of %s bytes with a hidden field in it]\n", show.Count(len(text)))
 }
 
-// mayName reports whether a hidden name can be in text, escapes included.
+// spelt are how a text begins to spell a name otherwise: JSON, YAML and TOML with escapes, the
+// head of a table of HTML with entities, or tags and line ends inside.
+var spelt = [][]byte{[]byte(`\u`), []byte(`\x`), []byte("<th"), []byte("<td")}
+
+// mayName reports whether a hidden name can be in text, however it is spelt.
 func (w *hider) mayName(text []byte) bool {
-	if bytes.Contains(text, []byte(`\u`)) {
-		return true
-	}
 	lower := bytes.ToLower(text)
+	for _, mark := range spelt {
+		if bytes.Contains(lower, mark) {
+			return true
+		}
+	}
 	for name := range w.hide.paths {
 		if bytes.Contains(lower, []byte(name)) || records.Gives(name) {
 			return true

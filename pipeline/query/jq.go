@@ -57,6 +57,9 @@ func (q *JQ) untried(err error) error {
 // Apply is a [*doc.Error] with code bad_jq for a program that does not parse or
 // fails on this data, and limit_time or limit_memory for one that is stopped.
 func (q *JQ) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
+	if err := jq.CheckSyntax(q.Program); err != nil { // no worker is asked
+		return doc.Value{}, q.advise(ctx, in, nil, false, err)
+	}
 	data, kind, err := read(ctx, in)
 	if err != nil {
 		return doc.Value{}, err

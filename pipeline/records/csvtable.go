@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/csv"
 	"errors"
@@ -62,7 +63,7 @@ var byteOrderMark = []byte("\ufeff")
 func (t *Table) readQuoted(yield func(Row) bool) error {
 	text := bytes.TrimPrefix(t.text, byteOrderMark)
 	before := len(t.text) - len(text)
-	r := newReader(text, t.sep)
+	r := newReader(bytes.NewReader(text), t.sep)
 	for at := 0; ; at = int(r.InputOffset()) {
 		cells, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -82,13 +83,15 @@ func (t *Table) readQuoted(yield func(Row) bool) error {
 func (t *Table) readLines(yield func(Row) bool) {
 	text := bytes.TrimPrefix(t.text, byteOrderMark)
 	at := len(t.text) - len(text)
+	one := bufio.NewReader(nil) // for all lines: each would have 4 KB of its own
 	for line := range bytes.Lines(text) {
 		row := Row{Start: at, End: at + len(line)}
 		at = row.End
 		line = bytes.TrimSuffix(line, []byte{'\n'})
 		row.Cells = strings.Split(string(bytes.TrimSuffix(line, []byte{'\r'})), string(t.sep))
 		if bytes.IndexByte(line, '"') >= 0 {
-			r := newReader(line, t.sep) // it takes the \r off itself
+			one.Reset(bytes.NewReader(line))
+			r := newReader(one, t.sep) // it takes the \r off itself
 			r.LazyQuotes = true
 			row.Cells, _ = r.Read() // of one line it reads anything
 		}
@@ -98,8 +101,8 @@ func (t *Table) readLines(yield func(Row) bool) {
 	}
 }
 
-func newReader(text []byte, sep byte) *csv.Reader {
-	r := csv.NewReader(bytes.NewReader(text))
+func newReader(from io.Reader, sep byte) *csv.Reader {
+	r := csv.NewReader(from)
 	r.Comma, r.FieldsPerRecord, r.ReuseRecord = rune(sep), -1, true
 	return r
 }

@@ -21,8 +21,8 @@ import (
 // member too, and stays in the message.
 
 const (
-	maxPairs    = 20 // key=value taken out of one message
-	maxPreamble = 5  // lines before the first entry
+	maxPairs    = 100 // key=value taken out of one message
+	maxPreamble = 5   // lines before the first entry
 )
 
 func readLog(ctx context.Context, text []byte) (*Records, error) {
@@ -110,8 +110,9 @@ func (w *logWriter) entry(start, end int) {
 		return
 	}
 	if isPairs(line) {
-		w.add(w.pairsOf(line))
-		w.trimmed("rest", entry[len(line):])
+		pairs, behind := w.pairsOf(line)
+		w.add(pairs)
+		w.trimmed("rest", entry[len(line)-len(behind):])
 		return
 	}
 	w.general(line, entry)
@@ -151,7 +152,8 @@ func (w *logWriter) general(line, entry []byte) {
 		w.out = append(w.out, bytes.TrimSpace(first[i+1:])...)
 		return
 	}
-	w.add(w.pairsOf(first))
+	pairs, _ := w.pairsOf(first)
+	w.add(pairs)
 }
 
 // zone is the length of a time zone such as " UTC" that s begins with.
@@ -316,8 +318,8 @@ func isPairs(line []byte) bool {
 	return n > 1 && known
 }
 
-// pairsOf returns key=value in s, each key once.
-func (w *logWriter) pairsOf(s []byte) []pair {
+// pairsOf returns key=value in s, and what is behind the last that it takes.
+func (w *logWriter) pairsOf(s []byte) ([]pair, []byte) {
 	found := w.pairs[:0]
 	for len(s) > 0 && len(found) < maxPairs {
 		key, value, behind, ok := nextPair(s)
@@ -331,7 +333,7 @@ func (w *logWriter) pairsOf(s []byte) []pair {
 		found = append(found, pair{key, value})
 		s = behind
 	}
-	return found
+	return found, s
 }
 
 // add writes pairs whose keys the entry does not have yet.

@@ -31,6 +31,13 @@ func of(t testing.TB, text string) (records, form string) {
 }
 
 func TestLogRecords(t *testing.T) {
+	many, pairs := "level=INFO", `"k0":0`
+	for i := range 101 {
+		many += fmt.Sprintf(" k%d=%d", i, i)
+		if i > 0 && i < maxPairs-1 {
+			pairs += fmt.Sprintf(`,"k%d":%d`, i, i)
+		}
+	}
 	const time = "2026-01-02 03:04:05"
 	for _, tt := range []struct{ name, in, want string }{
 		{"python", time + ",123 ERROR [db.pool] gone: x\nTraceback (most recent call last):\n  File \"a.py\"\nValueError: x\n" + time + ",124 INFO [db] ok\n" + time + ",125 INFO [db] ok\n",
@@ -41,6 +48,7 @@ func TestLogRecords(t *testing.T) {
 			`{"time":"2026-01-02T03:04:05.123","level":"ERROR","message":"app - a b"}` + "\n" + `{"time":"2026-01-02T03:04:06.123","level":"INFO","message":"app - c"}`},
 		{"zap", "2026-01-02T03:04:05.1Z\tinfo\tapi\tserver.go:3\tstarted\t{\"port\": 80}\n2026-01-02T03:04:05.1Z\tERROR\tapi\tx\n",
 			`{"time":"2026-01-02T03:04:05.1Z","message":"info\tapi\tserver.go:3\tstarted\t{\"port\": 80}","fields":{"port": 80}}` + "\n" + `{"time":"2026-01-02T03:04:05.1Z","level":"ERROR","message":"api\tx"}`},
+		{"many pairs", many + "\n" + many + "\n", `{"level":"INFO",` + pairs + `,"rest":"k99=99 k100=100"}` + "\n" + `{"level":"INFO",` + pairs + `,"rest":"k99=99 k100=100"}`},
 		{"logfmt", "time=2026-01-02T03:04:05Z level=INFO msg=\"a \\\"b\\\"\" n=3 n=4\nlevel=WARN msg=x took=1.5s\n",
 			`{"time":"2026-01-02T03:04:05Z","level":"INFO","msg":"a \"b\"","n":3}` + "\n" + `{"level":"WARN","msg":"x","took":"1.5s"}`},
 		{"syslog", "Jan  2 03:04:05 web1 sshd[12]: Accepted x\nJan  2 03:04:06 web1 kernel: hi there\n",
