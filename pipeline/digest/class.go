@@ -10,7 +10,7 @@ func Class(text []byte) string {
 		return name
 	case "Markdown":
 		return "markdown"
-	case "YAML":
+	case "YAML", "configuration":
 		return "config"
 	case "HTML", "XML":
 		return "html"

@@ -37,6 +37,7 @@ var kinds = []kind{
 	{"source", isSource, readSource, 0, nil},
 	{"CSV", isCSV, nil, 0, nil},
 	{"TSV", isTSV, nil, 0, nil},
+	{"configuration", isConfig, readConfig, 0, nil},
 	{"Markdown", isMarkdown, readMarkdown, 0, nil},
 	{"YAML", isYAML, readYAML, 0, startsYAMLKey},
 	{"file list", isFileList, readFileList, 4, notBlank},

@@ -24,6 +24,16 @@ func TestKind(t *testing.T) {
 	}
 }
 
+func TestClass(t *testing.T) {
+	for in, want := range map[string]string{
+		"# words\na = 1\n#b = 2\nc = 3\n": "config", "a: 1\nb: 2\n": "config", "# Title\n\n- one\n- two\n": "markdown", "a = 1\nb = 2\nc = 3\n": "",
+	} {
+		if got := Class([]byte(in)); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
 // FuzzKinds has each kind recognise and read any text, whatever its kind is. The
 // lines of the digest are lines of the text.
 func FuzzKinds(f *testing.F) {

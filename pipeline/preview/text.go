@@ -55,9 +55,11 @@ func firstOf(d *digest.Digest, v doc.Value) string {
 }
 
 func (s *layout) digest(d *digest.Digest, v doc.Value, r room) {
-	if d.Kind == "plain text" && s.form != "" {
-		named := *d
+	if named := *d; s.form != "" && d.Kind == "plain text" {
 		named.Kind, named.Facts = s.form, nil
+		d = &named
+	} else if s.form != "" && d.Kind == "configuration" {
+		named.Kind += " (" + s.form + ")"
 		d = &named
 	}
 	s.first(firstOf(d, v))

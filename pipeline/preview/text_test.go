@@ -55,6 +55,10 @@ func TestTextPreviews(t *testing.T) {
 			", 401 items\njq and fields see an array of 401 {name, args: [{name}], id, \"a b\", rare}\nkeys, in how many items: name 401 · args 200 · id 200 · \"a b\" 200 · rare 1\nitems (20 of 401 from all over; ", "\n2: - name: one\n", "1802: - name: odd\n1803:   rare: 1"}},
 		{"YAML documents", "---\n" + strings.Repeat("apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n---\nkind: Secret\nmetadata:\n  name: key\ndata:\n  a: b\n---\n", 90), []string{
 			"180 documents\njq and fields see an array of 180 {apiVersion, kind, metadata, data}\nkeys (", "\n2: apiVersion: v1\n"}},
+		{"configuration", "# -----\n# FILE\n# -----\n\n#-----\n# CONNECTIONS\n#-----\n\n#port = 5432\t# words\nport = 5433\nhost = x\n" + strings.Repeat("# some words of comments\n", 400) + "work_mem = 48MB\t\t# reporting\nport = 5434\t# last\n", []string{
+			"configuration (properties), 413 lines, ", " bytes, 4 settings, 1 in comments, 1 section\n", "set more than once, line and value:\nport: 10 = 5433 · 413 = 5434\nsections:\n6: # CONNECTIONS\nsettings that are set:\n10: port = 5433\n11: host = x\n412: work_mem = 48MB"}},
+		{"INI", "[a]\nx = 1\ny = 2\n[b]\nx = 1\nx = 3\n" + strings.Repeat("; words\n", 400), []string{
+			"configuration (INI), 406 lines, ", "4 settings, 2 sections\n", "set more than once, line and value:\nx: 5 = 1 · 6 = 3\nsections:\n1: [a]\n4: [b]\n"}},
 		{"page", "- Page URL: http://x/\n- main [ref=e1]:\n  - heading \"Top\" [level=1] [ref=e2]\n  - textbox \"Name\" [ref=e3]\n  - button \"Go\" [ref=e4]\n" + strings.Repeat("  - link \"More\" [ref=e5]:\n    - /url: /x\n", 300), []string{
 			"Page URL: http://x/", "roles: link 300, main 1", "3: heading \"Top\" [level=1] [ref=e2]", "4: textbox \"Name\" [ref=e3]", "5: button \"Go\" [ref=e4]"}},
 		{"tables of a page", "- table [ref=e1]:\n  - row [ref=e2]:\n    - columnheader \"Name\" [ref=e3]\n    - columnheader \"Do\" [ref=e4]\n" + strings.Repeat("  - row \"web Edit\" [ref=e5]:\n    - cell \"web\" [ref=e6]\n    - cell [ref=e7]:\n      - button \"Edit\" [ref=e8]\n", 200), []string{

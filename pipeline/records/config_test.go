@@ -38,6 +38,7 @@ func TestConfigRecords(t *testing.T) {
 		{"of git", "[user]\n\tname = A B\n\temail = a@b\n[core]\n\tbare = false\n", "INI", `{"user":{"name":"A B","email":"a@b"},"core":{"bare":"false"}}`},
 		{"of setuptools", "[options]\nname = x\ninstall_requires =\n    foo==1.0\n    bar\nzip_safe = no\n", "INI", `{"options":{"name":"x","install_requires":"\nfoo==1.0\nbar","zip_safe":"no"}}`},
 		{".properties", "! c\na.b=1\nlong=one \\\n  two\nc.d=x\n", "properties", `{"a.b":"1","long":"one \ntwo","c.d":"x"}`},
+		{"of PostgreSQL", "#----\n# FILE\n#----\n\n#port = 1\nport = 2\t# words\nname = 'a b'\nport = 3\n", "properties", `{"port":["2\t# words","3"],"name":"a b"}`},
 		{".env", "export A=1\nB='x y'\nC=\n", "properties", `{"A":"1","B":"x y","C":""}`},
 		{"a key and a section", "a = b c\nd = e f\n[a]\nx = y z\n", "", ""},
 		{"code", "x = f(1)\ny = g(x)\nprint(y)\n", "", ""},

@@ -18,20 +18,36 @@ import (
 //	1.2.3.4 - - […] "GET /x?q=1 HTTP/1.1" 200 5   of web servers: ip, user, time, method, path, query, protocol, status, bytes, referer, agent
 //
 // What stands between time and level is the source. What is key=value in a message is a
-// member too, and stays in the message.
+// member too, if the messages of enough entries have the key, and stays in the message.
 
 const (
-	maxPairs    = 100 // key=value taken out of one message
-	maxPreamble = 5   // lines before the first entry
+	maxPairs    = 100    // key=value taken out of one message
+	maxPreamble = 5      // lines before the first entry
+	maxKeys     = 10_000 // counted of messages
+
+	leastPairs = 3  // entries have a key that is a member,
+	sharePairs = 50 // and one of so many
 )
 
+// readLog goes over a log twice: the first time it counts the keys in messages.
 func readLog(ctx context.Context, text []byte) (*Records, error) {
-	w := &logWriter{writer: newWriter(ctx, len(text)), text: text}
+	w := &logWriter{writer: newWriter(ctx, len(text)), text: text, keys: map[string]int{}, counts: true}
 	timed := isTimed(text)
-	entries, inside, loose := 0, 0, 0
+	entries, inside, loose := w.entries(timed)
+	if w.err != nil || entries < 2 || 5*loose > entries+inside+loose {
+		return nil, w.err
+	}
+	w.counts, w.n = false, 0
+	w.least = max(leastPairs, (entries+sharePairs-1)/sharePairs)
+	w.entries(timed)
+	return w.records("log")
+}
+
+// entries reads the log, and counts its entries, the lines inside of them, and others.
+func (w *logWriter) entries(timed bool) (entries, inside, loose int) {
 	wasInside := false
 	start, at := 0, 0
-	for line := range bytes.Lines(text) {
+	for line := range bytes.Lines(w.text) {
 		bare := bytes.TrimRight(line, "\r\n")
 		switch {
 		case len(bytes.TrimSpace(bare)) == 0:
@@ -43,7 +59,7 @@ func readLog(ctx context.Context, text []byte) (*Records, error) {
 			entries++
 		case entries == 0:
 			if loose++; loose > maxPreamble {
-				return nil, nil
+				return 0, 0, loose
 			}
 			w.entry(at, at+len(line))
 			start = at + len(line)
@@ -61,10 +77,7 @@ func readLog(ctx context.Context, text []byte) (*Records, error) {
 	if start < at {
 		w.entry(start, at)
 	}
-	if entries < 2 || 5*loose > entries+inside+loose {
-		return nil, w.err
-	}
-	return w.records("log")
+	return entries, inside, loose
 }
 
 // isTimed reports that entries begin with a time, by the first lines of a log.
@@ -90,8 +103,11 @@ func startsEntry(line []byte, timed bool) bool {
 
 type logWriter struct {
 	*writer
-	text  []byte
-	pairs [maxPairs]pair
+	text   []byte
+	pairs  [maxPairs]pair
+	keys   map[string]int // entries whose messages have them
+	counts bool           // keys are counted, and nothing is written
+	least  int            // such entries, for a key that is a member
 }
 
 type pair struct {
@@ -105,13 +121,17 @@ func (w *logWriter) entry(start, end int) {
 	line, _, _ := bytes.Cut(entry, []byte("\n"))
 	line = bytes.TrimRight(line, "\r")
 	w.open()
-	defer w.close()
+	defer func() {
+		if w.close(); w.counts {
+			w.out = w.out[:0]
+		}
+	}()
 	if w.access(line) {
 		return
 	}
 	if isPairs(line) {
 		pairs, behind := w.pairsOf(line)
-		w.add(pairs)
+		w.add(pairs, true)
 		w.trimmed("rest", entry[len(line)-len(behind):])
 		return
 	}
@@ -153,7 +173,7 @@ func (w *logWriter) general(line, entry []byte) {
 		return
 	}
 	pairs, _ := w.pairsOf(first)
-	w.add(pairs)
+	w.add(pairs, false)
 }
 
 // zone is the length of a time zone such as " UTC" that s begins with.
@@ -206,16 +226,24 @@ func (w *logWriter) syslog(s []byte, time byte) int {
 	return len(s) - len(bytes.TrimLeft(s, " ")) + len(host) + 1 + end + 1
 }
 
+// maxTag bytes may stand in brackets, others among them.
+const maxTag = 120
+
 // bracketed returns what stands in the brackets that s begins with.
 func bracketed(s []byte) (inside, behind []byte, ok bool) {
-	if len(s) == 0 || s[0] != '[' {
-		return nil, s, false
+	open := 0
+	for i, c := range s[:min(len(s), maxTag+2)] {
+		switch c {
+		case '[':
+			open++
+		case ']':
+			open--
+		}
+		if c == '\n' || open == 0 {
+			return s[min(i, 1):i], s[i+1:], c == ']' && i > 1
+		}
 	}
-	end := bytes.IndexAny(s[1:], "[]\n") + 1
-	if end < 2 || end > 80 || s[end] != ']' {
-		return nil, s, false
-	}
-	return s[1:end], s[end+1:], true
+	return nil, s, false
 }
 
 func leadingDigits(s []byte) int {
@@ -336,10 +364,17 @@ func (w *logWriter) pairsOf(s []byte) ([]pair, []byte) {
 	return found, s
 }
 
-// add writes pairs whose keys the entry does not have yet.
-func (w *logWriter) add(pairs []pair) {
+// add writes pairs whose keys the entry does not have yet: all, or those of many entries.
+func (w *logWriter) add(pairs []pair, all bool) {
 	for _, p := range pairs {
-		if p.key != "rest" && !slices.Contains(w.names, p.key) {
+		if p.key == "rest" || slices.Contains(w.names, p.key) {
+			continue
+		}
+		if n := w.keys[p.key]; w.counts && !all {
+			if w.names = append(w.names, p.key); n > 0 || len(w.keys) < maxKeys {
+				w.keys[p.key] = n + 1
+			}
+		} else if all || n >= w.least {
 			w.scalar(p.key, bytes.TrimRight(p.value, ",;"))
 		}
 	}
@@ -349,7 +384,7 @@ func (w *logWriter) add(pairs []pair) {
 func nextPair(s []byte) (key string, value, behind []byte, ok bool) {
 	s = bytes.TrimLeft(s, " ")
 	n := 0
-	for n < len(s) && (s[n] == '_' || s[n] == '.' || s[n] == '-' || s[n] == '/' || s[n]|0x20 >= 'a' && s[n]|0x20 <= 'z' || n > 0 && s[n] >= '0' && s[n] <= '9') {
+	for n < len(s) && (s[n] == '_' || s[n]|0x20 >= 'a' && s[n]|0x20 <= 'z' || n > 0 && (s[n] == '.' || s[n] == '-' || s[n] == '/' || s[n] >= '0' && s[n] <= '9')) {
 		n++
 	}
 	if n == 0 || n > 60 || n >= len(s) || s[n] != '=' {

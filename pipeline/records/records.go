@@ -73,7 +73,7 @@ func read(ctx context.Context, text []byte) (*Records, error) {
 		return readXML(ctx, text)
 	case "YAML":
 		return readYAML(ctx, text)
-	case "plain text", "source":
+	case "plain text", "source", "configuration":
 		if r := readTOML(text); r != nil {
 			return r, nil
 		}
