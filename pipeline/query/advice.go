@@ -28,14 +28,18 @@ import (
 //	program, failure ──► proposals ──► try ──► use: …
 //	                         ▲───────────┘ fails
 
+// Variables, as tests run on busy machines.
+var (
+	// adviceTime bounds the look and all tries, whose answer is there without them. To
+	// look through a document of 50 MB takes 0.3 s.
+	adviceTime = time.Second
+	// tryTime bounds one try.
+	tryTime = 300 * time.Millisecond
+)
+
 const (
 	// maxAdvised bounds the programs that are looked through, in bytes.
 	maxAdvised = 1000
-	// maxAdviceTime bounds the look and all tries, whose answer is there without them. To
-	// look through a document of 50 MB takes 0.3 s.
-	maxAdviceTime = time.Second
-	// maxTryTime bounds one try.
-	maxTryTime = 300 * time.Millisecond
 	// maxTries bounds the repairs that are run, maxProposals those that are looked at.
 	maxTries, maxProposals = 30, 120
 	// missingDepth is how many levels of fields are known of.
@@ -109,7 +113,7 @@ func (q *JQ) advise(ctx context.Context, in doc.Value, out *doc.Value, empty boo
 }
 
 func newAdviser(ctx context.Context, q *JQ, in doc.Value) *adviser {
-	ctx, cancel := context.WithTimeout(ctx, maxAdviceTime)
+	ctx, cancel := context.WithTimeout(ctx, adviceTime)
 	a := &adviser{q: q, ctx: ctx, cancel: cancel, doc: in, in: in}
 	if rows, ok, err := records.Of(ctx, in); ok && err == nil {
 		a.in = rows.Value
@@ -223,7 +227,7 @@ func (a *adviser) try(program string) (failure string, ok bool) {
 	if a.tries++; a.tries > maxTries {
 		return "", false
 	}
-	ctx, cancel := context.WithTimeout(a.ctx, maxTryTime)
+	ctx, cancel := context.WithTimeout(a.ctx, tryTime)
 	defer cancel()
 	out, err := (&JQ{Program: program, Pool: a.q.Pool, Agent: a.q.Agent}).on(ctx, a.doc)
 	if err != nil {

@@ -33,9 +33,16 @@ type htmlTable struct {
 	cell  *strings.Builder
 }
 
+// maxHTMLBytes are read: previews read records without a deadline, and wide tables take
+// 100 ms a megabyte.
+const maxHTMLBytes = 16 << 20
+
 // readHTML reads the rows of the tables of a page, objects by the names of columns. Where
 // there are several tables, a row has the number of its table, and what heading is above.
 func readHTML(ctx context.Context, text []byte) (*Records, error) {
+	if len(text) > maxHTMLBytes {
+		return nil, nil
+	}
 	w := newWriter(ctx, len(text))
 	z := html.NewTokenizer(bytes.NewReader(text))
 	var open, done []*htmlTable
