@@ -32,9 +32,9 @@ import (
 var (
 	// adviceTime bounds the look and all tries, whose answer is there without them. To
 	// look through a document of 50 MB takes 0.3 s.
-	adviceTime = time.Second
+	adviceTime = 2 * time.Second
 	// tryTime bounds one try.
-	tryTime = 300 * time.Millisecond
+	tryTime = time.Second
 )
 
 const (
