@@ -22,12 +22,16 @@ type Cached struct {
 // keep puts an answer into the cache. The documents are kept beside it, so that
 // the first query need not read them again. The error may be [cache.ErrTooLarge].
 func (s *Shaper) keep(agent string, origin cache.Origin, docs *Documents) (*Cached, error) {
+	if docs.cached != nil {
+		return docs.cached, nil
+	}
 	if docs.twice {
 		docs.kept, docs.twice = withoutStructured(docs.kept), false
 	}
 	id, err := s.opts.Store.Put(agent, origin, docs.kept)
 	c := &Cached{docs, id, agent, s.opts.Store}
 	if err == nil {
+		docs.cached = c
 		_, _ = c.memo(allBlocks)("documents", func() (any, int64, error) { return docs, docs.bytes(), nil })
 	}
 	return c, err

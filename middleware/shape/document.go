@@ -27,6 +27,7 @@ type Documents struct {
 	blocks []json.RawMessage // the elements of its list, as they came
 	media  []json.RawMessage // base64 data of images and audio, as written
 	kept   []byte            // what the cache keeps of it; see [read]
+	cached *Cached           // once it is kept
 	twice  bool              // kept has structured content that the blocks repeat
 }
 

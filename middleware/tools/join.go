@@ -22,10 +22,8 @@ func (c *call) joined(ctx context.Context, f *filter, stages pipeline.Pipeline) 
 	case len(f.ids) > maxIDs:
 		return nil, misused(c.tool, "%d cache_ids; %d are allowed", len(f.ids), maxIDs)
 	}
-	for _, p := range []pipeline.Pipeline{stages, {&f.format}} {
-		if err := check(&f.source, p); err != nil {
-			return nil, err
-		}
+	if err := f.check(stages); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.opts.QueryTimeout)
 	defer cancel()

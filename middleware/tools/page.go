@@ -20,10 +20,8 @@ const above = 48
 // offset on, as many items as the limit has room for. Its first line says where the next
 // page begins, so what is asked for is read to its end without any page being cut.
 func (c *call) page(ctx context.Context, f *filter, stages pipeline.Pipeline) (json.RawMessage, error) {
-	for _, p := range []pipeline.Pipeline{stages, {&f.format}} {
-		if err := check(&f.source, p); err != nil {
-			return nil, err
-		}
+	if err := f.check(stages); err != nil {
+		return nil, err
 	}
 	d, done, err := c.open(ctx, &f.source)
 	if err != nil || done != nil {
@@ -31,6 +29,14 @@ func (c *call) page(ctx context.Context, f *filter, stages pipeline.Pipeline) (j
 	}
 	done, err = c.pageOf(ctx, f, stages, &d)
 	return done, d.hinted(err)
+}
+
+// check is [check] of what selects, and of the format.
+func (f *filter) check(stages pipeline.Pipeline) error {
+	if err := check(&f.source, stages); err != nil {
+		return err
+	}
+	return f.format.Check()
 }
 
 // pageOf answers with a page of what stages make of an open document.
