@@ -2,8 +2,6 @@ package bench
 
 import (
 	"strings"
-
-	"rlmproxy/jsonscan"
 )
 
 // recordErrands are on texts made of records, and on JSON that is not alone or not strict.
@@ -41,9 +39,6 @@ func inOne(file, want, found, param, query string) errand {
 		if !r.first.cut {
 			return strings.Contains(r.first.text, found)
 		}
-		return strings.Contains(r.call(tool, `"cache_id":"$id",`+quoted(param)+":"+quoted(query)).text, found)
+		return strings.Contains(r.call(tool, `"cache_id":"$id",`+quote(param)+":"+quote(query)).text, found)
 	}}
 }
-
-// quoted is s as JSON.
-func quoted(s string) string { return string(jsonscan.Quote(s)) }

@@ -29,7 +29,6 @@ type Change struct {
 // Changes are what turns one document into another.
 type Changes struct {
 	All        []Change
-	Lines      int // of the new document
 	Reindented int // lines that begin with other blanks
 }
 
@@ -54,7 +53,7 @@ func Between(ctx context.Context, old, new doc.Value) *Changes {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
 	}
-	c := &Changes{Lines: len(b)}
+	c := &Changes{}
 	c.between(a, b)
 	if new.Kind == doc.Text && len(c.All)+c.Reindented == 0 && !bytes.Equal(old.Data, new.Data) {
 		return nil // tabs for as many spaces
