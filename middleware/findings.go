@@ -20,8 +20,7 @@ func (s *Server) Findings() []string {
 			}
 		}
 	}
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	for _, up := range s.upstreams() {
 		all = append(all, s.instructionFindings(up)...)
 		all = append(all, s.toolFindings(up)...)
 	}
@@ -54,8 +53,7 @@ func (s *Server) toolFindings(up *Upstream) (all []string) {
 // lookAlikes are tools whose names look like those of another server's.
 func (s *Server) lookAlikes() (all []string) {
 	var names []scan.Name
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	for _, up := range s.upstreams() {
 		for _, t := range up.Conn.Tools() {
 			if up.offers(t.Name) {
 				names = append(names, scan.Name{Server: up.Name, Tool: t.Name})

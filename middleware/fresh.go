@@ -124,8 +124,7 @@ func (s *Server) freshOffer(r *session.Request) freshOffer {
 	}
 	asks := s.opts.FreshCalls == FreshAsk && consent.CanBeAsked(r)
 	o := freshOffer{any: asks, readOnly: !asks}
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	for _, up := range s.upstreams() {
 		o.any = o.any || (len(up.Fresh) > 0 || up.TrustHints) && !up.listed()
 		o.readOnly = o.readOnly && len(up.Fresh) == 0
 	}

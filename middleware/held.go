@@ -49,8 +49,7 @@ type heldList struct {
 
 // heldNames are those that the agent may know of.
 func (s *Server) heldNames(v view) (lists []heldList) {
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	for _, up := range s.upstreams() {
 		list := heldList{up: up}
 		held := up.verdict(up.Conn.Tools()).Names()
 		if len(held) > 0 {

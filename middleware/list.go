@@ -55,8 +55,7 @@ func (s *Server) leftOut(v view) json.RawMessage {
 		Why    string   `json:"why"`   // the first is left out
 	}
 	var all []left
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	for _, up := range s.upstreams() {
 		if l := up.leftOut(); l.N > 0 && v.all() {
 			all = append(all, left{up.Name, l.N, l.Names, l.Why})
 		}

@@ -142,8 +142,8 @@ type Server struct {
 	opts    Options
 	logger  *slog.Logger
 	begun   time.Time
-	info    json.RawMessage   // who we are, for clients
-	schemes map[string]string // of URIs, by server
+	info    json.RawMessage // who we are, for clients
+	servers atomic.Pointer[serverSet]
 	names   *names
 	budget  *guard.Budget
 	account *guard.Accounts
@@ -182,8 +182,6 @@ func New(opts Options) (*Server, error) {
 		logger:  opts.Logger,
 		begun:   time.Now(),
 		info:    info,
-		schemes: schemes(opts.Upstreams),
-		names:   newNames(opts.Upstreams, opts.Logger),
 		budget:  guard.NewBudget(opts.WorkBytes, opts.Idle),
 		account: guard.NewAccounts(opts.Limits.Bytes, opts.Limits.AllBytes),
 		calls:   guard.NewCalls("calls", opts.Limits.Calls, opts.Limits.CallsPerMinute),
@@ -214,10 +212,14 @@ func New(opts Options) (*Server, error) {
 		MaySee:           s.maySee,
 		Logger:           opts.Logger,
 	})
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	set := make([]*Upstream, len(opts.Upstreams))
+	for i := range opts.Upstreams {
+		up := &opts.Upstreams[i]
 		up.server = s.relay.NewServer(up.Name, up.Conn, s.hider(up, up.allHidden(), ""), up.PerAgent, up.MaxAgents)
+		set[i] = up
 	}
+	s.servers.Store(newServerSet(set))
+	s.names = newNames(&s.servers, opts.Logger)
 	return s, nil
 }
 
@@ -292,24 +294,6 @@ func (s *Server) Load() Load {
 		parties[c.Party] = true
 	}
 	return Load{Sessions: len(sessions), Agents: len(parties), Calls: s.calls.Running(), Streams: s.streams.Running(), Held: s.account.Held()}
-}
-
-// upstream returns the server of this name, or nil.
-func (s *Server) upstream(name string) *Upstream {
-	for i := range s.opts.Upstreams {
-		if s.opts.Upstreams[i].Name == name {
-			return &s.opts.Upstreams[i]
-		}
-	}
-	return nil
-}
-
-// only is the only server there is, or nil.
-func (s *Server) only() *Upstream {
-	if len(s.opts.Upstreams) == 1 {
-		return &s.opts.Upstreams[0]
-	}
-	return nil
 }
 
 // Ask passes on what a server, one of Options.Upstreams, asks of its client.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tidwall/gjson"
 
@@ -33,15 +34,16 @@ type target struct {
 // it comes. Apart from that, a name once given to a tool stays with it for the life of the
 // process.
 type names struct {
-	ups    []Upstream
-	logger *slog.Logger
+	servers *atomic.Pointer[serverSet]
+	logger  *slog.Logger
 
-	mu     sync.Mutex        // guards the fields below
-	seen   [][]string        // tools of each server, in the order in which they are named
-	given  map[string]string // server + "\x00" + tool → exposed name
-	owner  map[string]string // the reverse, with the stable names
-	stable map[string]string // server + "\x00" + tool → stable name
-	told   map[string]bool   // server + "\x00" + tool of another that was logged to have lost its name to it
+	mu     sync.Mutex          // guards the fields below
+	set    *serverSet          // for which names were given
+	seen   map[string][]string // tools of each server, in the order in which they are named
+	given  map[string]string   // server + "\x00" + tool → exposed name
+	owner  map[string]string   // the reverse, with the stable names
+	stable map[string]string   // server + "\x00" + tool → stable name
+	told   map[string]bool     // server + "\x00" + tool of another that was logged to have lost its name to it
 }
 
 // ours stands for our own tools in names.owner.
@@ -51,9 +53,9 @@ const ours = "\x00"
 // no more. Then they are forgotten, for a server may rename its tools without end.
 const maxSeen = 20_000
 
-func newNames(ups []Upstream, logger *slog.Logger) *names {
-	n := &names{ups: ups, logger: logger, seen: make([][]string, len(ups)), told: map[string]bool{}}
-	n.assign()
+func newNames(servers *atomic.Pointer[serverSet], logger *slog.Logger) *names {
+	n := &names{servers: servers, logger: logger, seen: map[string][]string{}, told: map[string]bool{}}
+	n.assign(servers.Load())
 	return n
 }
 
@@ -62,23 +64,23 @@ func newNames(ups []Upstream, logger *slog.Logger) *names {
 func (n *names) all() []target {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	lists := make([][]upstream.Tool, len(n.ups))
-	verdicts := make([]*pin.Verdict, len(n.ups))
-	news := false
-	for i := range n.ups {
-		up := &n.ups[i]
+	set := n.servers.Load()
+	lists := make([][]upstream.Tool, len(set.list))
+	verdicts := make([]*pin.Verdict, len(set.list))
+	news := set != n.set
+	for i, up := range set.list {
 		verdicts[i] = up.verdict(up.Conn.Tools())
 		lists[i] = slices.DeleteFunc(slices.Clone(up.Conn.Tools()), func(t upstream.Tool) bool { return !up.offers(t.Name) })
-		news = n.see(i, lists[i]) || news
+		news = n.see(up, lists[i]) || news
 	}
 	if news {
-		n.assign()
+		n.assign(set)
 	}
 	var targets []target
-	for i, tools := range lists {
-		for _, t := range tools {
+	for i, up := range set.list {
+		for _, t := range lists[i] {
 			if _, held := verdicts[i].Held(t.Name); !held {
-				targets = append(targets, target{n.given[keyOf(&n.ups[i], t.Name)], &n.ups[i], t})
+				targets = append(targets, target{n.given[keyOf(up, t.Name)], up, t})
 			}
 		}
 	}
@@ -86,8 +88,8 @@ func (n *names) all() []target {
 }
 
 // see notes the tools of a server, and reports whether there is one that has no name yet.
-func (n *names) see(server int, tools []upstream.Tool) (news bool) {
-	up := &n.ups[server]
+func (n *names) see(up *Upstream, tools []upstream.Tool) (news bool) {
+	server := up.Name
 	if len(n.seen[server]) > max(maxSeen, 2*len(tools)) {
 		for _, tool := range n.seen[server] {
 			delete(n.given, keyOf(up, tool))
@@ -108,18 +110,24 @@ func (n *names) see(server int, tools []upstream.Tool) (news bool) {
 	return news
 }
 
-// assign gives every tool that was seen its name. n.mu must be held.
-func (n *names) assign() {
+// assign gives every tool of the servers of set that was seen its name. n.mu must be held.
+func (n *names) assign(set *serverSet) {
+	n.set = set
+	for server := range n.seen {
+		if set.named(server) == nil {
+			delete(n.seen, server)
+		}
+	}
 	n.given, n.owner = map[string]string{}, map[string]string{}
 	for _, name := range tools.Names {
 		n.owner[name] = ours
 	}
 	stable := map[string]string{}
 	n.stable = stable
-	for i := range n.ups {
-		for _, tool := range n.seen[i] {
-			key := keyOf(&n.ups[i], tool)
-			bare := bareName(n.ups[i].Prefix, tool)
+	for _, up := range set.list {
+		for _, tool := range n.seen[up.Name] {
+			key := keyOf(up, tool)
+			bare := bareName(up.Prefix, tool)
 			for digits := 8; stable[key] == ""; digits *= 2 {
 				suffix := "_" + hash(key, digits)
 				name := bare[:min(len(bare), maxName-len(suffix))] + suffix
@@ -130,12 +138,11 @@ func (n *names) assign() {
 		}
 	}
 	lost := map[[2]string][]string{} // tools without their bare name, by the server that has it and their own
-	for i := range n.ups {
-		up := &n.ups[i]
-		for _, tool := range n.seen[i] {
+	for _, up := range set.list {
+		for _, tool := range n.seen[up.Name] {
 			key, bare := keyOf(up, tool), bareName(up.Prefix, tool)
 			first := n.owner[bare]
-			if first == "" && len(bare) <= maxName && !n.ambiguous(up, bare) {
+			if first == "" && len(bare) <= maxName && !ambiguous(set, up, bare) {
 				n.given[key], n.owner[bare] = bare, key
 				continue
 			}
@@ -204,10 +211,8 @@ func (n *names) ownerOf(exposed string) (*Upstream, string) {
 	n.mu.Lock()
 	server, tool, _ := strings.Cut(n.owner[exposed], "\x00")
 	n.mu.Unlock()
-	for i := range n.ups {
-		if n.ups[i].Name == server {
-			return &n.ups[i], tool
-		}
+	if up := n.servers.Load().named(server); up != nil {
+		return up, tool
 	}
 	return nil, ""
 }
@@ -223,8 +228,7 @@ func (n *names) unsettled(t target) bool {
 // rival reports whether there is a server, one for which is holds, that may take the name
 // of t: it comes before t's in the configuration, and has the same prefix.
 func (n *names) rival(t target, is func(*Upstream) bool) bool {
-	for i := range n.ups {
-		up := &n.ups[i]
+	for _, up := range n.servers.Load().list {
 		if up == t.up {
 			break
 		}
@@ -238,10 +242,10 @@ func (n *names) rival(t target, is func(*Upstream) bool) bool {
 // ambiguous reports whether name could be a tool of another server: "git_hub_x"
 // of a server git, beside a server git_hub. That one gets the hash whether or
 // not the other server is up, so that names are the same in every run.
-func (n *names) ambiguous(up *Upstream, name string) bool {
-	for i := range n.ups {
-		other := clean(n.ups[i].Prefix) + "_"
-		if n.ups[i].Name != up.Name && len(other) > len(clean(up.Prefix))+1 && strings.HasPrefix(name, other) {
+func ambiguous(set *serverSet, up *Upstream, name string) bool {
+	for _, one := range set.list {
+		other := clean(one.Prefix) + "_"
+		if one.Name != up.Name && len(other) > len(clean(up.Prefix))+1 && strings.HasPrefix(name, other) {
 			return true
 		}
 	}

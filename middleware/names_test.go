@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +32,7 @@ func TestNamesDoNotCollide(t *testing.T) {
 		{Name: "git.hub", Prefix: "git.hub", Conn: server(nil, tools...)},
 		{Name: "bare", Conn: server(nil, tools...)},
 	}
-	got := exposedNames(newNames(ups, slog.New(slog.DiscardHandler)))
+	got := exposedNames(namesOf(ups, slog.New(slog.DiscardHandler)))
 	seen := map[string]string{"proxy_explore": "us", "proxy_filter": "us", "proxy_search": "us"}
 	valid := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	for tool, name := range got {
@@ -56,9 +57,9 @@ func TestNamesDoNotCollide(t *testing.T) {
 func TestNamesAreStable(t *testing.T) {
 	git, hub := server(nil, "hub_x", "x"), server(nil, "hub_x", "x")
 	ups := []Upstream{{Name: "git", Prefix: "git", Conn: git}, {Name: "git_hub", Prefix: "git_hub", Conn: hub}}
-	want := exposedNames(newNames(ups, slog.New(slog.DiscardHandler)))
+	want := exposedNames(namesOf(ups, slog.New(slog.DiscardHandler)))
 	for _, late := range []*fake{git, hub} {
-		n := newNames(ups, slog.New(slog.DiscardHandler))
+		n := namesOf(ups, slog.New(slog.DiscardHandler))
 		tools := late.tools
 		late.tools = nil
 		n.all()
@@ -76,7 +77,7 @@ func TestCallsReachTheRightTool(t *testing.T) {
 		{Name: "git", Prefix: "git", Conn: tagged("git", "hub_x", "x")},
 		{Name: "git_hub", Prefix: "git_hub", Conn: tagged("git_hub", "hub_x", "x")},
 	}})
-	n := newNames([]Upstream{
+	n := namesOf([]Upstream{
 		{Name: "git", Prefix: "git", Conn: server(nil, "hub_x", "x")},
 		{Name: "git_hub", Prefix: "git_hub", Conn: server(nil, "hub_x", "x")},
 	}, slog.New(slog.DiscardHandler))
@@ -113,7 +114,7 @@ func TestOrderDecides(t *testing.T) {
 		var log bytes.Buffer
 		first, second, third := server(nil, tools...), server(nil, tools...), server(nil, append(tools, "own")...)
 		ups := []Upstream{{Name: "first", Conn: first}, {Name: "second", Conn: second}, {Name: "third", Conn: third}}
-		n := newNames(ups, slog.New(slog.NewTextHandler(&log, nil)))
+		n := namesOf(ups, slog.New(slog.NewTextHandler(&log, nil)))
 		for _, f := range map[string]*fake{"first": first, "second": second, "third": third} {
 			if up := ups[slices.Index([]*fake{first, second, third}, f)]; up.Name == late {
 				list := f.tools
@@ -153,7 +154,7 @@ func TestOrderDecides(t *testing.T) {
 func TestStableNames(t *testing.T) {
 	stable := "x_" + hashed("second\x00x")
 	first, second, third := server(nil, stable), server(nil, "x"), server(nil, "x")
-	n := newNames([]Upstream{{Name: "first", Conn: first}, {Name: "second", Conn: second}, {Name: "third", Conn: third}}, slog.New(slog.DiscardHandler))
+	n := namesOf([]Upstream{{Name: "first", Conn: first}, {Name: "second", Conn: second}, {Name: "third", Conn: third}}, slog.New(slog.DiscardHandler))
 	got := exposedNames(n)
 	want := map[string]string{"first/" + stable: stable + "_" + hashed("first\x00"+stable), "second/x": "x", "third/x": "x_" + hashed("third\x00x")}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -168,7 +169,7 @@ func TestStableNames(t *testing.T) {
 // and what it has now is reached.
 func TestNamesAreBounded(t *testing.T) {
 	f := server(nil)
-	n := newNames([]Upstream{{Name: "a", Conn: f}, {Name: "b", Conn: server(nil, "x")}}, slog.New(slog.DiscardHandler))
+	n := namesOf([]Upstream{{Name: "a", Conn: f}, {Name: "b", Conn: server(nil, "x")}}, slog.New(slog.DiscardHandler))
 	for i := range 12 {
 		f.tools = nil
 		for j := range 5000 {
@@ -176,8 +177,8 @@ func TestNamesAreBounded(t *testing.T) {
 		}
 		n.all()
 	}
-	if len(n.seen[0]) > maxSeen+5000 || len(n.given) > maxSeen+6000 {
-		t.Errorf("%d tools and %d names are remembered", len(n.seen[0]), len(n.given))
+	if len(n.seen["a"]) > maxSeen+5000 || len(n.given) > maxSeen+6000 {
+		t.Errorf("%d tools and %d names are remembered", len(n.seen["a"]), len(n.given))
 	}
 	for _, name := range []string{"t11_4999", "x"} {
 		if _, ok := n.find(name); !ok {
@@ -256,4 +257,17 @@ func TestPromptsKeepAName(t *testing.T) {
 			}
 		}
 	}
+}
+
+func pointers(ups []Upstream) (list []*Upstream) {
+	for i := range ups {
+		list = append(list, &ups[i])
+	}
+	return list
+}
+
+func namesOf(ups []Upstream, logger *slog.Logger) *names {
+	var servers atomic.Pointer[serverSet]
+	servers.Store(newServerSet(pointers(ups)))
+	return newNames(&servers, logger)
 }

@@ -34,8 +34,8 @@ func (s *Server) offer(ctx context.Context, r *session.Request) (capabilities js
 func (s *Server) awaitAny(ctx context.Context) {
 	ctx, cancel := context.WithDeadline(ctx, s.begun.Add(s.opts.ListWait))
 	defer cancel()
-	for i := range s.opts.Upstreams {
-		s.opts.Upstreams[i].Conn.Settled(ctx)
+	for _, up := range s.upstreams() {
+		up.Conn.Settled(ctx)
 	}
 	s.noteMissing()
 }
@@ -47,8 +47,8 @@ func (s *Server) capabilities(v view) *mcp.ServerCapabilities {
 		Tools:     &mcp.ToolCapabilities{ListChanged: true},
 		Resources: &mcp.ResourceCapabilities{},
 	}
-	for i := range s.opts.Upstreams {
-		info := s.opts.Upstreams[i].Conn.Info()
+	for _, up := range s.upstreams() {
+		info := up.Conn.Info()
 		c := &mcp.ServerCapabilities{
 			Prompts:     &mcp.PromptCapabilities{},
 			Resources:   &mcp.ResourceCapabilities{Subscribe: true},
@@ -56,7 +56,7 @@ func (s *Server) capabilities(v view) *mcp.ServerCapabilities {
 			Logging:     &mcp.LoggingCapabilities{},
 		}
 		if info != nil {
-			if c = info.Capabilities; c == nil || !v.server(&s.opts.Upstreams[i]) {
+			if c = info.Capabilities; c == nil || !v.server(up) {
 				continue
 			}
 		}

@@ -28,15 +28,14 @@ type prompt struct {
 func (s *Server) prompts(v view) []prompt {
 	var all []prompt
 	seen := map[string]bool{}
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	for _, up := range s.upstreams() {
 		for _, p := range up.Conn.Prompts() {
 			name := p.Name
 			if up.Prefix != "" {
 				name = up.Prefix + "_" + name
 			}
 			stable := name + "_" + hashed(keyOf(up, p.Name))
-			if seen[name] || s.names.ambiguous(up, name) {
+			if seen[name] || ambiguous(s.servers.Load(), up, name) {
 				name = stable
 			}
 			seen[name] = true

@@ -47,9 +47,9 @@ func (s *Server) placesOf(ctx context.Context, v view, uri string) (places []pla
 // namedPlace is the place of a URI that says whose it is, where there are several
 // servers.
 func (s *Server) namedPlace(uri string) (place, bool) {
-	if name, rest, ok := strings.Cut(uri, "+"); ok && len(s.opts.Upstreams) > 1 {
-		for i := range s.opts.Upstreams {
-			if up := &s.opts.Upstreams[i]; strings.EqualFold(s.scheme(up), name) {
+	if name, rest, ok := strings.Cut(uri, "+"); ok && len(s.upstreams()) > 1 {
+		for _, up := range s.upstreams() {
+			if strings.EqualFold(s.scheme(up), name) {
 				return place{up, rest}, true
 			}
 		}
@@ -73,34 +73,9 @@ func (u *Upstream) hasResources() bool {
 	return info != nil && info.Capabilities != nil && info.Capabilities.Resources != nil
 }
 
-// schemes names servers for URIs: letters, digits, "-" and ".", as RFC 3986 has
-// it, in lower case, as clients may write them so. Names that come out alike get a
-// hash of the server's own, which does not depend on their order.
-func schemes(ups []Upstream) map[string]string {
-	plain := func(up *Upstream) string {
-		return "s-" + strings.ToLower(strings.ReplaceAll(clean(up.Name), "_", "."))
-	}
-	alike := map[string]int{}
-	for i := range ups {
-		alike[plain(&ups[i])]++
-	}
-	given := map[string]string{}
-	for i := range ups {
-		up := &ups[i]
-		given[up.Name] = plain(up)
-		if alike[plain(up)] > 1 {
-			given[up.Name] += "-" + hashed(up.Name)
-		}
-	}
-	return given
-}
-
-// scheme is what stands before the "+".
-func (s *Server) scheme(up *Upstream) string { return s.schemes[up.Name] }
-
 // exposedURI is the URI that clients know.
 func (s *Server) exposedURI(up *Upstream, uri string) string {
-	if len(s.opts.Upstreams) == 1 {
+	if len(s.upstreams()) == 1 {
 		return uri
 	}
 	return s.scheme(up) + "+" + uri
@@ -112,7 +87,7 @@ func (s *Server) exposedURI(up *Upstream, uri string) string {
 func (s *Server) listResources(ctx context.Context, r *session.Request, what, key string) (json.RawMessage, error) {
 	s.awaitUpstreams(ctx)
 	ups := s.viewOf(r).servers()
-	if len(s.opts.Upstreams) == 1 && len(ups) == 1 {
+	if len(s.upstreams()) == 1 && len(ups) == 1 {
 		up := ups[0]
 		if !up.hasResources() {
 			return json.RawMessage(`{"` + what + `":[]}`), nil

@@ -87,7 +87,7 @@ func TestStatesStayWithTheirServer(t *testing.T) {
 
 func TestSchemes(t *testing.T) {
 	ups := []Upstream{{Name: "git"}, {Name: "git_hub"}, {Name: "git.hub"}, {Name: "Git.Hub"}, {Name: "a b"}}
-	given := schemes(ups)
+	given := schemes(pointers(ups))
 	for name, want := range map[string]string{"git": "s-git", "a b": "s-a.b"} {
 		if given[name] != want {
 			t.Errorf("%s: %s, want %s", name, given[name], want)
@@ -101,7 +101,7 @@ func TestSchemes(t *testing.T) {
 		seen[strings.ToLower(scheme)] = true
 	}
 	ups[1], ups[3] = ups[3], ups[1]
-	for name, scheme := range schemes(ups) {
+	for name, scheme := range schemes(pointers(ups)) {
 		if given[name] != scheme {
 			t.Errorf("%s: %s in another order, %s before", name, scheme, given[name])
 		}

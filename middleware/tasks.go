@@ -21,9 +21,9 @@ func (s *Server) taskRequest(ctx context.Context, r *session.Request) (json.RawM
 	up := s.only()
 	if up == nil {
 		given := s.relay.GivenTask(r.Session.Party, jsonscan.StringMember(r.Params, "taskId"))
-		for i := range s.opts.Upstreams {
-			if s.opts.Upstreams[i].server == given {
-				up = &s.opts.Upstreams[i]
+		for _, other := range s.upstreams() {
+			if other.server == given {
+				up = other
 			}
 		}
 	}

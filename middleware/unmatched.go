@@ -59,8 +59,7 @@ func (s *Server) tellRights() {
 		return
 	}
 	var away []string
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	for _, up := range s.upstreams() {
 		if up.listed() {
 			continue
 		}

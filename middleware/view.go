@@ -61,8 +61,8 @@ func (v view) maybe(up *Upstream) bool { return v.server(up) || !up.listed() }
 // servers are those that the agent sees.
 func (v view) servers() []*Upstream {
 	var ups []*Upstream
-	for i := range v.s.opts.Upstreams {
-		if up := &v.s.opts.Upstreams[i]; v.server(up) {
+	for _, up := range v.s.upstreams() {
+		if v.server(up) {
 			ups = append(ups, up)
 		}
 	}

@@ -18,13 +18,13 @@ func (s *Server) until(ctx context.Context, meant func(*Upstream) bool, found fu
 	}
 	wait := max(time.Until(s.begun.Add(patience*s.opts.ListWait)), s.opts.ListWait)
 	ctx, cancel := context.WithTimeout(ctx, min(wait, s.opts.CallTimeout))
-	settled := make(chan struct{}, len(s.opts.Upstreams))
+	ups := s.upstreams()
+	settled := make(chan struct{}, len(ups))
 	var watches sync.WaitGroup
 	defer watches.Wait()
 	defer cancel()
 	waiting := 0
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
+	for _, up := range ups {
 		if state, _ := up.Conn.State(); state == upstream.Connecting && meant(up) {
 			waiting++
 			watches.Go(func() {
@@ -58,17 +58,17 @@ func (s *Server) awaitUpstreams(ctx context.Context) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	some := time.AfterFunc(time.Until(s.begun.Add(s.opts.ListWait)), func() {
-		for i := range s.opts.Upstreams {
-			if state, _ := s.opts.Upstreams[i].Conn.State(); state == upstream.Ready {
+		for _, up := range s.upstreams() {
+			if state, _ := up.Conn.State(); state == upstream.Ready {
 				cancel()
 			}
 		}
 	})
 	defer some.Stop()
 	var wg sync.WaitGroup
-	for i := range s.opts.Upstreams {
+	for _, up := range s.upstreams() {
 		wg.Go(func() {
-			s.opts.Upstreams[i].Conn.Settled(ctx)
+			up.Conn.Settled(ctx)
 			if time.Since(s.begun) > s.opts.ListWait {
 				cancel() // one has come late; the rest get no more time
 			}
