@@ -123,7 +123,7 @@ func (s *Server) unknownTool(ctx context.Context, v view, name string) error {
 		if begins || len(s.opts.Upstreams) == 1 && !listed {
 			return gone
 		}
-		away = append(away, show.ClipBytes(gone.Error(), 300))
+		away = append(away, show.ClipBytes(gone.Error(), 200))
 	}
 	for i := range s.opts.Upstreams {
 		if left := s.opts.Upstreams[i].leftOut(); left.N > 0 && v.all() {
