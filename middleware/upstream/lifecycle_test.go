@@ -212,7 +212,7 @@ func TestTelling(t *testing.T) {
 		{"starting\nlistening\ndone\nbye\n", `"listening", "done", "bye"`},
 		{"starting\nError: no key\nbye\n", `"starting", "Error: no key", "bye"`},
 		{"Traceback (most recent call last):\n  File \"<string>\", line 2, in <module>\nValueError: missing API key\n", `"ValueError: missing API key"`},
-		{"/x/index.js:1\nthrow new Error('no key')\n^\n\nError: no key\n    at Object.<anonymous> (/x/index.js:1:7)\n\nNode.js v22.1.0\n", `"/x/index.js:1", "Error: no key"`},
+		{"/x/index.js:1\nthrow new Error('no key')\n^\n\nError: no key\n    at Object.<anonymous> (/x/index.js:1:7)\n\nNode.js v22.1.0\n", `"Error: no key"`},
 		{"npm error code E404\nnpm error 404 Not Found - GET https://r/x\nnpm error 404\nnpm error 404 tarball\nnpm error A complete log of this run can be found in: /x\n",
 			`"npm error code E404", "npm error 404 Not Found - GET https://r/x", "npm error 404 tarball"`},
 		{"    at only frames\n", `"at only frames"`},

@@ -18,6 +18,9 @@ const (
 	// next question.
 	pingEvery = 30 * time.Second
 	pingWait  = 10 * time.Second
+	// busyStart is how long no server is asked after its start, when many read all they
+	// have, and nothing else meanwhile.
+	busyStart = 2 * time.Minute
 	// maxMissed pings in a row may go unanswered before the server counts as dead.
 	maxMissed = 2
 )
@@ -71,18 +74,18 @@ func (p *pulse) due(inDoubt bool) bool {
 	return time.Since(p.heard) >= pingEvery && (!inDoubt || p.asked.After(p.heard))
 }
 
-// silent reports whether nothing was heard since a ping was sent, and no call is left
+// silent reports whether nothing was heard since a ping was missed, and no call is left
 // that was sent before: a server that does one thing at a time answers no pings
 // while it works.
-func (p *pulse) silent(ping time.Time) bool {
+func (p *pulse) silent(missed time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, sent := range p.calls {
-		if sent.Before(ping) {
+		if !sent.After(missed) {
 			return false
 		}
 	}
-	return p.heard.Before(ping)
+	return p.heard.Before(missed)
 }
 
 // watch asks the server whether it is there, when it was quiet for long, until ctx ends
@@ -100,14 +103,11 @@ func (s *session) watch(ctx context.Context) {
 		return
 	}
 	s.pulse.hear()
-	missed, first, pause := 0, time.Time{}, pingEvery
+	missed, first, pause := 0, time.Time{}, busyStart
 	for transport.Sleep(ctx, pause) == nil {
 		if !s.pulse.due(s.http != nil) {
 			missed, pause = 0, pingEvery
 			continue
-		}
-		if missed == 0 {
-			first = time.Now()
 		}
 		one, cancel := context.WithTimeout(ctx, pingWait)
 		_, err := s.Call(one, method, params, nil)
@@ -117,6 +117,9 @@ func (s *session) watch(ctx context.Context) {
 			s.pulse.hear()
 			missed, pause = 0, pingEvery
 			continue
+		}
+		if missed == 0 {
+			first = time.Now()
 		}
 		missed, pause = missed+1, pingWait
 		if missed >= maxMissed && s.pulse.silent(first) {

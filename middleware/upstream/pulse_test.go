@@ -22,8 +22,8 @@ func TestSilentlyDead(t *testing.T) {
 		{"well, and used", func(*patient) {}, true, 0},
 		{"mute", func(p *patient) { p.mute = true }, false, time.Minute},
 		{"deaf", func(p *patient) { p.deaf = true }, false, time.Minute},
-		// A call that was there before the first ping must have ended.
-		{"mute under load", func(p *patient) { p.mute = true }, true, 75 * time.Second},
+		// A call that was there before the first ping was missed must have ended.
+		{"mute under load", func(p *patient) { p.mute = true }, true, 95 * time.Second},
 		// It does one thing at a time.
 		{"busy", func(p *patient) { p.busy = 4 * time.Minute }, true, 0},
 	} {
@@ -32,6 +32,7 @@ func TestSilentlyDead(t *testing.T) {
 			u := New(Options{Name: "p", Dial: p.dial()})
 			defer u.Close()
 			u.Settled(t.Context())
+			time.Sleep(busyStart + time.Second)
 			p.change(func() { tt.harm(p) })
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
@@ -99,8 +100,9 @@ func TestKilledForSilence(t *testing.T) {
 		u := New(Options{Name: "p", Dial: p.dial()})
 		defer u.Close()
 		u.Settled(t.Context())
+		time.Sleep(busyStart + time.Second)
 		p.change(func() { p.mute = true })
-		time.Sleep(pingEvery + pingWait) // the first ping has been missed
+		time.Sleep(pingEvery + pingWait + time.Second) // the first ping has been missed
 		_, err := u.Call(t.Context(), toolCall("t", `{}`))
 		if err == nil || !strings.Contains(err.Error(), errSilent.Error()) {
 			t.Errorf("%v", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -49,6 +50,8 @@ type session struct {
 
 	subscriptions subscriptions
 	pulse         pulse
+	ended         sync.Once // sets the field below
+	reason        error     // why the session is over
 
 	life  context.Context // ends with the session
 	end   context.CancelFunc

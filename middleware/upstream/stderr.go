@@ -23,10 +23,14 @@ func (s *session) why(err error) error {
 		return errSilent
 	default:
 	}
-	if how := s.Exit(); how != "" {
-		err = errors.New(how)
+	how := s.Exit()
+	if how == "" {
+		return err
 	}
-	return s.withStderr(err, time.Now().Add(-lastMoments))
+	s.ended.Do(func() { // many calls may ask
+		s.reason = s.withStderr(errors.New(how), time.Now().Add(-lastMoments))
+	})
+	return s.reason
 }
 
 // withStderr is err with what the server wrote to stderr since then, if it is started here:
@@ -52,7 +56,7 @@ var (
 	blames = regexp.MustCompile(`(?i)error|exception|panic|fatal|fail|missing|required|cannot|can't|denied|invalid|not found|unable`)
 	// place says nothing of the reason: where in the program it was, and what runtimes write
 	// around that.
-	place = regexp.MustCompile(`^\s|^[^\pL\pN]*$|^throw |^Traceback |^Node\.js v|A complete log of this run`)
+	place = regexp.MustCompile(`^\s|^[^\pL\pN]*$|^\S+:\d+$|^throw |^Traceback |^Node\.js v|A complete log of this run`)
 )
 
 // telling is what text, the end of a server's stderr, says of the reason: the first line that

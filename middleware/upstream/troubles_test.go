@@ -154,7 +154,7 @@ func testTroubles(t *testing.T, seed uint64) {
 		}
 	}
 	work.Wait()
-	time.Sleep(2 * time.Minute)
+	time.Sleep(5 * time.Minute)
 	for i, u := range ups {
 		if _, err := u.Call(t.Context(), toolCall("t", `{}`)); err != nil {
 			t.Errorf("server %d, when all is over: %v", i, err)

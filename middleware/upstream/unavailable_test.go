@@ -61,10 +61,10 @@ func TestRefusedHandshake(t *testing.T) {
 			if !errors.As(err, &down) || down.Lost || text == err.Error() || text != tt.want || tt.hint == "" != (down.Hint() == "") || !strings.HasPrefix(down.Hint(), tt.hint) {
 				t.Errorf("%d over %q: %v", tt.status, transport, err)
 			}
+			u.Close()
 			if text := fmt.Sprint(err) + log.String(); strings.Contains(text, "SECRET") || !strings.Contains(log.String(), fmt.Sprintf("HTTP %d ", tt.status)) {
 				t.Errorf("%d over %q: %s", tt.status, transport, text)
 			}
-			u.Close()
 			web.Close()
 		}
 	}
