@@ -122,7 +122,7 @@ func (s *Server) unknownTool(ctx context.Context, v view, name string) error {
 		if begins || len(s.upstreams()) == 1 && !listed {
 			return gone
 		}
-		away = append(away, show.ClipBytes(gone.Error(), 300))
+		away = append(away, show.ClipBytes(gone.Error(), 200))
 	}
 	for _, up := range s.upstreams() {
 		if left := up.leftOut(); left.N > 0 && v.all() {

@@ -68,6 +68,29 @@ func (s *Server) heldNames(v view) (lists []heldList) {
 	return lists
 }
 
+// AllHeld reports whether a server has tools for agents, all of which are held back.
+func (s *Server) AllHeld(server string) bool {
+	all, held := 0, 0
+	for i := range s.opts.Upstreams {
+		up := &s.opts.Upstreams[i]
+		if up.Name != server || up.Pins == nil {
+			continue
+		}
+		tools := up.Conn.Tools()
+		verdict := up.verdict(tools)
+		for _, t := range tools {
+			if !up.offers(t.Name) {
+				continue
+			}
+			all++
+			if _, is := verdict.Held(t.Name); is {
+				held++
+			}
+		}
+	}
+	return all > 0 && held == all
+}
+
 // heldPause is how often it is seen whether the operator has accepted tools, while some
 // are held back.
 const heldPause = 2 * time.Second

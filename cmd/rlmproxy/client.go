@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,8 +15,10 @@ import (
 
 	"rlmproxy/config"
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline/show"
 	"rlmproxy/pipeline/tokens"
 )
@@ -58,7 +59,7 @@ func (c *cli) open(cmd *cobra.Command, command []string, agent *string) (s *stac
 			return nil, nil, nil, err
 		}
 	}
-	logger := slog.New(newStderrTail(c.logger(cfg).Handler()))
+	logger := c.logger(cfg)
 	s, err = start(cfg, logger, nil, nobody, rules)
 	if err != nil {
 		return nil, nil, nil, err
@@ -107,6 +108,9 @@ func (c *cli) toolsCommand() *cobra.Command {
 			}
 			if err := c.printTools(raw); err != nil {
 				return err
+			}
+			if !cmd.Flags().Changed("agent") {
+				c.printStates(s)
 			}
 			return c.printFindings(s.server.Findings())
 		},
@@ -188,6 +192,19 @@ func (c *cli) printTools(raw json.RawMessage) error {
 		}
 	}
 	return nil
+}
+
+// printStates prints which servers have no tools in the list, and why.
+func (c *cli) printStates(s *stack) {
+	for i, name := range s.names {
+		switch state, err := s.state(i); state {
+		case upstream.Ready:
+		case upstream.Failed:
+			fmt.Fprintf(c.stdout, "server %q failed: %s\n", name, frame.OneLine(err.Error()))
+		default:
+			fmt.Fprintf(c.stdout, "server %q is %v\n", name, state)
+		}
+	}
 }
 
 // printFindings prints what is odd in what servers say of themselves.

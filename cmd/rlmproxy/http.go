@@ -186,15 +186,17 @@ func staticTokens(p config.Proxy, again bool) (tokens []auth.Token, warning stri
 // ready says for /readyz whether a server is connected, or none is there to be,
 // and the state of each.
 func (s *stack) ready() (ok bool, why string) {
-	ok = len(s.ups) == 0
+	ok = true
 	lines := []string{}
-	for i, up := range s.ups {
-		state, _ := up.State() // what failed may name a path; it is in the log
-		ok = ok || state == upstream.Ready
-		lines = append(lines, s.names[i]+": "+state.String())
+	connected := false
+	for i, name := range s.names {
+		state, _ := s.state(i) // what failed may name a path; it is in the log
+		connected = connected || state == upstream.Ready || state == upstream.Quarantined
+		ok = ok && state == upstream.Disabled
+		lines = append(lines, name+": "+state.String())
 	}
 	if len(lines) == 0 {
 		lines = append(lines, "no servers")
 	}
-	return ok, strings.Join(lines, "\n")
+	return ok || connected, strings.Join(lines, "\n")
 }

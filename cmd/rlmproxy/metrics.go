@@ -80,10 +80,14 @@ func (s *scraped) serve(st *stack, log *audit.Log, logger *slog.Logger) {
 	if s == nil {
 		return
 	}
+	var states []string
+	for state := upstream.Connecting; state < upstream.Closed; state++ {
+		states = append(states, state.String())
+	}
 	src := metrics.Source{
 		Cache:   st.store.Stats,
 		Load:    st.server.Load,
-		States:  []string{upstream.Connecting.String(), upstream.Ready.String(), upstream.Failed.String()},
+		States:  states,
 		Servers: st.states,
 
 		Redactions: st.server.Redactions().All,
@@ -123,14 +127,4 @@ func (s *scraped) close() {
 		}
 		<-s.ended
 	}
-}
-
-// states are those of the servers, by name.
-func (s *stack) states() map[string]string {
-	now := map[string]string{}
-	for i, up := range s.ups {
-		state, _ := up.State()
-		now[s.names[i]] = state.String()
-	}
-	return now
 }

@@ -179,6 +179,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	for _, sc := range cfg.Servers {
 		if sc.Disabled {
 			logger.Info("server is disabled", "server", sc.Name)
+			s.ups, s.names = append(s.ups, upstream.New(upstream.Options{Name: sc.Name, Disabled: true})), append(s.names, sc.Name)
 			continue
 		}
 		common := upstream.Options{
@@ -190,6 +191,10 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		}
 		if redacts(p, sc) == middleware.RedactOn {
 			common.Logger = slog.New(redact.Handler(logger.Handler())) // stderr, and why it is not available
+			common.Mask = func(text string) string {
+				masked, _ := redact.Text([]byte(text))
+				return string(masked)
+			}
 		}
 		shared := common
 		shared.Capabilities = func(ctx context.Context) json.RawMessage {
@@ -357,20 +362,39 @@ func (s *stack) settle(ctx context.Context, logger *slog.Logger) {
 // anyReady is an error when there are servers and none is connected. Each has
 // logged why.
 func (s *stack) anyReady() error {
-	why := fmt.Errorf("no answer within %v", settleTime)
+	var why error
 	for _, up := range s.ups {
 		state, err := up.State()
-		if state == upstream.Ready {
+		switch state {
+		case upstream.Ready:
 			return nil
-		}
-		if err != nil {
+		case upstream.Disabled:
+		case upstream.Connecting:
+			why = fmt.Errorf("no answer within %v", settleTime)
+		default:
 			why = err
 		}
 	}
-	if len(s.ups) == 0 {
+	if why == nil {
 		return nil
 	}
 	return fmt.Errorf("no server is connected: %w", why)
+}
+
+// state is that of a server, as operators read it.
+func (s *stack) state(i int) (upstream.State, error) {
+	state, err := s.ups[i].State()
+	return state.Quarantine(state == upstream.Ready && s.server.AllHeld(s.names[i])), err
+}
+
+// states are those of the servers, by name.
+func (s *stack) states() map[string]string {
+	now := map[string]string{}
+	for i, name := range s.names {
+		state, _ := s.state(i)
+		now[name] = state.String()
+	}
+	return now
 }
 
 // dial connects a client to the proxy inside our own process.

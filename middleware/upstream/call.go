@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -37,7 +38,7 @@ type Request struct {
 
 // Call sends a request and returns the raw result, an object. While the server
 // connects for the first time or is being restarted the call waits; while it has
-// failed the call fails at once. A call that the server surely has not begun,
+// failed the call fails at once, and has it tried again if that was some time ago. A call that the server surely has not begun,
 // because it was not reached or had forgotten the session, is sent once more when
 // it is connected again.
 //
@@ -62,7 +63,9 @@ func (u *Upstream) Call(ctx context.Context, r Request) (json.RawMessage, error)
 		if err != nil {
 			return nil, err
 		}
+		answered := s.pulse.call()
 		result, err := s.Call(ctx, r.Method, params, r.Progress)
+		answered(err)
 		if err == nil && (len(result) == 0 || result[0] != '{') {
 			err = fmt.Errorf("%w: its result is no object", rpc.ErrBadAnswer)
 		}
@@ -96,7 +99,7 @@ func (u *Upstream) ready(ctx context.Context, r Request) (*session, error) {
 	unavailable := func(err error) (*session, error) { return nil, &UnavailableError{Server: u.opts.Name, Err: err} }
 	for {
 		u.mu.Lock()
-		state, err, changed := u.state, u.err, u.changed
+		state, changed := u.state, u.changed
 		var probed <-chan struct{}
 		what := "connecting"
 		if state == Ready && u.active.alive() { // or it is about to be replaced
@@ -107,10 +110,19 @@ func (u *Upstream) ready(ctx context.Context, r Request) (*session, error) {
 			}
 			what = "asking whether it speaks " + revision.Stateless
 		}
-		u.mu.Unlock()
-		if state == Failed || state == Closed {
+		if state != Ready && state != Connecting {
+			now := time.Now()
+			if u.call(now) {
+				select {
+				case u.wake <- struct{}{}:
+				default:
+				}
+			}
+			err := u.why(now)
+			u.mu.Unlock()
 			return unavailable(err)
 		}
+		u.mu.Unlock()
 		select {
 		case <-changed:
 		case <-probed:
@@ -137,10 +149,7 @@ func (u *Upstream) unavailable(s *session, err error) error {
 	case errors.Is(err, rpc.ErrBadAnswer):
 		down.Lost = true
 	case errors.Is(err, rpc.ErrClosed):
-		down.Lost = true
-		if how := s.Exit(); how != "" {
-			down.Err = errors.New(how)
-		}
+		down.Lost, down.Err = true, s.why(err)
 	default:
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -48,6 +49,9 @@ type session struct {
 	open  opener                     // of another connection; nil: there is no newer revision of this one
 
 	subscriptions subscriptions
+	pulse         pulse
+	ended         sync.Once // sets the field below
+	reason        error     // why the session is over
 
 	life  context.Context // ends with the session
 	end   context.CancelFunc
@@ -61,7 +65,7 @@ const maxServerRequests = 64
 type opener func(ctx context.Context, opts transport.Options) (conn, error)
 
 func newSession(h hooks) *session {
-	s := &session{hooks: h}
+	s := &session{hooks: h, pulse: pulse{stopped: make(chan struct{})}}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -87,15 +91,17 @@ func openSession(ctx context.Context, h hooks, open opener, stateless, orOlder b
 	if err == nil {
 		return s, nil
 	}
-	// How it ended says more than which of its pipes was found closed first.
-	if ctx.Err() == nil && errors.Is(err, rpc.ErrClosed) {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	} else if errors.Is(err, rpc.ErrClosed) {
+		// How it ended says more than which of its pipes was found closed first.
 		if how := c.Exit(); how != "" {
 			err = errors.New(how)
 		}
 		err = fmt.Errorf("the server ended during the handshake (%w)", err)
 	}
 	s.Close()
-	return nil, err
+	return nil, s.withStderr(err, time.Time{})
 }
 
 func (s *session) options() transport.Options {
@@ -120,6 +126,7 @@ func (s *session) options() transport.Options {
 
 // handle answers a request of the server.
 func (s *session) handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	s.pulse.hear()
 	if method == "ping" {
 		return json.RawMessage("{}"), nil
 	}
@@ -128,6 +135,7 @@ func (s *session) handle(ctx context.Context, method string, params json.RawMess
 
 // notified takes a notification of the server.
 func (s *session) notified(ctx context.Context, method string, params json.RawMessage) {
+	s.pulse.hear()
 	switch method {
 	case acknowledged:
 		s.subscriptions.acknowledge(params)

@@ -5,57 +5,75 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
-
-	"golang.org/x/time/rate"
+	"unicode"
 
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream/transport"
 )
 
-// maxBackoff is the longest pause between attempts to connect.
-const maxBackoff = time.Minute
-
 // supervise connects, waits for the end, and connects again, until ctx ends.
 func (u *Upstream) supervise(ctx context.Context) {
 	defer close(u.ended)
-	defer u.set(Closed, nil, transport.ErrClosing)
-	backoff := u.opts.MinBackoff
-	soon := rate.NewLimiter(rate.Every(time.Minute/maxRestarts), maxRestarts)
+	defer u.change(func(time.Time) { u.close(transport.ErrClosing) })
 	for ctx.Err() == nil {
 		s, err := u.connect(ctx)
-		if err == nil {
-			begun := time.Now()
-			for s != nil {
-				s, err = u.serve(ctx, s)
-			}
-			if time.Since(begun) > maxBackoff {
-				backoff = u.opts.MinBackoff
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			u.logger.Warn("server ended, restarting", "error", err)
-			if time.Since(begun) > u.opts.MinBackoff || soon.Allow() {
-				continue // it had worked: calls wait for the restart
-			}
+		if err != nil && ctx.Err() == nil {
+			u.down(u.failed, err)
 		}
-		if ctx.Err() != nil {
-			return
+		for s != nil {
+			s = u.serve(ctx, s)
 		}
-		u.logger.Error("not connected", "error", err, "next_try", backoff)
-		u.set(Failed, nil, err)
-		if transport.Sleep(ctx, backoff) != nil {
-			return
-		}
-		backoff = min(2*backoff, maxBackoff)
+		u.rest(ctx)
 	}
 }
 
-// maxRestarts is how many sessions in a minute may end soon after they began, by a
-// crash or since the server forgot them, and be replaced at once. A server behind a
-// balancer that knows no sessions forgets each.
-const maxRestarts = 5
+// down notes by event that there is no session, because of err.
+func (u *Upstream) down(event func(now time.Time, err error), err error) {
+	var wait time.Duration
+	u.change(func(now time.Time) {
+		event(now, err)
+		wait, err = u.next.Sub(now), u.err
+	})
+	reason := strings.Map(func(r rune) rune { // without what differs each time: pids, times
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, err.Error())
+	switch {
+	case wait <= 0:
+		u.logger.Warn("server ended, restarting", "error", err)
+	case reason != u.told:
+		u.logger.Error("not connected", "error", err, "next_try", wait.Round(time.Millisecond))
+		u.told = reason
+	default:
+		u.logger.Debug("not connected", "error", err, "next_try", wait.Round(time.Millisecond))
+	}
+}
+
+// rest waits until the next attempt is due, or a call brings it forward.
+func (u *Upstream) rest(ctx context.Context) {
+	for {
+		u.mu.Lock()
+		wait := time.Until(u.next)
+		u.mu.Unlock()
+		if wait <= 0 {
+			return
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-u.wake:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
 
 // connect tries once to open a session and to read what the server offers. Where ctx
 // has ended, or the time for it, the error is that.
@@ -83,40 +101,61 @@ func (u *Upstream) connect(ctx context.Context) (*session, error) {
 			u.mu.Unlock()
 			return s, nil
 		}
-		if errors.Is(err, rpc.ErrClosed) {
-			if how := s.Exit(); how != "" {
-				err = fmt.Errorf("the server ended before it had said what it offers (%s)", how)
-			}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		} else if how := s.Exit(); how != "" && errors.Is(err, rpc.ErrClosed) {
+			err = fmt.Errorf("the server ended before it had said what it offers (%s)", how)
 		}
 		s.Close()
+		return nil, s.withStderr(err, time.Time{})
 	}
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		err = cause
 	}
 	return nil, err
 }
 
-// serve lets requests use s until it ends or ctx does, and says why it ended; or until
-// another takes its place, which it returns.
-func (u *Upstream) serve(ctx context.Context, s *session) (next *session, err error) {
+// serve lets requests use s until it ends, or falls silent, or ctx ends; or until another
+// takes its place, which it returns.
+func (u *Upstream) serve(ctx context.Context, s *session) (next *session) {
 	a := newActive(ctx, s)
 	defer a.close()
-	u.set(Ready, a, nil)
-	u.logger.Info("connected", "tools", len(u.Tools()), "protocol", s.info.ProtocolVersion)
+	looping := false
+	u.change(func(time.Time) { u.active, looping = a, u.connected() })
+	u.log(looping, "connected", "tools", len(u.Tools()), "protocol", s.info.ProtocolVersion)
 	u.opts.Changed()
 	a.background.Go(func() { u.keepOffers(a) })
-	select {
-	case next := <-a.replacement:
-		return next, nil
-	case <-ctx.Done():
-		u.set(Closed, nil, transport.ErrClosing)
-		return nil, ctx.Err()
-	case <-s.Done():
+	a.background.Go(func() { s.watch(a.ctx) })
+	steady := time.NewTimer(steadyTime)
+	defer steady.Stop()
+	for {
+		select {
+		case next := <-a.replacement:
+			return next
+		case <-ctx.Done():
+			u.change(func(time.Time) { u.close(transport.ErrClosing) })
+			return nil
+		case <-steady.C:
+			u.change(func(time.Time) { u.steady() })
+			if u.told != "" {
+				u.log(false, "connected, and it lasts")
+			}
+		case <-s.pulse.stopped:
+			u.down(u.lost, errSilent)
+			return nil
+		case <-s.Done():
+			u.down(u.lost, s.why(errors.New("it closed the connection")))
+			return nil
+		}
 	}
-	err = errors.New("it closed the connection")
-	if how := s.Exit(); how != "" {
-		err = errors.New(how)
+}
+
+// log tells of a recovery, of one in a loop of crashes quietly: it is none yet.
+func (u *Upstream) log(looping bool, text string, attrs ...any) {
+	if looping {
+		u.logger.Debug(text, attrs...)
+		return
 	}
-	u.set(Connecting, nil, err)
-	return nil, err
+	u.logger.Info(text, attrs...)
+	u.told = ""
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/rpc"
@@ -19,22 +20,43 @@ type UnavailableError struct {
 	Err    error
 }
 
+// A retryError is why an upstream has failed, and when it is tried again.
+type retryError struct {
+	error
+	in time.Duration // 0: it is being tried
+}
+
+func (e *retryError) Unwrap() error { return e.error }
+
+// when says it in whole seconds, rounded up.
+func (e *retryError) when() string {
+	if e.in == 0 {
+		return "trying again now"
+	}
+	return fmt.Sprintf("next try in %d s", int((e.in+time.Second-1)/time.Second))
+}
+
 // Error is one line: some of it the server has said.
 func (e *UnavailableError) Error() string { return frame.OneLine(e.text()) }
 
 func (e *UnavailableError) text() string {
+	behind, between := "", ""
+	var retry *retryError
+	if errors.As(e.Err, &retry) {
+		behind, between = "; "+retry.when(), ", "+retry.when()
+	}
 	status := statusOf(e.Err)
 	switch {
 	case status != nil && status.Code/100 == 5:
-		return fmt.Sprintf("server %q answered %v", e.Server, status)
+		return fmt.Sprintf("server %q answered %v%s", e.Server, status, behind)
 	case status != nil:
-		return fmt.Sprintf("server %q refused us: %v", e.Server, status)
+		return fmt.Sprintf("server %q refused us: %v%s", e.Server, status, behind)
 	case errors.Is(e.Err, rpc.ErrBadAnswer):
-		return fmt.Sprintf("server %q sent a %v", e.Server, e.Err)
+		return fmt.Sprintf("server %q sent a %v%s", e.Server, e.Err, behind)
 	case e.Lost:
 		return fmt.Sprintf("server %q ended while the call ran: %v", e.Server, e.Err)
 	}
-	return fmt.Sprintf("server %q is not available: %v", e.Server, e.Err)
+	return fmt.Sprintf("server %q is not available%s: %v", e.Server, between, e.Err)
 }
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
@@ -43,11 +65,14 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 func (e *UnavailableError) Hint() string {
 	status := statusOf(e.Err)
 	var bad *process.StartError
+	var retry *retryError
 	switch {
 	case errors.As(e.Err, &bad):
 		return "tell the operator: it cannot be started as it is configured"
 	case e.Lost && errors.Is(e.Err, rpc.ErrBadAnswer): // it goes on
 		return "check what the call did before you repeat it"
+	case status == nil && errors.As(e.Err, &retry):
+		return "try again after that; tell the operator if it stays so"
 	case status == nil:
 		return ""
 	case status.WantsCredentials():

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -34,9 +35,13 @@ type Options struct {
 	// first start of an npx server downloads it.
 	ConnectTimeout time.Duration
 	// MinBackoff is the first pause between attempts to connect; it doubles up
-	// to a minute. A server that ran for less counts as a failed attempt when that
-	// has come about five times in a minute. Zero means one second.
+	// to a minute. Zero means 250 ms.
 	MinBackoff time.Duration
+	// Disabled makes an upstream that is never started; all but Name is ignored.
+	Disabled bool
+	// Mask masks secrets in what the server writes to stderr where an error repeats it. The
+	// Logger has its own way. Nil masks none.
+	Mask func(text string) string
 	// MaxLineBytes caps one message. Zero means [rpc.DefaultMaxBytes].
 	MaxLineBytes int64
 	// Capabilities returns what we declare to the server that its client can do.
@@ -65,18 +70,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A State is where an upstream stands.
-type State int
-
-const (
-	Connecting State = iota // the first attempt, or the first after a loss
-	Ready
-	Failed // an attempt has failed; the next one waits
-	Closed
-)
-
-func (s State) String() string { return [...]string{"connecting", "ready", "failed", "closed"}[s] }
-
 // A Tool is one of the server's tools, or prompts, its definition as the server
 // sent it.
 type Tool struct {
@@ -95,9 +88,11 @@ type Upstream struct {
 	ended   chan struct{} // closed when the supervisor has ended
 	stale   chan struct{} // capacity 1: the lists must be read again
 
-	mu              sync.Mutex // guards the fields below
-	state           State
-	err             error         // why state is Failed
+	wake chan struct{} // capacity 1: the next attempt is to begin now
+	told string        // why it is not connected, as the log has it; only supervise uses it
+
+	mu sync.Mutex // guards the fields below
+	lifecycle
 	changed         chan struct{} // closed and replaced at each change of state
 	active          *active       // nil unless Ready
 	speaksStateless bool          // the server is to be spoken to in the stateless revision first
@@ -108,7 +103,7 @@ type Upstream struct {
 // New returns an upstream that has begun to connect. Close ends it.
 func New(opts Options) *Upstream {
 	opts.ConnectTimeout = cmp.Or(opts.ConnectTimeout, 2*time.Minute)
-	opts.MinBackoff = cmp.Or(opts.MinBackoff, time.Second)
+	opts.MinBackoff = cmp.Or(opts.MinBackoff, firstPause)
 	opts.MaxLineBytes = cmp.Or(opts.MaxLineBytes, rpc.DefaultMaxBytes)
 	if opts.Notify == nil {
 		opts.Notify = func(context.Context, string, json.RawMessage) {}
@@ -117,6 +112,9 @@ func New(opts Options) *Upstream {
 		opts.Request = func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported", method)}
 		}
+	}
+	if opts.Mask == nil {
+		opts.Mask = func(text string) string { return text }
 	}
 	if opts.Changed == nil {
 		opts.Changed = func() {}
@@ -146,14 +144,22 @@ func New(opts Options) *Upstream {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	u := &Upstream{
-		opts:    opts,
-		logger:  logger.With("server", opts.Name),
-		cancel:  cancel,
-		ended:   make(chan struct{}),
-		stale:   make(chan struct{}, 1),
-		changed: make(chan struct{}),
-		junk:    rate.Sometimes{First: 20, Interval: time.Minute},
-		leftOut: rate.Sometimes{First: 4, Interval: time.Minute},
+		opts:      opts,
+		logger:    logger.With("server", opts.Name),
+		cancel:    cancel,
+		ended:     make(chan struct{}),
+		stale:     make(chan struct{}, 1),
+		wake:      make(chan struct{}, 1),
+		lifecycle: lifecycle{first: opts.MinBackoff, chance: rand.Float64},
+		changed:   make(chan struct{}),
+		junk:      rate.Sometimes{First: 20, Interval: time.Minute},
+		leftOut:   rate.Sometimes{First: 4, Interval: time.Minute},
+	}
+	if opts.Disabled {
+		cancel()
+		u.state, u.err = Disabled, errDisabled
+		close(u.ended)
+		return u
 	}
 	go u.supervise(ctx)
 	return u
@@ -165,11 +171,12 @@ func (u *Upstream) Close() {
 	<-u.ended
 }
 
-// State returns where the upstream stands and, when it has failed, why.
+// State returns where the upstream stands and, unless it is ready, why, if that is known.
+// An [UnavailableError] of a Failed one's error says when it is tried next.
 func (u *Upstream) State() (State, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.state, u.err
+	return u.state, u.why(time.Now())
 }
 
 // Tools returns the last good tool list, in the server's order.
@@ -208,10 +215,14 @@ func (u *Upstream) Settled(ctx context.Context) {
 	}
 }
 
-func (u *Upstream) set(state State, a *active, err error) {
+// change changes the state by event, and tells those who wait for that.
+func (u *Upstream) change(event func(now time.Time)) {
 	u.mu.Lock()
-	u.state, u.active, u.err = state, a, err
+	defer u.mu.Unlock()
+	event(time.Now())
+	if u.state != Ready {
+		u.active = nil
+	}
 	close(u.changed)
 	u.changed = make(chan struct{})
-	u.mu.Unlock()
 }

@@ -58,6 +58,9 @@ type Process struct {
 	exited chan struct{} // closed when the server's own process has ended
 	how    string        // it ended; read after exited
 	logs   sync.WaitGroup
+	logged chan struct{} // closed when all of stderr has been read
+	tail   tail          // of stderr
+	mask   func(text string) string
 }
 
 // Start runs c in a process group of its own, its stderr logged line by line.
@@ -83,10 +86,14 @@ func (c Command) Start(logger *slog.Logger) (*Process, error) {
 		return nil, err
 	}
 	rpc.Widen(pipes.stdout)
-	p := &Process{Stdin: pipes.stdin, Stdout: pipes.stdout, family: f, stderr: pipes.stderr, exited: make(chan struct{})}
+	p := &Process{Stdin: pipes.stdin, Stdout: pipes.stdout, family: f, stderr: pipes.stderr, exited: make(chan struct{}),
+		logged: make(chan struct{}), mask: masker(os.Environ(), c.Env, c.Inherit)}
 	m := &missing{heldBack: heldBack, logger: logger}
 	m.begin(c.Name)
-	p.logs.Go(func() { logLines(p.stderr, logger, m) })
+	p.logs.Go(func() {
+		defer close(p.logged)
+		logLines(p.stderr, logger, m, &p.tail)
+	})
 	go func() {
 		p.how = f.wait()
 		close(p.exited)
@@ -129,10 +136,27 @@ func (p *Process) ended(d time.Duration) bool {
 	}
 }
 
+// moment is how long is waited for what comes with the end of a process.
+const moment = 200 * time.Millisecond
+
 // Exit describes how the process ended, or is empty while it runs.
 func (p *Process) Exit() string {
-	if !p.ended(200 * time.Millisecond) {
+	if !p.ended(moment) {
 		return ""
 	}
 	return p.how
+}
+
+// Stderr returns what the process last wrote to stderr since then, 32 KiB at most, each line with
+// its end. Values of variables that it was given are replaced by their names.
+func (p *Process) Stderr(since time.Time) string {
+	select {
+	case <-p.exited:
+		select {
+		case <-p.logged:
+		case <-time.After(moment):
+		}
+	default:
+	}
+	return p.mask(p.tail.since(since))
 }

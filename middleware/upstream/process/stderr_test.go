@@ -19,7 +19,7 @@ func stderrOf(write func(w io.Writer)) string {
 		write(w)
 		w.Close()
 	}()
-	logLines(r, slog.New(slog.NewTextHandler(&log, nil)), &missing{})
+	logLines(r, slog.New(slog.NewTextHandler(&log, nil)), &missing{}, &tail{})
 	return log.String()
 }
 
@@ -69,6 +69,42 @@ func TestStderrLines(t *testing.T) {
 		log := stderrOf(func(w io.Writer) { io.WriteString(w, c.written) })
 		if _, got, _ := strings.Cut(log, "level=INFO "); got != c.want {
 			t.Errorf("%.60q:\n%.200q, want\n%.200q", c.written, got, c.want)
+		}
+	}
+}
+
+// TestTail: of stderr the last is kept, and nothing of a time before that which is asked for:
+// what a server wrote in a good hour is not why it ended.
+func TestTail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var kept tail
+		kept.keep("listening")
+		time.Sleep(time.Hour)
+		before := time.Now()
+		kept.keep("out of memory \xff")
+		if got := kept.since(before); got != "out of memory \ufffd\n" {
+			t.Errorf("%q", got)
+		}
+		for range 100 {
+			kept.keep(strings.Repeat("x", 4<<10))
+		}
+		if n := len(kept.since(time.Time{})); n > tailBytes+tailLines {
+			t.Errorf("%d bytes are kept", n)
+		}
+	})
+}
+
+// TestMasker: an agent that reads why a server has ended reads no secret that it was given.
+func TestMasker(t *testing.T) {
+	mask := masker([]string{"GITHUB_TOKEN=ghp_0123456789", "HOME=/home/somebody"}, []string{"KEY=sk-123456", "LONG=sk-123456789", "N=1"}, []string{"GITHUB_*"})
+	for _, tt := range []struct{ text, want string }{
+		{"invalid key sk-123456!", "invalid key $KEY!"},
+		{"invalid key sk-123456789", "invalid key $LONG"},
+		{"1 of ghp_0123456789 in /home/somebody", "1 of $GITHUB_TOKEN in /home/somebody"},
+		{"no route to postgres://me:pass@db:5432/x", "no route to postgres://…@db:5432/x"},
+	} {
+		if got := mask(tt.text); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.text, got, tt.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"net"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -42,6 +43,14 @@ func (s *Stdio) Exit() string {
 		return ""
 	}
 	return s.proc.Exit()
+}
+
+// Stderr is what the server wrote there since then, see [process.Process.Stderr].
+func (s *Stdio) Stderr(since time.Time) string {
+	if s.proc == nil {
+		return ""
+	}
+	return s.proc.Stderr(since)
 }
 
 // Close ends the server and the connection.
