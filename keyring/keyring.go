@@ -46,17 +46,17 @@ const (
 	maxSecret = 64 << 10
 )
 
-// A Ring is the secrets of one user. Its methods can be called at once.
-type Ring struct {
-	file *file
-	turn chan struct{} // holds one while the system's keyring is asked
+// system is the keyring of the system, of which there is one.
+var system = struct {
+	turn chan struct{} // holds one while it is asked
 	late atomic.Bool   // who has the turn has had it for longer than patience
-}
+}{turn: make(chan struct{}, 1)}
+
+// A Ring is the secrets of one user. Its methods can be called at once.
+type Ring struct{ file *file }
 
 // Open returns the secrets whose file is in dir, which Set makes if it has to.
-func Open(dir string) *Ring {
-	return &Ring{file: newFile(dir), turn: make(chan struct{}, 1)}
-}
+func Open(dir string) *Ring { return &Ring{newFile(dir)} }
 
 // Get returns a secret, or an error that is [ErrNotFound].
 func (r *Ring) Get(name string) (string, error) {
@@ -70,11 +70,11 @@ func (r *Ring) Get(name string) (string, error) {
 	if secret, ok := secrets[name]; ok {
 		return string(secret), nil
 	}
-	return r.fromSystem(name)
+	return fromSystem(name)
 }
 
-func (r *Ring) fromSystem(name string) (string, error) {
-	secret, err := r.ask(func() (string, error) { return keyring.Get(service, name) })
+func fromSystem(name string) (string, error) {
+	secret, err := ask(func() (string, error) { return keyring.Get(service, name) })
 	switch {
 	case err == nil, errors.Is(err, errLate):
 		return secret, err
@@ -96,7 +96,7 @@ func (r *Ring) Set(name, secret string) error {
 		return fmt.Errorf("the secret has %d bytes, of at most %d", len(secret), maxSecret)
 	}
 	if len(secret) <= largest {
-		back, err := r.ask(func() (string, error) {
+		back, err := ask(func() (string, error) {
 			if err := keyring.Set(service, name, secret); err != nil {
 				return "", err
 			}
@@ -119,7 +119,7 @@ func (r *Ring) Delete(name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.ask(func() (string, error) { return "", keyring.Delete(service, name) })
+	_, err = ask(func() (string, error) { return "", keyring.Delete(service, name) })
 	switch {
 	case err == nil:
 		return nil
@@ -134,7 +134,7 @@ func (r *Ring) Delete(name string) error {
 // Where says for people where a secret is, or, of one that is not there, where it would be.
 func (r *Ring) Where(name string) string {
 	if secrets, err := r.file.load(); err == nil && secrets[name] == nil {
-		if _, err := r.ask(func() (string, error) { return keyring.Get(service, name) }); err == nil || errors.Is(err, keyring.ErrNotFound) {
+		if _, err := ask(func() (string, error) { return keyring.Get(service, name) }); err == nil || errors.Is(err, keyring.ErrNotFound) {
 			return "the system keyring"
 		}
 	}
@@ -143,25 +143,25 @@ func (r *Ring) Where(name string) string {
 
 // ask has f ask the system's keyring, which gets one question at a time. F goes on if
 // nobody answers in time, and until then no other question is asked.
-func (r *Ring) ask(f func() (string, error)) (string, error) {
+func ask(f func() (string, error)) (string, error) {
 	if !reachable() {
 		return "", errNone
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case r.turn <- struct{}{}:
+	case system.turn <- struct{}{}:
 	default:
-		if r.late.Load() {
+		if system.late.Load() {
 			return "", errLate
 		}
 		select {
-		case r.turn <- struct{}{}:
+		case system.turn <- struct{}{}:
 		case <-timer.C:
 			return "", errLate
 		}
 	}
-	r.late.Store(false)
+	system.late.Store(false)
 	type answer struct {
 		secret string
 		err    error
@@ -170,13 +170,13 @@ func (r *Ring) ask(f func() (string, error)) (string, error) {
 	go func() {
 		secret, err := f()
 		answers <- answer{secret, err}
-		<-r.turn
+		<-system.turn
 	}()
 	select {
 	case a := <-answers:
 		return a.secret, a.err
 	case <-timer.C:
-		r.late.Store(true)
+		system.late.Store(true)
 		return "", errLate
 	}
 }

@@ -98,7 +98,7 @@ func TestAskedForPassword(t *testing.T) {
 		answered := make(chan struct{})
 		hang := func() (string, error) { <-answered; return "", nil }
 		for range 3 {
-			if _, err := r.ask(hang); !errors.Is(err, errLate) {
+			if _, err := ask(hang); !errors.Is(err, errLate) {
 				t.Fatal(err)
 			}
 		}
@@ -110,7 +110,7 @@ func TestAskedForPassword(t *testing.T) {
 		}
 		close(answered)
 		synctest.Wait()
-		if _, err := r.ask(func() (string, error) { return "", nil }); err != nil {
+		if _, err := ask(func() (string, error) { return "", nil }); err != nil {
 			t.Error(err)
 		}
 	})

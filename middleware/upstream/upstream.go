@@ -61,6 +61,9 @@ type Options struct {
 	// Changed is called, never concurrently, when the lists of tools or prompts
 	// may have changed. Nil is not called.
 	Changed func()
+	// Mask takes the secrets that the server was given out of what it says in errors. Nil:
+	// it was given none.
+	Mask func(string) string
 	// Logger receives the server's stderr and our own events. Nil discards.
 	Logger *slog.Logger
 }
@@ -210,7 +213,7 @@ func (u *Upstream) Settled(ctx context.Context) {
 
 func (u *Upstream) set(state State, a *active, err error) {
 	u.mu.Lock()
-	u.state, u.active, u.err = state, a, err
+	u.state, u.active, u.err = state, a, u.masked(err)
 	close(u.changed)
 	u.changed = make(chan struct{})
 	u.mu.Unlock()
