@@ -124,7 +124,7 @@ func (r *Ring) Delete(name string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, errLate):
-		return err // it may still be there
+		return fmt.Errorf("it may still be there: %w", err)
 	case inFile:
 		return nil
 	}
