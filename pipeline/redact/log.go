@@ -37,7 +37,9 @@ func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return handler{h.Handler.WithAttrs(masked), h.mask}
 }
 
-func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.WithGroup(name), h.mask} }
+func (h handler) WithGroup(name string) slog.Handler {
+	return handler{h.Handler.WithGroup(name), h.mask}
+}
 
 // attr masks in a text, or in what is written as one.
 func (h handler) attr(a slog.Attr) slog.Attr {
