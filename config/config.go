@@ -49,6 +49,12 @@ type Server struct {
 	URL     string
 	Headers map[string]string
 
+	// Runs is Command and Args, or URL, with references to files and the keyring as the
+	// file has them: what the server is, whatever its secrets are now. Nil: there are none.
+	Runs []string
+	// Secrets are the texts of 8 bytes or more that no log or error may show.
+	Secrets []Secret
+
 	// Isolation is "agent" if each agent has a process of its own, or a session
 	// where there is a URL. "" and "shared" are the same: all have one.
 	Isolation string

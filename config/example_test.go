@@ -68,11 +68,12 @@ func ExampleSingle() {
 	// Output: mcp-server-git 1m0s <nil>
 }
 
-func ExampleHeaders() {
-	headers, err := config.Headers([]string{"authorization: Bearer ${TOKEN}"}, []string{"TOKEN=sesame"})
-	fmt.Println(headers, err)
+func ExampleServer_SetHeaders() {
+	var s config.Server
+	err := s.SetHeaders([]string{"authorization: Bearer ${TOKEN}"}, config.Options{Environ: []string{"TOKEN=sesame"}})
+	fmt.Println(s.Headers, err)
 	// An error holds no value, which may be a secret.
-	_, err = config.Headers([]string{"Authorization: Bearer ${TOKEN}"}, nil)
+	err = s.SetHeaders([]string{"Authorization: Bearer ${TOKEN}"}, config.Options{})
 	fmt.Println(err)
 	// Output:
 	// map[Authorization:Bearer sesame] <nil>

@@ -9,11 +9,13 @@ import (
 	"strings"
 )
 
-// variables is what ${VAR} and ~ stand for.
+// variables is what ${VAR}, ${file:PATH}, ${keyring:NAME} and ~ stand for.
 type variables struct {
 	environ map[string]string
 	home    string // "" when not known
 	dir     string // the config file's folder, absolute
+	keyring func(name string) (string, error)
+	asIs    bool // secrets of files and the keyring are not looked up
 }
 
 // newVariables reads environ, in which the last of equal names wins.
@@ -31,42 +33,97 @@ func newVariables(environ []string, dir string) variables {
 	return v
 }
 
-// reference is ${VAR} or ${VAR:-default}. One host writes ${env:VAR}.
-var reference = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+// reference is ${VAR} or ${VAR:-default}, ${file:PATH} or ${keyring:NAME}. One host writes
+// ${env:VAR}.
+var reference = regexp.MustCompile(`\$\{(?:(file|keyring):([^}-][^}]*|)|(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?)\}`)
+
+// An expansion is a text whose references were replaced.
+type expansion struct {
+	text     string
+	fetches  bool     // it refers to files or the keyring
+	missing  []string // references to variables that are not set, which stay
+	secrets  []string // of files and the keyring, and of variables whose names say so
+	mistakes []string // why there is no secret, after the reference
+}
 
 // expand replaces the references in s, once: what a value holds is not
-// expanded again. An empty variable takes the default, as in a shell. An
-// undefined one without default stays as written and is listed in missing.
-func (v variables) expand(s string) (expanded string, missing []string) {
-	expanded = reference.ReplaceAllStringFunc(s, func(ref string) string {
+// expanded again. An empty variable takes the default, as in a shell.
+func (v variables) expand(s string) (e expansion) {
+	e.text = reference.ReplaceAllStringFunc(s, func(ref string) string {
 		m := reference.FindStringSubmatch(ref)
-		value, ok := v.environ[m[1]]
-		switch {
-		case m[2] != "" && value == "":
-			return strings.TrimPrefix(m[2], ":-")
-		case ok:
-			return value
+		if m[1] == "" {
+			return v.variable(ref, m[3], m[4], &e)
 		}
-		missing = append(missing, ref)
-		return ref
+		e.fetches = true
+		if v.asIs {
+			return ref
+		}
+		secret, err := v.fetch(m[1], m[2])
+		if err != nil {
+			e.mistakes = append(e.mistakes, fmt.Sprintf("%s: %v", ref, err))
+			return ref
+		}
+		e.secrets = append(e.secrets, secret)
+		return secret
 	})
-	return expanded, missing
+	return e
+}
+
+// variable is the value of a variable, or ref where it has none.
+func (v variables) variable(ref, name, otherwise string, e *expansion) string {
+	value, ok := v.environ[name]
+	switch {
+	case otherwise != "" && value == "":
+		return strings.TrimPrefix(otherwise, ":-")
+	case !ok:
+		e.missing = append(e.missing, ref)
+		return ref
+	case secretName.MatchString(name):
+		e.secrets = append(e.secrets, value)
+	}
+	return value
+}
+
+// runs is what s runs, its secrets as references, or nil if it refers to none.
+func (v variables) runs(s *Server) []string {
+	written := append([]string{s.Command}, s.Args...)
+	if s.URL != "" {
+		written = []string{s.URL}
+	}
+	v.asIs = true
+	fetches := false
+	for i, text := range written {
+		e := v.expand(text)
+		written[i] = e.text
+		fetches = fetches || e.fetches
+	}
+	if !fetches {
+		return nil
+	}
+	return written
 }
 
 // expandServer replaces the references in s and makes its paths absolute.
 func (r *reader) expandServer(s *Server, fields map[string]node, vars variables) {
+	vars.asIs = vars.asIs || s.Disabled // which may well lack its secrets
+	s.Runs = vars.runs(s)
 	expand := func(text, key, within string) string {
-		expanded, missing := vars.expand(text)
+		e := vars.expand(text)
 		n := fields[key]
 		n.path += within
-		// A server that is off may well lack its secrets.
-		if len(missing) > 0 && !s.Disabled {
-			r.warn(n, "not set, left as written: "+missing[0], "")
+		if len(e.missing) > 0 && !s.Disabled {
+			r.warn(n, "not set, left as written: "+e.missing[0], "")
 		}
-		if strings.ContainsRune(expanded, 0) {
+		if len(e.mistakes) > 0 {
+			r.mistake(n, e.mistakes[0], "")
+		}
+		if strings.ContainsRune(e.text, 0) {
 			r.mistake(n, "holds a zero byte, which no program can be given", "")
 		}
-		return expanded
+		for _, secret := range e.secrets {
+			s.addSecret(secret)
+		}
+		return e.text
 	}
 	s.Command = vars.inHome(expand(s.Command, "command", ""))
 	if n, ok := fields["command"]; ok && s.Command == "" && n.kind() == '"' {

@@ -5,16 +5,21 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// Headers reads the headers of a server that the command line gives, each as in
-// "Authorization: Bearer ${TOKEN}". Errors hold no value, which may be a secret,
+// SetHeaders reads the headers of a server that the command line gives, each as in
+// "Authorization: Bearer ${TOKEN}", into s. Errors hold no value, which may be a secret,
 // and a variable that is not set is one: nobody would see a warning before the
 // server refuses us.
-func Headers(lines, environ []string) (map[string]string, error) {
-	vars := newVariables(environ, "")
+func (s *Server) SetHeaders(lines []string, opts Options) error {
+	dir, err := filepath.Abs(opts.Dir)
+	if err != nil {
+		return err
+	}
+	vars := newVariables(opts.Environ, dir).withKeyring(nil, opts)
 	headers := map[string]string{}
 	for i, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
@@ -25,26 +30,32 @@ func Headers(lines, environ []string) (map[string]string, error) {
 				of = fmt.Sprintf(" (number %d of %d)", i+1, len(lines))
 			}
 			if !ok {
-				return nil, fmt.Errorf("there is no colon in it%s", of)
+				return fmt.Errorf("there is no colon in it%s", of)
 			}
-			return nil, fmt.Errorf("what stands before the colon is no name of a header%s", of)
+			return fmt.Errorf("what stands before the colon is no name of a header%s", of)
 		}
 		name = http.CanonicalHeaderKey(name)
-		value, missing := vars.expand(strings.TrimSpace(value))
-		value = strings.TrimSpace(value)
+		e := vars.expand(strings.TrimSpace(value))
+		value = strings.TrimSpace(e.text)
 		switch _, twice := headers[name]; {
 		case twice:
-			return nil, fmt.Errorf("%s stands twice", name)
-		case len(missing) > 0:
-			return nil, fmt.Errorf("%s: %s is not set", name, missing[0])
+			return fmt.Errorf("%s stands twice", name)
+		case len(e.missing) > 0:
+			return fmt.Errorf("%s: %s is not set", name, e.missing[0])
+		case len(e.mistakes) > 0:
+			return errors.New(name + ": " + e.mistakes[0])
 		case value == "":
-			return nil, errors.New(name + ": the value is empty")
+			return errors.New(name + ": the value is empty")
 		case !isHeaderValue(value):
-			return nil, errors.New(name + ": " + controlInHeader)
+			return errors.New(name + ": " + controlInHeader)
 		}
 		headers[name] = value
+		for _, secret := range e.secrets {
+			s.addSecret(secret)
+		}
 	}
-	return headers, nil
+	s.Headers = headers
+	return nil
 }
 
 // checkHeaderName notes a name that no header can have. It is not shown, for it may be

@@ -25,12 +25,15 @@ func TestHeaders(t *testing.T) {
 		{[]string{"X: ${EMPTY}"}, nil, "X: the value is empty"},
 		{[]string{"X: ${LINES}secret"}, nil, "X: a line end or another control character is in the value"},
 		{[]string{"x: secret", "X: secret"}, nil, "X stands twice"},
+		{[]string{"X: Bearer ${keyring:api}"}, map[string]string{"X": "Bearer of the ring"}, ""},
+		{[]string{"X: secret ${keyring:none}"}, nil, "X: ${keyring:none}: not there"},
 	} {
-		got, err := Headers(tt.lines, environ)
+		var s Server
+		err := s.SetHeaders(tt.lines, Options{Environ: environ, Keyring: testRing})
 		if (err == nil) != (tt.wantErr == "") || err != nil && err.Error() != tt.wantErr || err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v, want %s", tt.lines, err, tt.wantErr)
 		}
-		if diff := cmp.Diff(tt.want, got); err == nil && diff != "" {
+		if diff := cmp.Diff(tt.want, s.Headers); err == nil && diff != "" {
 			t.Errorf("%q: %s", tt.lines, diff)
 		}
 	}

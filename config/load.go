@@ -31,6 +31,9 @@ type Options struct {
 	// UserConfigDir is as os.UserConfigDir gives it. Empty means not to look
 	// there.
 	UserConfigDir string
+	// Keyring gives the secrets of ${keyring:NAME}; stateDir is the setting. Nil, for who
+	// starts no server: those and ${file:PATH} stay as written.
+	Keyring func(stateDir, name string) (string, error)
 }
 
 // maxFileBytes is far above any file written by hand, and far below what
@@ -140,7 +143,7 @@ func load(shown, path string, data []byte, opts Options) (*Config, error) {
 		return nil, err
 	}
 	r := &reader{doc: doc}
-	servers, file := r.sections(node{value: tree}, newVariables(opts.Environ, filepath.Dir(path)))
+	servers, file := r.sections(node{value: tree}, newVariables(opts.Environ, filepath.Dir(path)), opts)
 	return assemble(path, servers, file, r, opts)
 }
 
@@ -168,21 +171,23 @@ func assemble(path string, servers []Server, file map[string]any, r *reader, opt
 		return nil, all
 	}
 	for i := range servers {
+		servers[i].addNamed(opts.Environ)
 		servers[i].Timeout = cmp.Or(servers[i].Timeout, proxy.CallTimeout)
 	}
 	return &Config{Path: path, Servers: servers, Proxy: proxy, Agents: r.rights["agents"], Scopes: r.rights["scopes"], Warnings: append(r.warnings, warnings...)}, nil
 }
 
-// sections reads the whole file: the servers, and the settings as a layer.
-func (r *reader) sections(n node, vars variables) (servers []Server, settings map[string]any) {
+// sections reads the whole file: the servers, and the settings as a layer, which say
+// where secrets are.
+func (r *reader) sections(n node, vars variables, opts Options) (servers []Server, settings map[string]any) {
 	ours := []string{"mcpServers", "proxySettings"}
 	members, ok := r.object(n)
 	found, hint := false, example
+	var entries *node
 	for _, m := range members {
 		switch m.key {
 		case "mcpServers":
-			found = true
-			servers = r.servers(m, vars)
+			found, entries = true, &m
 		case "proxySettings":
 			settings = r.settings(m, vars)
 		case "servers": // of VS Code
@@ -204,6 +209,9 @@ func (r *reader) sections(n node, vars variables) (servers []Server, settings ma
 	}
 	if ok && !found {
 		r.mistake(n, "mcpServers is missing", hint)
+	}
+	if entries != nil {
+		servers = r.servers(*entries, vars.withKeyring(settings, opts))
 	}
 	return servers, settings
 }

@@ -22,12 +22,13 @@ func TestExpand(t *testing.T) {
 		{"${NONE:-}", "", ""},
 		{"${NONE:-a b}", "a b", ""},
 		{"${NONE} ${A}", "${NONE} 2", "${NONE}"},
+		{"${file:-x}${keyring:-y}", "xy", ""}, // variables of these names
 		{"${input:key} ${} ${1} ${A", "${input:key} ${} ${1} ${A", ""},
 	}
 	for _, tt := range tests {
-		got, missing := vars.expand(tt.in)
-		if got != tt.want || strings.Join(missing, " ") != tt.missing {
-			t.Errorf("%q: %q missing %q, want %q missing %q", tt.in, got, missing, tt.want, tt.missing)
+		e := vars.expand(tt.in)
+		if e.text != tt.want || strings.Join(e.missing, " ") != tt.missing {
+			t.Errorf("%q: %q missing %q, want %q missing %q", tt.in, e.text, e.missing, tt.want, tt.missing)
 		}
 	}
 }

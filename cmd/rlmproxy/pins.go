@@ -58,6 +58,9 @@ func identity(cfg *config.Config, sc config.Server) pin.Identity {
 	if sc.URL != "" {
 		id.Runs = []string{sc.URL}
 	}
+	if sc.Runs != nil { // a server is the same with another secret
+		id.Runs = sc.Runs
+	}
 	if cfg.Path == "" && sc.Name == unnamed {
 		name := strings.TrimSuffix(filepath.Base(sc.Command), ".exe")
 		if u, err := url.Parse(sc.URL); err == nil && sc.URL != "" {

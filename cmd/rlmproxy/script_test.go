@@ -1,14 +1,17 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/zalando/go-keyring"
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "jq-worker" { // as the proxy starts its own binary
+	keyring.MockInitWithError(errors.New("none for tests")) // nobody's own is touched
+	if len(os.Args) == 2 && os.Args[1] == "jq-worker" {     // as the proxy starts its own binary
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) == 3 && os.Args[1] == "counter" { // as TestIsolation starts a server

@@ -120,7 +120,7 @@ stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
 	cmd.Flags().StringVar(&w.name, "name", unnamed, "the server's `name` in logs and errors")
 	cmd.Flags().StringVar(&w.prefix, "prefix", "", "expose tools as `prefix`_tool")
 	cmd.Flags().StringVar(&w.url, "url", "", "connect to the server at `URL` instead of starting one")
-	cmd.Flags().StringArrayVar(&w.headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR} stands for a variable; may be repeated")
+	cmd.Flags().StringArrayVar(&w.headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR}, ${file:PATH} and ${keyring:NAME} are replaced; may be repeated")
 	cmd.Flags().StringVar(&w.isolation, "isolation", "shared", "give each agent over HTTP a process or session of its own, or let all share one: `agent|shared`")
 	httpFlag(cmd, &http)
 	config.RegisterFlags(cmd.Flags())
@@ -162,11 +162,10 @@ func (c *cli) wrapped(cmd *cobra.Command, w wrapFlags, args []string) (*config.C
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || !config.IsPort(u.Port()):
 		return nil, &usageError{fmt.Errorf("--url %q is not a URL of a server", w.url), "rlmproxy wrap --url https://mcp.example.com/mcp"}
 	}
-	sent, err := config.Headers(w.headers, os.Environ())
-	if err != nil {
+	server.URL = w.url
+	if err := server.SetHeaders(w.headers, config.Options{Environ: os.Environ(), Flags: cmd.Flags(), Keyring: fromKeyring}); err != nil {
 		return nil, &usageError{fmt.Errorf("--header: %w", err), `write it as in --header 'Authorization: Bearer ${TOKEN}'`}
 	}
-	server.URL, server.Headers = w.url, sent
 	return configured(cmd, server)
 }
 

@@ -53,6 +53,16 @@ const (
 
 // read reads the configuration that the command's flags name.
 func (c *cli) read(cmd *cobra.Command) (*config.Config, error) {
+	return c.readWith(cmd, fromKeyring)
+}
+
+// readSettings is read for a command that starts no server: no secrets are looked up, which
+// may be missing.
+func (c *cli) readSettings(cmd *cobra.Command) (*config.Config, error) {
+	return c.readWith(cmd, nil)
+}
+
+func (c *cli) readWith(cmd *cobra.Command, keyring func(stateDir, name string) (string, error)) (*config.Config, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -64,6 +74,7 @@ func (c *cli) read(cmd *cobra.Command) (*config.Config, error) {
 		Flags:         cmd.Flags(),
 		Dir:           dir,
 		UserConfigDir: user,
+		Keyring:       keyring,
 	})
 }
 
@@ -189,12 +200,8 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			MaxLineBytes: int64(p.MaxLineBytes),
 			Logger:       logger,
 		}
-		if redacts(p, sc) == middleware.RedactOn {
-			common.Logger = slog.New(redact.Handler(logger.Handler())) // stderr, and why it is not available
-			common.Mask = func(text string) string {
-				masked, _ := redact.Text([]byte(text))
-				return string(masked)
-			}
+		if common.Mask = masker(p, sc); common.Mask != nil {
+			common.Logger = slog.New(redact.Handler(logger.Handler(), common.Mask)) // stderr, and why it is not available
 		}
 		shared := common
 		shared.Capabilities = func(ctx context.Context) json.RawMessage {

@@ -84,7 +84,7 @@ that run take it up by themselves.`,
 
 // pins opens the pins that the command's flags, the environment or a file name.
 func (c *cli) pins(cmd *cobra.Command, readOnly bool) (*pin.Store, error) {
-	cfg, err := c.read(cmd)
+	cfg, err := c.readSettings(cmd)
 	if err != nil && !errors.Is(err, config.ErrNoConfig) {
 		return nil, &usageError{err: err}
 	}

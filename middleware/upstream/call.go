@@ -153,6 +153,7 @@ func (u *Upstream) unavailable(s *session, err error) error {
 	default:
 		return err
 	}
+	down.Err = u.masked(down.Err)
 	return down
 }
 

@@ -37,7 +37,31 @@ func (e *retryError) when() string {
 }
 
 // Error is one line: some of it the server has said.
-func (e *UnavailableError) Error() string { return frame.OneLine(e.text()) }
+func (e *UnavailableError) Error() string {
+	text := e.text()
+	var m *maskedError
+	if errors.As(e.Err, &m) {
+		text = m.mask(text)
+	}
+	return frame.OneLine(text)
+}
+
+// A maskedError may hold a secret that the server was given.
+type maskedError struct {
+	err  error
+	mask func(string) string
+}
+
+func (e *maskedError) Error() string { return e.mask(e.err.Error()) }
+func (e *maskedError) Unwrap() error { return e.err }
+
+func (u *Upstream) masked(err error) error {
+	var already *maskedError
+	if err == nil || errors.As(err, &already) {
+		return err
+	}
+	return &maskedError{err, u.opts.Mask}
+}
 
 func (e *UnavailableError) text() string {
 	behind, between := "", ""

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream/process"
 )
 
@@ -127,5 +129,30 @@ func TestHintOfStart(t *testing.T) {
 	err := fmt.Errorf("once more: %w", &process.StartError{})
 	if got, want := (&UnavailableError{Server: "s", Err: err}).Hint(), "tell the operator: it cannot be started as it is configured"; got != want {
 		t.Errorf("hint %q, want %q", got, want)
+	}
+}
+
+// TestMaskedErrors: what a server says of a secret that it was given stands in no error,
+// and the error is still what it was.
+func TestMaskedErrors(t *testing.T) {
+	refused := &process.StartError{}
+	u := New(Options{
+		Name: "m", Mask: strings.NewReplacer("hunter2", "…").Replace,
+		Dial: func(context.Context, hooks) (*session, error) {
+			return nil, fmt.Errorf("bad key hunter2%w", refused)
+		},
+	})
+	defer u.Close()
+	u.Settled(t.Context())
+	_, of := u.State()
+	_, err := call(t, u, "x", `{}`)
+	for _, err := range []error{of, err, &UnavailableError{Server: "m", Err: of}, u.unavailable(nil, fmt.Errorf("hunter2: %w", rpc.ErrBadAnswer))} {
+		if text := fmt.Sprint(err); strings.Contains(text, "hunter2") || !strings.Contains(text, "…") {
+			t.Error(err)
+		}
+	}
+	var down *UnavailableError
+	if !errors.Is(err, refused) || !errors.As(err, &down) || down.Hint() == "" {
+		t.Errorf("%v is something else", err)
 	}
 }

@@ -39,8 +39,8 @@ type Options struct {
 	MinBackoff time.Duration
 	// Disabled makes an upstream that is never started; all but Name is ignored.
 	Disabled bool
-	// Mask masks secrets in what the server writes to stderr where an error repeats it. The
-	// Logger has its own way. Nil masks none.
+	// Mask takes secrets out of what the server wrote to stderr, where an error repeats it,
+	// and out of errors about the server. Nil: as they are.
 	Mask func(text string) string
 	// MaxLineBytes caps one message. Zero means [rpc.DefaultMaxBytes].
 	MaxLineBytes int64
@@ -220,6 +220,7 @@ func (u *Upstream) change(event func(now time.Time)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	event(time.Now())
+	u.err = u.masked(u.err)
 	if u.state != Ready {
 		u.active = nil
 	}

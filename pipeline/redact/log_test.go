@@ -10,7 +10,7 @@ import (
 // TestHandler: no secret is logged, wherever a record has it.
 func TestHandler(t *testing.T) {
 	var out strings.Builder
-	log := slog.New(Handler(slog.NewTextHandler(&out, nil)))
+	log := slog.New(Handler(slog.NewTextHandler(&out, nil), All))
 	log.Info("started with " + pat)
 	log.With("of", pat).WithGroup("g").Info("m", "line", "T="+pat, "error", errors.New("401 "+jwt), "n", 3, slog.Group("x", "y", akia), "raw", []string{pat})
 	for _, secret := range []string{pat, jwt, akia} {

@@ -1,11 +1,16 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // A StartError says why a command cannot be started. The next try will not do
@@ -14,30 +19,97 @@ type StartError struct{ text string }
 
 func (e *StartError) Error() string { return e.text }
 
-// lookPath finds a command. A host started from a desktop often passes a PATH
-// without the places where node and uv live, so these are tried as well.
-func lookPath(name string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path, nil
+// loginShell is what the user's shell says, asked once.
+var loginShell = sync.OnceValues(askShell)
+
+// find finds the program of c, and the PATH that it gets: ours, the usual places, and what a
+// login shell has besides where the program is found only so. In front is the program's
+// own folder if ours does not have it, for npx needs the node beside it. A PATH in the
+// server's entry is looked through first, and the server gets that as it is.
+func (c Command) find(logger *slog.Logger) (program, path string, err error) {
+	path = cmp.Or(os.Getenv("PATH"), plainPath)
+	var list []string
+	for _, dir := range filepath.SplitList(path) {
+		list = append(list, filepath.Clean(dir))
 	}
-	isPath := strings.ContainsAny(name, `/\`)
-	if !isPath {
-		home, _ := os.UserHomeDir()
-		for _, dir := range []string{"/usr/local/bin", "/opt/homebrew/bin", filepath.Join(home, ".local/bin"), filepath.Join(home, ".cargo/bin"), filepath.Join(home, ".volta/bin")} {
-			if p, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-				return p, nil
+	places := addable(list, usualPlaces()...)
+	program, err = exec.LookPath(c.Path)
+	if !c.isPath() {
+		if p, ok := lookIn(filepath.SplitList(c.ownPath()), c.Path); ok {
+			program, err = p, nil
+		} else if err != nil {
+			program, places, err = c.lookFurther(list, places, err, logger)
+		}
+	}
+	if err != nil {
+		return "", "", c.notFound(err)
+	}
+	beside := addable(list, filepath.Dir(program))
+	places = slices.DeleteFunc(places, func(dir string) bool { return slices.Contains(beside, dir) })
+	return program, strings.Join(append(append(beside, path), places...), string(filepath.ListSeparator)), nil
+}
+
+// lookFurther looks for a command that is not in list, our PATH, as err says: in places, then
+// where a login shell looks, which it adds to them.
+func (c Command) lookFurther(list, places []string, err error, logger *slog.Logger) (program string, all []string, _ error) {
+	if p, ok := lookIn(places, c.Path); ok {
+		return p, places, nil
+	}
+	if strings.Contains(c.Path, " ") { // a mistake of another kind
+		return "", places, err
+	}
+	said, unsaid := loginShell()
+	more := addable(append(list, places...), said...)
+	all = append(places, more...)
+	if p, ok := lookIn(more, c.Path); ok {
+		logger.Info("command found where only a login shell looks", "command", p)
+		return p, all, nil
+	}
+	logger.Debug("command not found", "PATH", append(list, all...), "login_shell", unsaid)
+	return "", all, err
+}
+
+// isPath reports whether the command says where it is.
+func (c Command) isPath() bool { return strings.ContainsAny(c.Path, `/\`) }
+
+// ownPath is the PATH that the server's entry sets, or "".
+func (c Command) ownPath() (own string) {
+	for _, kv := range c.Env {
+		if name, value, _ := strings.Cut(kv, "="); name == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(name, "PATH") {
+			own = value
+		}
+	}
+	return own
+}
+
+// lookIn finds a command in dirs.
+func lookIn(dirs []string, name string) (program string, ok bool) {
+	for _, dir := range dirs {
+		if filepath.IsAbs(dir) {
+			if program, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				return program, true
 			}
 		}
 	}
-	if program, arguments, ok := strings.Cut(name, " "); ok && (!isPath || strings.HasPrefix(arguments, "-")) {
+	return "", false
+}
+
+// notFound says what to do about a command that is not there.
+func (c Command) notFound(err error) error {
+	if program, arguments, ok := strings.Cut(c.Path, " "); ok && (!c.isPath() || strings.HasPrefix(arguments, "-")) {
 		// What follows may hold a secret.
-		return "", &StartError{fmt.Sprintf(`command %.200q is followed by its arguments; they go to "args", each a string of its own`, program)}
+		return &StartError{fmt.Sprintf(`command %.200q is followed by its arguments; they go to "args", each a string of its own`, program)}
 	}
-	if isPath {
-		return "", &StartError{fmt.Sprintf("command: %.300v", err)}
+	if c.isPath() {
+		return &StartError{fmt.Sprintf("command: %.300v", err)}
 	}
-	return "", &StartError{fmt.Sprintf(`command %.200q is not in PATH; give its whole path as "command"`, name)}
+	where := "PATH, that of a login shell or the usual places (Homebrew, nvm, ~/.local/bin, …)"
+	if runtime.GOOS == "windows" {
+		where = "PATH or the usual places"
+	} else if _, err := loginShell(); err != nil {
+		where = fmt.Sprintf("PATH or the usual places (Homebrew, nvm, ~/.local/bin, …), and the login shell could not be asked (%v)", err)
+	}
+	return &StartError{fmt.Sprintf(`command %.200q is not in %s; give its whole path as "command"`, c.Path, where)}
 }
 
 // checkDir says why a command cannot run in dir: the system would blame the command.

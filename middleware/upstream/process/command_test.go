@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 )
 
@@ -14,6 +15,8 @@ func TestStartErrors(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("paths of Unix")
 	}
+	t.Setenv("SHELL", "")
+	loginShell = sync.OnceValues(askShell)
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "my program")
 	if err := os.WriteFile(plain, nil, 0o600); err != nil {
@@ -23,7 +26,7 @@ func TestStartErrors(t *testing.T) {
 		command Command
 		want    string
 	}{
-		{Command{Path: "nonexistent-command"}, `command "nonexistent-command" is not in PATH; give its whole path as "command"`},
+		{Command{Path: "nonexistent-command"}, `command "nonexistent-command" is not in PATH or the usual places (Homebrew, nvm, ~/.local/bin, …), and the login shell could not be asked (SHELL names none); give its whole path as "command"`},
 		{Command{Path: "sh", Dir: dir + "/gone"}, "cwd: stat " + dir + "/gone: no such file or directory"},
 		{Command{Path: "sh", Dir: plain}, `cwd "` + plain + `" is not a folder`},
 		{Command{Path: "sh -c secret"}, `command "sh" is followed by its arguments; they go to "args", each a string of its own`},

@@ -65,18 +65,17 @@ type Process struct {
 
 // Start runs c in a process group of its own, its stderr logged line by line.
 func (c Command) Start(logger *slog.Logger) (*Process, error) {
-	path, err := lookPath(c.Path)
+	program, path, err := c.find(logger)
 	if err != nil {
-		logger.Debug("command not found", "PATH", os.Getenv("PATH"))
 		return nil, err
 	}
 	if err := checkDir(c.Dir); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(path, c.Args...)
+	cmd := exec.Command(program, c.Args...)
 	cmd.Dir = c.Dir
 	env, heldBack := inherited(os.Environ(), c.Inherit)
-	cmd.Env = append(env, c.Env...)
+	cmd.Env = append(append(env, "PATH="+path), c.Env...)
 	if len(heldBack) > 0 {
 		logger.Debug("variables that are not handed on", "names", heldBack)
 	}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"rlmproxy/config"
+	"rlmproxy/keyring"
+	"rlmproxy/middleware"
+	"rlmproxy/pipeline/redact"
+)
+
+// openKeyring opens the operator's secrets. The flags are what commands in hints need to
+// find them.
+func openKeyring(p config.Proxy) (ring *keyring.Ring, flags string, err error) {
+	dir, flags, err := stateDir(p)
+	if err != nil {
+		return nil, "", fmt.Errorf("the state folder cannot be used: %w", err)
+	}
+	return keyring.Open(dir), flags, nil
+}
+
+// fromKeyring is what ${keyring:NAME} stands for.
+func fromKeyring(stateDir, name string) (string, error) {
+	ring, flags, err := openKeyring(config.Proxy{StateDir: stateDir})
+	if err != nil {
+		return "", err
+	}
+	secret, err := ring.Get(name)
+	if errors.Is(err, keyring.ErrNotFound) {
+		err = fmt.Errorf("%w; rlmproxy secret set%s %s keeps one", err, flags, name)
+	}
+	return secret, err
+}
+
+// masks replaces secrets in a text, or is nil if there are none.
+func masks(secrets []config.Secret) func(string) string {
+	if len(secrets) == 0 {
+		return nil
+	}
+	longest := slices.SortedStableFunc(slices.Values(secrets), func(a, b config.Secret) int { return len(b) - len(a) })
+	var pairs []string
+	for _, secret := range longest {
+		pairs = append(pairs, string(secret), "[redacted: secret]")
+	}
+	return strings.NewReplacer(pairs...).Replace
+}
+
+func (c *cli) secretCommand() *cobra.Command {
+	secret := &cobra.Command{
+		Use:   "secret",
+		Short: "Keep a secret for ${keyring:NAME} in mcp.json",
+		Long: `A secret is kept in the keyring of the system, or where there is none in a file of
+the state folder that only its owner can read. ${keyring:NAME} stands for it in the
+entry of a server.`,
+		Example: "  rlmproxy secret set github\n  pass show github | rlmproxy secret set github\n  rlmproxy secret delete github",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("no command %q", args[0]), "rlmproxy secret --help lists the commands"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	set := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Keep the secret that is typed, or that comes by stdin",
+		RunE: c.withKeyring(func(ctx context.Context, ring *keyring.Ring, name string) error {
+			text, err := c.typed(ctx, "secret for "+name)
+			if err == nil {
+				err = ring.Set(name, text)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			_, err = fmt.Fprintf(c.stdout, "%s is in %s; ${keyring:%s} stands for it\n", name, ring.Where(name), name)
+			return err
+		}),
+	}
+	remove := &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Forget a secret",
+		RunE: c.withKeyring(func(_ context.Context, ring *keyring.Ring, name string) error {
+			if err := ring.Delete(name); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			_, err := fmt.Fprintln(c.stdout, name, "is forgotten")
+			return err
+		}),
+	}
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.RegisterFlags(all)
+	for _, cmd := range []*cobra.Command{set, remove} {
+		cmd.Flags().StringVarP(&c.configPath, "config", "c", "", "configuration `file`")
+		cmd.Flags().AddFlag(all.Lookup("state-dir"))
+		secret.AddCommand(cmd)
+	}
+	return secret
+}
+
+// withKeyring is a command about one secret.
+func (c *cli) withKeyring(run func(ctx context.Context, ring *keyring.Ring, name string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 { // which are not shown: one may be the secret
+			return &usageError{errors.New("name one secret, and nothing else: it is read from stdin"), cmd.CommandPath() + " github"}
+		}
+		cfg, err := c.readSettings(cmd)
+		if err != nil && !errors.Is(err, config.ErrNoConfig) {
+			return &usageError{err: err}
+		}
+		ring, _, err := openKeyring(cfg.Proxy)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), ring, args[0])
+	}
+}
+
+// maxTyped is more than a keyring takes.
+const maxTyped = 128 << 10
+
+// typed reads a secret: from a terminal without showing it, else all of stdin without the
+// end of its last line.
+func (c *cli) typed(ctx context.Context, what string) (string, error) {
+	if f, ok := c.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintf(c.stderr, "%s (not shown): ", what)
+		defer fmt.Fprintln(c.stderr)
+		fd := int(f.Fd())
+		shown, err := term.GetState(fd)
+		if err != nil {
+			return "", err
+		}
+		defer context.AfterFunc(ctx, func() { // which ends no read
+			_ = term.Restore(fd, shown)
+			fmt.Fprintln(c.stderr)
+			os.Exit(exitFailed)
+		})()
+		text, err := term.ReadPassword(fd)
+		return string(bytes.TrimSpace(text)), err
+	}
+	text, err := io.ReadAll(io.LimitReader(c.stdin, maxTyped))
+	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), err
+}
+
+// masker takes secrets out of what is logged of a server and of errors about it: those that
+// it was given and, where it is to be redacted, those that a rule describes. Nil: none.
+func masker(p config.Proxy, sc config.Server) func(string) string {
+	given := masks(sc.Secrets)
+	switch {
+	case redacts(p, sc) != middleware.RedactOn:
+		return given
+	case given == nil:
+		return redact.All
+	}
+	return func(text string) string { return redact.All(given(text)) }
+}

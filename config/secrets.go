@@ -1,0 +1,103 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxSecretFile bounds what ${file:PATH} reads: a key or a certificate chain.
+const maxSecretFile = 64 << 10
+
+// withKeyring is v with the keyring that the settings of all layers say.
+func (v variables) withKeyring(file map[string]any, opts Options) variables {
+	if v.asIs = opts.Keyring == nil; !v.asIs {
+		p, _, _ := layered(file, opts)
+		v.keyring = func(name string) (string, error) { return opts.Keyring(p.StateDir, name) }
+	}
+	return v
+}
+
+// fetch is the secret that a file or the keyring has.
+func (v variables) fetch(kind, name string) (string, error) {
+	if kind == "file" {
+		return secretFile(absolute(v.inHome(name), v.dir))
+	}
+	return v.keyring(name)
+}
+
+// secretFile is the content of a file without the end of its last line. Nothing else is
+// opened: to open a named pipe waits for somebody to write.
+func secretFile(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a file")
+	}
+	if err != nil {
+		return "", cause(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", cause(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
+	text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+	switch {
+	case err != nil:
+		return "", cause(err)
+	case len(data) > maxSecretFile:
+		return "", fmt.Errorf("the file is larger than %d KiB", maxSecretFile>>10)
+	case text == "":
+		return "", errors.New("the file is empty")
+	}
+	return text, nil
+}
+
+// secretName is the name of a variable or header whose value is likely to be a secret.
+var secretName = regexp.MustCompile(`(?i)token|secret|passw|passphrase|key$|[_-](pwd|pat)$|authorization|cookie`)
+
+// minSecret is the shortest text that is looked for as a secret: shorter ones stand by
+// chance in what is no secret.
+const minSecret = 8
+
+// addSecret notes a value, and the lines of one that has several, as something not to be
+// shown.
+func (s *Server) addSecret(value string) {
+	for _, line := range append(strings.Split(value, "\n"), value) {
+		if line = strings.TrimSpace(line); len(line) >= minSecret && !reference.MatchString(line) && !slices.Contains(s.Secrets, Secret(line)) {
+			s.Secrets = append(s.Secrets, Secret(line))
+		}
+	}
+}
+
+// addNamed notes the values of variables and headers whose names say that they are
+// secrets: those of the entry, and of environ what the server gets.
+func (s *Server) addNamed(environ []string) {
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		if secretName.MatchString(name) {
+			s.addSecret(s.Env[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		if secretName.MatchString(name) {
+			scheme, credentials, _ := strings.Cut(s.Headers[name], " ")
+			s.addSecret(cmp.Or(credentials, scheme))
+		}
+	}
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		for _, glob := range s.InheritEnv {
+			if ok, _ := path.Match(glob, name); ok && secretName.MatchString(name) {
+				s.addSecret(value)
+			}
+		}
+	}
+}
