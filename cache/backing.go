@@ -31,6 +31,7 @@ type stored struct {
 	agent  agentKey
 	id     ID
 	origin Origin
+	terms  string    // see [Store.SetTerms]
 	gone   Reason    // why there are no data, or ""
 	read   time.Time // last; of one that is gone, when it went
 	size   int64     // of data
@@ -43,7 +44,7 @@ const usedEvery = 64
 // file gives rec to the backing. What fails costs no call: the entry is in memory.
 func (s *Store) file(rec *record) {
 	agent := rec.shelf.agent
-	err := s.backing.put(&stored{agent: agent, id: rec.id, origin: rec.origin, read: time.Now(), size: int64(len(rec.data)), data: rec.data})
+	err := s.backing.put(&stored{agent: agent, id: rec.id, origin: rec.origin, terms: rec.terms, read: time.Now(), size: int64(len(rec.data)), data: rec.data})
 	s.mu.Lock()
 	defer s.unlock()
 	if err != nil {
@@ -133,6 +134,13 @@ func (s *Store) adopt(e *stored, now time.Time) {
 	size := e.size + e.origin.size()
 	switch {
 	case rec != nil && !rec.absent:
+	case e.gone == "" && e.terms != s.terms:
+		if rec != nil {
+			s.remove(rec, Expired)
+			return
+		}
+		s.tombstones.add(e.agent, e.id, Expired, e.origin)
+		s.unfile(e.agent, e.id)
 	case e.gone != "" && rec != nil: // another process has let it go
 		rec.filed = false
 		s.remove(rec, e.gone)

@@ -54,6 +54,8 @@ type Options struct {
 	// and recognise each other's. It has at least 16 bytes; nil means that of
 	// Dir, or a random key for this store.
 	Key []byte
+	// Terms say what is taken out of results before they are kept; see [Store.SetTerms].
+	Terms string
 	// Dir keeps entries in a folder too. Its zero value does not.
 	Dir Dir
 	// Logger receives evictions at debug level. Nil discards them.
@@ -76,6 +78,7 @@ type Store struct {
 	closed     bool
 	agents     map[agentKey]*shelf // those with at least one entry
 	tombstones tombstones
+	terms      string               // of all that is kept
 	builds     map[string]*building // of artefacts, by derivedName
 	size       int64                // bytes kept, all agents
 	seq        uint64               // of the newest record or shelf
@@ -104,6 +107,7 @@ func New(opts Options) (*Store, error) {
 	}
 	s := &Store{
 		opts:       opts,
+		terms:      opts.Terms,
 		stop:       make(chan struct{}),
 		agents:     make(map[agentKey]*shelf),
 		tombstones: newTombstones(10*opts.MaxEntriesPerAgent, opts.MaxTombstones),

@@ -35,9 +35,6 @@ type Dir struct {
 	// Config tells the configurations apart that use the folder: agents of one name in two
 	// of them are two agents.
 	Config string
-	// Terms say what was hidden in entries before they were kept. Entries of other terms
-	// count as expired: they may show what is hidden now.
-	Terms string
 	// Lasts reports whether somebody can be an agent again after a restart. Entries of
 	// others stay in memory. Nil: all can.
 	Lasts func(agent string) bool

@@ -287,7 +287,7 @@ func TestDirTerms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := t.TempDir()
 		with := func(config, terms string) *Store {
-			return open(t, Options{TTL: time.Hour, Dir: Dir{Path: path, Config: config, Terms: terms}})
+			return open(t, Options{TTL: time.Hour, Terms: terms, Dir: Dir{Path: path, Config: config}})
 		}
 		running := with("c", "")
 		id := put(t, running, "a", "the salary is 1")
@@ -307,11 +307,19 @@ func TestDirTerms(t *testing.T) {
 		if got := answer(strict, "a", id); got != "expired" {
 			t.Errorf("a store of other terms answers %q", got)
 		}
+		// So is what a store has itself, when its terms change.
+		id = put(t, strict, "a", "*** is 4")
+		strict.SetTerms("salary")
+		before := answer(strict, "a", id)
+		strict.SetTerms("salary, iban")
+		if now := answer(strict, "a", id); before != "*** is 4" || now != "expired" {
+			t.Errorf("answers %q, and on other terms %q", before, now)
+		}
 		put(t, running, "a", "the salary is 3")
 		running.Close()
 		time.Sleep(time.Hour)
 		with("d", "")
-		if names := files(t, path); len(names) != 2 { // the two that are gone
+		if names := files(t, path); len(names) != 3 { // those that are gone
 			t.Errorf("another configuration leaves %v", names)
 		}
 	})

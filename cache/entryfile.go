@@ -51,7 +51,7 @@ var (
 
 // encode returns the two parts of a file.
 func (d *dir) encode(e *stored) (top, packed []byte) {
-	h := head{Config: d.Config, Terms: d.Terms, Agent: e.agent[:], ID: e.id, Tool: []byte(e.origin.Tool), Arguments: e.origin.Arguments,
+	h := head{Config: d.Config, Terms: e.terms, Agent: e.agent[:], ID: e.id, Tool: []byte(e.origin.Tool), Arguments: e.origin.Arguments,
 		ReadOnly: e.origin.ReadOnly, Gone: e.gone, TTL: d.ttl}
 	if e.gone == "" {
 		packed = d.enc.EncodeAll(e.data, nil)
@@ -65,7 +65,7 @@ func (d *dir) encode(e *stored) (top, packed []byte) {
 }
 
 // read reads a file, with data or without. What has another configuration is removed if it
-// is old; what was kept on other terms is gone from then on.
+// is old.
 func (d *dir) read(path string, data bool) (*stored, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -87,7 +87,7 @@ func (d *dir) read(path string, data bool) (*stored, error) {
 		return nil, err
 	}
 	e := &stored{agent: agentKey(h.Agent), id: h.ID, origin: Origin{Tool: string(h.Tool), Arguments: h.Arguments, ReadOnly: h.ReadOnly},
-		gone: h.Gone, read: info.ModTime(), size: h.Size}
+		terms: h.Terms, gone: h.Gone, read: info.ModTime(), size: h.Size}
 	if h.Config != d.Config {
 		keep := h.TTL
 		if e.gone != "" {
@@ -101,11 +101,6 @@ func (d *dir) read(path string, data bool) (*stored, error) {
 	}
 	if path != d.path(e.agent, e.id) {
 		return nil, errBroken
-	}
-	if h.Terms != d.Terms && e.gone == "" {
-		e.gone, e.size = Expired, 0
-		f.Close() // nor does it replace one
-		return e, d.put(e)
 	}
 	if !data || e.gone != "" {
 		return e, nil

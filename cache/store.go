@@ -23,6 +23,7 @@ type record struct {
 	id       ID
 	seq      uint64 // order of creation, never used again
 	origin   Origin
+	terms    string // see SetTerms
 	data     []byte
 	size     int64 // of data and origin
 	lastRead time.Time
@@ -88,7 +89,7 @@ func (s *Store) insert(key agentKey, id ID, origin Origin, data []byte, size int
 		s.agents[key] = sh
 	}
 	s.seq++
-	rec := &record{shelf: sh, id: id, seq: s.seq, origin: origin, data: data, size: size}
+	rec := &record{shelf: sh, id: id, seq: s.seq, origin: origin, terms: s.terms, data: data, size: size}
 	sh.records[id] = rec
 	sh.size += size
 	s.size += size
@@ -102,6 +103,22 @@ func (s *Store) touch(rec *record, now time.Time) {
 	if rec.filed && now.Sub(rec.noted) >= s.opts.TTL/usedEvery {
 		rec.noted = now
 		s.backing.used(rec.shelf.agent, rec.id, now)
+	}
+}
+
+// SetTerms says what is taken out of results from now on. Entries that were kept on other
+// terms expire at once: they may show what is hidden now.
+func (s *Store) SetTerms(terms string) {
+	s.mu.Lock()
+	defer s.unlock()
+	if s.terms == terms {
+		return
+	}
+	s.terms = terms
+	for _, sh := range s.agents {
+		for _, rec := range sh.records {
+			s.remove(rec, Expired)
+		}
 	}
 }
 

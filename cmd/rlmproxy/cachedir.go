@@ -18,7 +18,7 @@ func cacheDir(cfg *config.Config) (d cache.Dir, err error) {
 	if cfg.Proxy.CacheDir == "" {
 		return d, nil
 	}
-	d = cache.Dir{Path: cfg.Proxy.CacheDir, Terms: hiding(cfg), Lasts: session.Lasts}
+	d = cache.Dir{Path: cfg.Proxy.CacheDir, Lasts: session.Lasts}
 	d.Config, err = configuration(cfg)
 	return d, err
 }

@@ -115,6 +115,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		MaxAgents:          p.MaxTotalAgents,
 		TTL:                p.CacheTTL,
 		DerivedBytes:       who.derivedBytes(),
+		Terms:              hiding(cfg),
 		Dir:                kept,
 		Logger:             logger,
 	})
