@@ -35,6 +35,34 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
+// BenchmarkPutDir puts rows of JSON, a new result each time, in memory and in a folder too.
+func BenchmarkPutDir(b *testing.B) {
+	for _, size := range benchSizes {
+		var rows []byte
+		for i := 0; len(rows) < size; i++ {
+			rows = fmt.Appendf(rows, `{"id":%d,"name":"user %x","email":"%x@example.com","active":%t},`, i, i*i, i*7919, i%3 == 0)
+		}
+		for _, where := range []string{"memory", "folder"} {
+			b.Run(fmt.Sprintf("size=%d/in=%s", size, where), func(b *testing.B) {
+				validate = false
+				b.Cleanup(func() { validate = true })
+				opts := Options{}
+				if where == "folder" {
+					opts.Dir.Path = b.TempDir()
+				}
+				s := open(b, opts)
+				b.SetBytes(int64(size))
+				for i := 0; b.Loop(); i++ {
+					data := binary.LittleEndian.AppendUint64(rows[:size-8:size-8], uint64(i))
+					if _, err := s.Put("agent", Origin{Tool: "tool"}, data); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
 // BenchmarkPutFull is Put at the ceiling with 1000 agents of 20 entries: the
 // victim is looked for among all 20,000.
 func BenchmarkPutFull(b *testing.B) {

@@ -4,16 +4,16 @@
 //
 //	Store   agent → id → result, size, last read, origin
 //	  ├─ derived     ristretto; may drop anything, and it is built again
-//	  └─ tombstones  what an expired or evicted id was, for the error
+//	  ├─ tombstones  what an expired or evicted id was, for the error
+//	  └─ backing     a folder, if wanted: what the next process answers from
 //
 // Each entry belongs to one agent; no call reads across agents. An id that
 // was handed out always answers: with its bytes, or with a [GoneError].
 // Sizes are bytes: of the result as received, and of its [Origin].
 //
-// There is one backing, the memory of this process: another would stand below put, get
-// and remove of store.go, while quotas, tombstones and what is derived stay here. The
-// results are in a map of ours, within quotas of ours. ristretto refuses and
-// drops what it likes, which is right only for what can be built again.
+// The results are in a map of ours, within quotas of ours. ristretto refuses and
+// drops what it likes, which is right only for what can be built again. What a backing
+// has is what the map has, and there is no other quota for it.
 package cache
 
 import (
@@ -51,9 +51,13 @@ type Options struct {
 	// builders state. Zero means 256 MiB.
 	DerivedBytes int64
 	// Key makes ids unguessable. Stores with the same key give the same ids
-	// and recognise each other's. It has at least 16 bytes; nil means a
-	// random key for this store.
+	// and recognise each other's. It has at least 16 bytes; nil means that of
+	// Dir, or a random key for this store.
 	Key []byte
+	// Terms say what is taken out of results before they are kept; see [Store.SetTerms].
+	Terms string
+	// Dir keeps entries in a folder too. Its zero value does not.
+	Dir Dir
 	// Logger receives evictions at debug level. Nil discards them.
 	Logger *slog.Logger
 }
@@ -62,6 +66,10 @@ type Options struct {
 type Store struct {
 	opts    Options // fixed at creation, defaults filled in
 	derived *ristretto.Cache[string, any]
+	backing backing // nil: none
+
+	trouble  sync.Once  // logs what fails there
+	fetching sync.Mutex // held while an entry is read from there
 
 	stop    chan struct{}  // closed by Close
 	sweeper sync.WaitGroup // the goroutine of sweep
@@ -70,6 +78,7 @@ type Store struct {
 	closed     bool
 	agents     map[agentKey]*shelf // those with at least one entry
 	tombstones tombstones
+	terms      string               // of all that is kept
 	builds     map[string]*building // of artefacts, by derivedName
 	size       int64                // bytes kept, all agents
 	seq        uint64               // of the newest record or shelf
@@ -86,8 +95,19 @@ func New(opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	var d *dir
+	if opts.Dir.Path != "" {
+		if d, err = openDir(&opts); err != nil {
+			return nil, fmt.Errorf("cache: %w", err)
+		}
+	}
+	if opts.Key == nil {
+		opts.Key = make([]byte, 32)
+		rand.Read(opts.Key) // never fails: see crypto/rand
+	}
 	s := &Store{
 		opts:       opts,
+		terms:      opts.Terms,
 		stop:       make(chan struct{}),
 		agents:     make(map[agentKey]*shelf),
 		tombstones: newTombstones(10*opts.MaxEntriesPerAgent, opts.MaxTombstones),
@@ -103,6 +123,9 @@ func New(opts Options) (*Store, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cache: derived: %w", err)
+	}
+	if d != nil {
+		s.restore(d)
 	}
 	s.sweeper.Go(s.sweep)
 	return s, nil
@@ -128,10 +151,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Key != nil && len(o.Key) < 16 {
 		return o, fmt.Errorf("cache: Key has %d bytes, fewer than 16", len(o.Key))
 	}
-	if o.Key == nil {
-		o.Key = make([]byte, 32)
-		rand.Read(o.Key) // never fails: see crypto/rand
-	}
 	o.MaxEntriesPerAgent = cmp.Or(o.MaxEntriesPerAgent, 20)
 	o.MaxBytesPerAgent = cmp.Or(o.MaxBytesPerAgent, 100<<20)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 512<<20)
@@ -145,7 +164,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Close drops everything and returns when the store's goroutines have ended.
+// Close drops everything but what is in the folder, and returns when the store's goroutines have ended.
 // Artefacts still being built are not waited for. Closing twice is fine.
 func (s *Store) Close() error {
 	s.mu.Lock()

@@ -29,6 +29,8 @@ type Origin struct {
 	ReadOnly bool
 }
 
+func (o Origin) size() int64 { return int64(len(o.Tool) + len(o.Arguments)) }
+
 // An Entry is a cached result.
 type Entry struct {
 	ID     ID
@@ -102,13 +104,13 @@ func (id ID) Possible() bool {
 }
 
 // newID computes the id of an entry. It costs a SHA-256 over data.
-func (s *Store) newID(agent agentKey, origin Origin, data []byte) ID {
-	mac := s.mac('e', agent)
+func newID(key []byte, agent agentKey, origin Origin, data []byte) ID {
+	mac := newMAC(key, 'e', agent)
 	writeSized(mac, []byte(origin.Tool))
 	writeSized(mac, origin.Arguments)
 	writeSized(mac, data)
 	body := idEncoding.EncodeToString(mac.Sum(nil))[:bodyLen]
-	return ID(body + s.tag(agent, body))
+	return ID(body + tag(key, agent, body))
 }
 
 // issued reports whether id can only have come from newID for this agent,
@@ -117,19 +119,19 @@ func (s *Store) issued(agent agentKey, id ID) bool {
 	if len(id) != idLen {
 		return false
 	}
-	tag := s.tag(agent, string(id[:bodyLen]))
+	tag := tag(s.opts.Key, agent, string(id[:bodyLen]))
 	return hmac.Equal([]byte(tag), []byte(id[bodyLen:]))
 }
 
-func (s *Store) tag(agent agentKey, body string) string {
-	mac := s.mac('t', agent)
+func tag(key []byte, agent agentKey, body string) string {
+	mac := newMAC(key, 't', agent)
 	mac.Write([]byte(body))
 	return idEncoding.EncodeToString(mac.Sum(nil))[:idLen-bodyLen]
 }
 
-// mac starts a MAC for one purpose, so that an entry's never serves as a tag.
-func (s *Store) mac(purpose byte, agent agentKey) hash.Hash {
-	mac := hmac.New(sha256.New, s.opts.Key)
+// newMAC starts a MAC for one purpose, so that an entry's never serves as a tag.
+func newMAC(key []byte, purpose byte, agent agentKey) hash.Hash {
+	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte{purpose})
 	mac.Write(agent[:])
 	return mac

@@ -117,7 +117,16 @@ func (s *Store) expireAll(now time.Time) {
 	}
 }
 
+// expired looks at the backing before it says so: another process may have read rec.
 func (s *Store) expired(rec *record, now time.Time) bool {
+	if now.Sub(rec.lastRead) < s.opts.TTL {
+		return false
+	}
+	if rec.filed {
+		if read := s.backing.lastUsed(rec.shelf.agent, rec.id); read.After(rec.lastRead) && !read.After(now) {
+			rec.lastRead, rec.noted = read, read
+		}
+	}
 	return now.Sub(rec.lastRead) >= s.opts.TTL
 }
 

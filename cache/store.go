@@ -23,11 +23,15 @@ type record struct {
 	id       ID
 	seq      uint64 // order of creation, never used again
 	origin   Origin
+	terms    string // see SetTerms
 	data     []byte
 	size     int64 // of data and origin
 	lastRead time.Time
 	removed  bool
-	derived  []string // names of artefacts that ristretto was given, oldest first
+	filed    bool      // the backing has it
+	absent   bool      // only the backing has data
+	noted    time.Time // what the backing knows of lastRead
+	derived  []string  // names of artefacts that ristretto was given, oldest first
 }
 
 // Put keeps data for agent and returns its id. Room is made before: other
@@ -35,27 +39,49 @@ type record struct {
 //
 // data is kept, not copied: the caller must not modify it, and memory that it
 // is a slice of stays alive. The same agent, origin and data again refresh
-// the entry, or revive a gone one, under the same id. The error is
-// [ErrTooLarge] or [ErrClosed].
+// the entry, or revive a gone one, under the same id. With [Options.Dir], the entry is
+// on disk when Put returns. The error is [ErrTooLarge] or [ErrClosed].
 func (s *Store) Put(agent string, origin Origin, data []byte) (ID, error) {
-	size := int64(len(data) + len(origin.Tool) + len(origin.Arguments))
+	size := int64(len(data)) + origin.size()
 	if most := min(s.opts.MaxBytesPerAgent, s.opts.MaxBytes); size > most {
 		return "", fmt.Errorf("%w: %d bytes of at most %d", ErrTooLarge, size, most)
 	}
 	key := keyOf(agent)
-	id := s.newID(key, origin, data)
+	id := newID(s.opts.Key, key, origin, data)
+	rec, filed, err := s.put(key, id, origin, data, size)
+	if err != nil {
+		return "", err
+	}
+	if s.backing != nil && !filed && (s.opts.Dir.Lasts == nil || s.opts.Dir.Lasts(agent)) {
+		s.file(rec)
+	}
+	return id, nil
+}
 
+// put is Put for the index. It returns the record, and whether the backing has it.
+func (s *Store) put(key agentKey, id ID, origin Origin, data []byte, size int64) (rec *record, filed bool, err error) {
 	s.mu.Lock()
 	defer s.unlock()
 	if s.closed {
-		return "", ErrClosed
+		return nil, false, ErrClosed
 	}
 	now := time.Now()
-	if rec := s.live(key, id, now); rec != nil {
-		rec.touch(now)
-		return id, nil
+	rec = s.live(key, id, now)
+	if rec == nil {
+		s.makeRoom(key, size, now)
+		// Arguments are usually a slice of a whole request line.
+		origin.Arguments = bytes.Clone(origin.Arguments)
+		rec = s.insert(key, id, origin, data, size)
 	}
-	s.makeRoom(key, size, now)
+	if rec.absent {
+		rec.data, rec.absent = data, false
+	}
+	s.touch(rec, now)
+	return rec, rec.filed, nil
+}
+
+// insert files a record, for which there is room. s.mu must be held.
+func (s *Store) insert(key agentKey, id ID, origin Origin, data []byte, size int64) *record {
 	sh := s.agents[key]
 	if sh == nil {
 		s.seq++
@@ -63,25 +89,44 @@ func (s *Store) Put(agent string, origin Origin, data []byte) (ID, error) {
 		s.agents[key] = sh
 	}
 	s.seq++
-	// Arguments are usually a slice of a whole request line.
-	origin.Arguments = bytes.Clone(origin.Arguments)
-	rec := &record{shelf: sh, id: id, seq: s.seq, origin: origin, data: data, size: size}
-	rec.touch(now)
+	rec := &record{shelf: sh, id: id, seq: s.seq, origin: origin, terms: s.terms, data: data, size: size}
 	sh.records[id] = rec
 	sh.size += size
 	s.size += size
 	s.tombstones.remove(key, id)
-	return id, nil
+	return rec
 }
 
-func (rec *record) touch(now time.Time) {
+// touch notes that rec is read. s.mu must be held.
+func (s *Store) touch(rec *record, now time.Time) {
 	rec.lastRead, rec.shelf.lastUsed = now, now
+	if rec.filed && now.Sub(rec.noted) >= s.opts.TTL/usedEvery {
+		rec.noted = now
+		s.backing.used(rec.shelf.agent, rec.id, now)
+	}
+}
+
+// SetTerms says what is taken out of results from now on. Entries that were kept on other
+// terms expire at once: they may show what is hidden now.
+func (s *Store) SetTerms(terms string) {
+	s.mu.Lock()
+	defer s.unlock()
+	if s.terms == terms {
+		return
+	}
+	s.terms = terms
+	for _, sh := range s.agents {
+		for _, rec := range sh.records {
+			s.remove(rec, Expired)
+		}
+	}
 }
 
 // Get returns an entry and counts as a read of it. The error is
 // [ErrUnknown], a [*GoneError] or [ErrClosed].
 func (s *Store) Get(agent string, id ID) (*Entry, error) {
 	key := keyOf(agent)
+	s.fetch(key, id)
 	s.mu.Lock()
 	defer s.unlock()
 	rec, err := s.find(key, id)
@@ -101,7 +146,7 @@ func (s *Store) find(key agentKey, id ID) (*record, error) {
 	}
 	now := time.Now()
 	if rec := s.live(key, id, now); rec != nil {
-		rec.touch(now)
+		s.touch(rec, now)
 		return rec, nil
 	}
 	t := s.tombstones.get(key, id)
@@ -117,11 +162,7 @@ func (s *Store) find(key agentKey, id ID) (*record, error) {
 
 // live returns a record that has not expired, or nil. s.mu must be held.
 func (s *Store) live(key agentKey, id ID, now time.Time) *record {
-	sh := s.agents[key]
-	if sh == nil {
-		return nil
-	}
-	rec := sh.records[id]
+	rec := s.record(key, id)
 	if rec != nil && s.expired(rec, now) {
 		s.remove(rec, Expired)
 		return nil
@@ -167,6 +208,9 @@ func (s *Store) remove(rec *record, reason Reason) {
 		s.stats.removed(reason)
 		s.tombstones.add(sh.agent, rec.id, reason, rec.origin)
 		s.removed = append(s.removed, removal{rec, reason})
+	}
+	if rec.filed {
+		s.unfile(sh.agent, rec.id)
 	}
 }
 

@@ -16,6 +16,8 @@ type tombstones struct {
 	byID            map[tombstoneKey]*tombstone
 	order           *list.List              // of *tombstone, oldest first
 	agents          map[agentKey]*list.List // the same for each agent
+	// forgotten, if not nil, hears of each that is dropped for good.
+	forgotten func(agentKey, ID)
 }
 
 type tombstoneKey struct {
@@ -64,10 +66,10 @@ func (ts *tombstones) add(agent agentKey, id ID, reason Reason, origin Origin) {
 	t.inAll, t.inAgent = ts.order.PushBack(t), own.PushBack(t)
 	ts.byID[t.tombstoneKey] = t
 	if own.Len() > ts.perAgent {
-		ts.drop(own.Front().Value.(*tombstone))
+		ts.lose(own.Front().Value.(*tombstone))
 	}
 	if ts.order.Len() > ts.total {
-		ts.drop(ts.order.Front().Value.(*tombstone))
+		ts.lose(ts.order.Front().Value.(*tombstone))
 	}
 }
 
@@ -81,7 +83,15 @@ func (ts *tombstones) remove(agent agentKey, id ID) {
 // forget drops all of an agent's tombstones.
 func (ts *tombstones) forget(agent agentKey) {
 	for own := ts.agents[agent]; own != nil && own.Len() > 0; {
-		ts.drop(own.Front().Value.(*tombstone))
+		ts.lose(own.Front().Value.(*tombstone))
+	}
+}
+
+// lose drops one that nothing takes the place of.
+func (ts *tombstones) lose(t *tombstone) {
+	ts.drop(t)
+	if ts.forgotten != nil {
+		ts.forgotten(t.agent, t.id)
 	}
 }
 

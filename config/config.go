@@ -156,6 +156,7 @@ type Proxy struct {
 	PinTools     bool   `koanf:"pinTools"`
 	Quarantine   bool   `koanf:"quarantine"`
 	StateDir     string `koanf:"stateDir"`     // a path; "": where the system keeps such
+	CacheDir     string `koanf:"cacheDir"`     // a path; "": results are in memory only
 	MaxLineBytes int    `koanf:"maxLineBytes"` // the longest upstream message
 
 	CallTimeout   time.Duration `koanf:"callTimeout"`

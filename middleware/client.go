@@ -50,7 +50,9 @@ func (s *Server) forget(ctx context.Context, c *Session) {
 	if !c.Ends {
 		return
 	}
-	s.opts.Store.Forget(c.Agent)
+	if !session.Lasts(c.Agent) {
+		s.opts.Store.Forget(c.Agent)
+	}
 	if s.opts.JQ != nil {
 		s.opts.JQ.Forget(c.Agent)
 	}
@@ -76,10 +78,10 @@ func (s *Server) Revoked(ctx context.Context, subject string, left bool) {
 }
 
 // Serve answers one client over a pair of streams, until the client ends them
-// or ctx ends. It closes both.
+// or ctx ends. It closes both. The client is who Options.Pipe says.
 func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
 	var conn *rpc.Conn
-	c := s.attach(Identity{}, rpc.Options{MaxBytes: s.opts.MaxLineBytes}, func(o rpc.Options) *rpc.Peer {
+	c := s.attach(Identity{Pipe: s.opts.Pipe}, rpc.Options{MaxBytes: s.opts.MaxLineBytes}, func(o rpc.Options) *rpc.Peer {
 		conn = rpc.NewConn(r, w, rpc.ConnOptions{
 			Options: o,
 			Server:  true,

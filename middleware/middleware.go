@@ -75,6 +75,9 @@ type Options struct {
 	NoDifferences bool
 	// PassThrough turns shaping off: results of any size reach the client.
 	PassThrough bool
+	// Pipe, if not "", names the configuration, whose client over a pair of streams is the
+	// same agent in the next process. Of such clients there is one in a process.
+	Pipe string
 	// SharedCache puts all connections on one agent's shelf.
 	SharedCache bool
 	// FreshCalls is which tools proxy_* may call. Empty means FreshAsk.

@@ -17,15 +17,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A bearer shows a token with each request.
-type bearer string
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // TestTwoAgents: over HTTP each agent sees and calls its own tools; when the file changes it
 // is told, and sees others; when its token is taken out it is out, and the other one stays.
 func TestTwoAgents(t *testing.T) {

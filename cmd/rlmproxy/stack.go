@@ -115,6 +115,10 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if err != nil {
 		return nil, err
 	}
+	kept, err := cacheDir(cfg)
+	if err != nil {
+		return nil, err
+	}
 	store, err := cache.New(cache.Options{
 		MaxEntriesPerAgent: p.MaxEntriesPerAgent,
 		MaxBytesPerAgent:   p.MaxMemoryPerAgent,
@@ -122,9 +126,14 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		MaxAgents:          p.MaxTotalAgents,
 		TTL:                p.CacheTTL,
 		DerivedBytes:       who.derivedBytes(),
+		Terms:              hiding(cfg),
+		Dir:                kept,
 		Logger:             logger,
 	})
-	if err != nil {
+	switch {
+	case err != nil && kept.Path != "":
+		return nil, &usageError{err, "name another folder in cacheDir (RLMPROXY_CACHE_DIR), or leave it empty: results are in memory only then"}
+	case err != nil:
 		return nil, err
 	}
 	scrape, err := openMetrics(p, who, logger)
@@ -157,6 +166,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		NoDifferences: !p.EnableDifferences,
 		PassThrough:   !p.EnableAutoTruncation,
 		SharedCache:   !p.EnableAgentIsolation,
+		Pipe:          kept.Config,
 		FreshCalls:    middleware.FreshCalls(p.FreshCalls),
 		CallTimeout:   p.CallTimeout,
 		QueryTimeout:  p.JQTimeout,

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+	"strings"
 
 	"rlmproxy/middleware/rights"
 )
@@ -18,6 +19,9 @@ type Identity struct {
 	// Name is what a client without session calls itself. Whoever says the same
 	// name is the same agent.
 	Name string
+	// Pipe names the configuration whose client speaks over stdin and stdout, if its agent
+	// is to be the same in the next process of that configuration.
+	Pipe string
 	// Peer is whatever else tells clients without session apart: where they come
 	// from and which program they are.
 	Peer string
@@ -33,7 +37,7 @@ func (i Identity) Party(n int) string {
 }
 
 // agent names the agent behind the nth connection. If ends is set, nobody can be that
-// agent once the connection has ended. The log has these names, so they do not show
+// agent in this process once the connection has ended. The log has these names, so they do not show
 // what lets anybody be an agent.
 func (i Identity) agent(n int) (name string, ends bool) {
 	switch {
@@ -43,10 +47,17 @@ func (i Identity) agent(n int) (name string, ends bool) {
 		return "session #" + hash(i.Session), true
 	case i.Name != "":
 		return "name #" + hash(i.Name), false
+	case i.Pipe != "":
+		return "pipe #" + hash(i.Pipe), true
 	case i.Peer != "":
 		return "peer " + short(i.Peer), false
 	}
 	return "connection-" + strconv.Itoa(n), true
+}
+
+// Lasts reports whether somebody may be the agent of this name after a restart.
+func Lasts(agent string) bool {
+	return !strings.HasPrefix(agent, "session ") && !strings.HasPrefix(agent, "connection-")
 }
 
 // short bounds a name that a client may have chosen. The hash of a long one does

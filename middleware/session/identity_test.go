@@ -11,7 +11,7 @@ import (
 func TestAgentNames(t *testing.T) {
 	const id = "JBSWY3DPEHPK3PXP"
 	seen := map[string]bool{}
-	for _, who := range []Identity{{Subject: id}, {Session: id}, {Name: id}, {Peer: id}, {}, {Name: strings.Repeat(id, 20)}, {Session: strings.Repeat(id, 20)}} {
+	for _, who := range []Identity{{Subject: id}, {Session: id}, {Name: id}, {Peer: id}, {Pipe: id}, {}, {Name: strings.Repeat(id, 20)}, {Session: strings.Repeat(id, 20)}} {
 		party, _ := who.agent(1)
 		if seen[party] {
 			t.Errorf("%q stands for two", party)
@@ -38,6 +38,8 @@ func TestWhoCounts(t *testing.T) {
 		{"one name from two addresses", Identity{Name: "n", Peer: "p"}, Identity{Name: "n", Peer: "q"}, true},
 		{"two names from one address", Identity{Name: "n", Peer: "p"}, Identity{Name: "m", Peer: "p"}, false},
 		{"one address", Identity{Peer: "p"}, Identity{Peer: "p"}, true},
+		{"one configuration over a pipe", Identity{Pipe: "c"}, Identity{Pipe: "c"}, true},
+		{"two configurations over pipes", Identity{Pipe: "c"}, Identity{Pipe: "d"}, false},
 		{"two connections", Identity{}, Identity{}, false},
 	} {
 		a, aEnds := tt.a.agent(1)
@@ -48,5 +50,28 @@ func TestWhoCounts(t *testing.T) {
 		if tt.a.Subject != "" && aEnds {
 			t.Errorf("%s: the agent ends with its session", tt.name)
 		}
+	}
+}
+
+// TestLasts: who has a name of its own may come again after a restart, and what a session
+// or a connection alone tells apart may not.
+func TestLasts(t *testing.T) {
+	for _, tt := range []struct {
+		who  Identity
+		want bool
+	}{
+		{Identity{Subject: "ann"}, true},
+		{Identity{Name: "n"}, true},
+		{Identity{Peer: "p"}, true},
+		{Identity{Pipe: "c"}, true},
+		{Identity{Session: "1"}, false},
+		{Identity{}, false},
+	} {
+		if name := tt.who.Party(1); Lasts(name) != tt.want {
+			t.Errorf("%s: %t", name, !tt.want)
+		}
+	}
+	if !Lasts(sharedAgent) {
+		t.Error("all together do not last")
 	}
 }

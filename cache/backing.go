@@ -1,0 +1,170 @@
+package cache
+
+import (
+	"errors"
+	"io/fs"
+	"time"
+)
+
+// A backing keeps entries beyond this process: for the next one, and for others that run
+// beside it. A [dir] is one. The index decides what it holds: what the index lets go is
+// buried there or removed, and what only the backing has is taken into the index when it
+// is asked for.
+//
+// All but put and get of data are called with the lock of the store held.
+type backing interface {
+	// put keeps e in place of what was there for its agent and id. A process that is killed
+	// meanwhile leaves the one or the other, or in place of one that is gone nothing.
+	put(e *stored) error
+	// get returns what is there, or an error that is [fs.ErrNotExist].
+	get(agent agentKey, id ID) (*stored, error)
+	// used notes when an entry was last read, and lastUsed returns the last time that any
+	// process noted, or zero.
+	used(agent agentKey, id ID, at time.Time)
+	lastUsed(agent agentKey, id ID) time.Time
+	// remove removes an entry, or what says that it is gone.
+	remove(agent agentKey, id ID)
+}
+
+// A stored entry is what a backing has for an id.
+type stored struct {
+	agent  agentKey
+	id     ID
+	origin Origin
+	terms  string    // see [Store.SetTerms]
+	gone   Reason    // why there are no data, or ""
+	read   time.Time // last; of one that is gone, when it went
+	size   int64     // of data
+	data   []byte    // nil also where they were not asked for
+}
+
+// usedEvery is the part of the TTL in which the backing hears once of reads.
+const usedEvery = 64
+
+// file gives rec to the backing. What fails costs no call: the entry is in memory.
+func (s *Store) file(rec *record) {
+	agent := rec.shelf.agent
+	err := s.backing.put(&stored{agent: agent, id: rec.id, origin: rec.origin, terms: rec.terms, read: time.Now(), size: int64(len(rec.data)), data: rec.data})
+	s.mu.Lock()
+	defer s.unlock()
+	if err != nil {
+		s.troubled(err)
+		return
+	}
+	if !rec.removed || s.closed {
+		rec.filed, rec.noted = true, rec.lastRead
+		return
+	}
+	// It went meanwhile. If it has come again since, the bytes are the same.
+	if s.record(agent, rec.id) == nil {
+		s.unfile(agent, rec.id)
+	}
+}
+
+// unfile has the backing say of an id what the index does: why it is gone, or nothing.
+// s.mu must be held.
+func (s *Store) unfile(agent agentKey, id ID) {
+	t := s.tombstones.get(agent, id)
+	if t == nil {
+		s.backing.remove(agent, id)
+		return
+	}
+	if err := s.backing.put(&stored{agent: agent, id: id, origin: t.origin, gone: t.reason, read: time.Now()}); err != nil {
+		s.backing.remove(agent, id)
+		s.troubled(err)
+	}
+}
+
+// troubled logs the first thing that fails at the backing.
+func (s *Store) troubled(err error) {
+	s.trouble.Do(func() {
+		s.opts.Logger.Warn("cache: not all is kept on disk; what is not will be lost at a restart", "error", err)
+	})
+}
+
+// fetch brings an entry into memory that only the backing has. An id that this agent was
+// never given is not looked for.
+func (s *Store) fetch(agent agentKey, id ID) {
+	if s.backing == nil || s.loaded(agent, id) || !s.issued(agent, id) {
+		return
+	}
+	// One at a time: many calls for a large entry are to hold it once.
+	s.fetching.Lock()
+	defer s.fetching.Unlock()
+	if s.loaded(agent, id) {
+		return
+	}
+	e, err := s.backing.get(agent, id)
+	s.mu.Lock()
+	defer s.unlock()
+	if s.closed {
+		return
+	}
+	if err == nil {
+		s.adopt(e, time.Now())
+		return
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		s.troubled(err)
+	}
+	if rec := s.record(agent, id); rec != nil && rec.absent {
+		s.remove(rec, Evicted) // by another process, or its file is broken
+	}
+}
+
+// loaded reports whether an entry's data are in memory.
+func (s *Store) loaded(agent agentKey, id ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec := s.record(agent, id)
+	return s.closed || rec != nil && !rec.absent
+}
+
+// record returns what the index has for an id, or nil. s.mu must be held.
+func (s *Store) record(agent agentKey, id ID) *record {
+	if sh := s.agents[agent]; sh != nil {
+		return sh.records[id]
+	}
+	return nil
+}
+
+// adopt takes into the index what the backing has. s.mu must be held.
+func (s *Store) adopt(e *stored, now time.Time) {
+	rec := s.record(e.agent, e.id)
+	size := e.size + e.origin.size()
+	switch {
+	case rec != nil && !rec.absent:
+	case e.gone == "" && e.terms != s.terms:
+		if rec != nil {
+			s.remove(rec, Expired)
+			return
+		}
+		s.tombstones.add(e.agent, e.id, Expired, e.origin)
+		s.unfile(e.agent, e.id)
+	case e.gone != "" && rec != nil: // another process has let it go
+		rec.filed = false
+		s.remove(rec, e.gone)
+	case e.gone != "":
+		s.tombstones.add(e.agent, e.id, e.gone, e.origin)
+	case rec != nil:
+		rec.data, rec.absent = e.data, false
+	case size > min(s.opts.MaxBytesPerAgent, s.opts.MaxBytes): // the quota was larger
+		s.tombstones.add(e.agent, e.id, Evicted, e.origin)
+		s.unfile(e.agent, e.id)
+	default:
+		s.makeRoom(e.agent, size, now)
+		rec := s.insert(e.agent, e.id, e.origin, e.data, size)
+		rec.filed, rec.absent = true, e.data == nil
+		rec.lastRead = e.read
+		if e.read.After(now) { // by another clock
+			rec.lastRead = now
+		}
+		rec.noted = rec.lastRead
+		if rec.shelf.lastUsed.Before(rec.lastRead) {
+			rec.shelf.lastUsed = rec.lastRead
+		}
+		if s.expired(rec, now) {
+			s.remove(rec, Expired)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package cache
+
+import "io/fs"
+
+func owned(fs.FileInfo) bool { return true }
