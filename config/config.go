@@ -48,6 +48,7 @@ type Server struct {
 
 	URL     string
 	Headers map[string]string
+	Auth    Auth
 
 	// Runs is Command and Args, or URL, with references to files and the keyring as the
 	// file has them: what the server is, whatever its secrets are now. Nil: there are none.
@@ -89,6 +90,16 @@ type Server struct {
 	Redact string
 	// Tools has settings by tool name or glob. An exact name wins over globs.
 	Tools map[string]Tool
+}
+
+// Auth is how the server at a URL is signed in to, as far as the server does not say.
+type Auth struct {
+	ClientID, ClientSecret string
+	ClientMetadataURL      string // what says who we are, by its URL
+	Issuer                 string
+	Scopes                 []string
+	RedirectPort           int  // where a browser comes back to; zero: any
+	ClientCredentials      bool // the client signs in by itself
 }
 
 // Rights are globs over tools' names as agents see them. Allow nil is all tools, an empty

@@ -147,6 +147,9 @@ func (r *reader) expandServer(s *Server, fields map[string]node, vars variables)
 		s.Headers[name] = expand(s.Headers[name], "headers", "."+shownKey(name))
 	}
 	r.checkHeaders(s.Headers, fields["headers"])
+	s.Auth.ClientID = strings.TrimSpace(expand(s.Auth.ClientID, "auth", ".clientId"))
+	s.Auth.ClientSecret = strings.TrimSpace(expand(s.Auth.ClientSecret, "auth", ".clientSecret"))
+	s.addSecret(s.Auth.ClientSecret)
 	r.checkInherited(s, fields["inheritEnv"], vars)
 }
 

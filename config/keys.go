@@ -7,7 +7,7 @@ import (
 
 // serverKeys are the keys of ours in a server's entry.
 var serverKeys = []string{
-	"command", "args", "env", "cwd", "url", "headers", "type", "timeout", "disabled", "prefix", "shape",
+	"command", "args", "env", "cwd", "url", "headers", "auth", "type", "timeout", "disabled", "prefix", "shape",
 	"maxResponseTokens", "allow", "deny", "freshCalls", "trustHints", "pinTools", "quarantine", "hide", "redact", "tools", "isolation", "maxProcesses", "inheritEnv", "rateLimit", "concurrency",
 }
 
@@ -18,6 +18,7 @@ var guards = map[string]string{"allow": "allow", "deny": "deny", "hide": "hide",
 // otherSpellings are keys of other hosts that mean one of ours.
 var otherSpellings = map[string]string{
 	"transport": "type", "transportType": "type", "serverUrl": "url", "httpUrl": "url", "baseUrl": "url", "http_headers": "headers",
+	"oauth":             "auth",
 	"working_directory": "cwd", "workingDirectory": "cwd", "env_vars": "inheritEnv", "enabled": "disabled", "isActive": "disabled",
 	"includeTools": "allow", "allowedTools": "allow", "enabled_tools": "allow", "available_tools": "allow",
 	"excludeTools": "deny", "disabledTools": "deny", "disabled_tools": "deny",
@@ -36,7 +37,7 @@ var notRead = map[string]string{
 var foreignKeys = []string{
 	"comment", "_comment", "//", "description", "icon", "icons", "id", "instructions", "name", "note", "tags", "title", "version",
 	// Claude Code, Anthropic's API, Cursor, VS Code
-	"alwaysLoad", "oauth", "authorization_token", "auth", "dev", "gallery", "sandbox", "sandboxEnabled",
+	"alwaysLoad", "authorization_token", "dev", "gallery", "sandbox", "sandboxEnabled",
 	// Cline, Roo, Kilo, Windsurf, Kiro, Zed
 	"autoApprove", "alwaysAllow", "watchPaths", "oauthScopes", "source", "settings",
 	// Gemini, Qwen

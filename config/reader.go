@@ -30,7 +30,7 @@ type node struct {
 }
 
 // secretKeys hold values that are never shown.
-var secretKeys = map[string]bool{"env": true, "headers": true, "httpTokens": true, "metricsToken": true}
+var secretKeys = map[string]bool{"env": true, "headers": true, "httpTokens": true, "metricsToken": true, "clientSecret": true, "CLIENT_SECRET": true}
 
 func (n node) literal() hujson.Literal {
 	lit, _ := n.value.Value.(hujson.Literal)

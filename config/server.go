@@ -113,6 +113,8 @@ func (r *reader) field(key string, n node, s *Server) {
 		}
 	case "headers":
 		s.Headers = r.textMap(n, r.checkHeaderName)
+	case "auth":
+		s.Auth = r.auth(n)
 	case "type":
 		if text := r.text(n); text != "" {
 			if kind, ok := serverTypes[text]; ok {
@@ -214,6 +216,8 @@ func (r *reader) checkKind(entry node, s *Server, fields map[string]node, misspe
 		if s.Type == "stdio" {
 			r.mistake(fields["type"], `type "stdio" needs a command, but url is set`, "")
 		}
+		_, hasAuth := fields["auth"]
+		noEffect("auth", hasAuth && s.HasAuthorization(), "headers has an Authorization of its own", "keep one")
 		const remote = "the server at a url is not started here"
 		noEffect("args", len(s.Args) > 0, remote, "")
 		noEffect("env", len(s.Env) > 0, remote, "pass secrets to it in headers")

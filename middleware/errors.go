@@ -132,7 +132,11 @@ func protocolError(err error) error {
 	case errors.As(err, &busy), errors.As(err, &rate):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case errors.As(err, &down):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + show.ClipBytes(shown(err, down.Error()), 500)}
+		text := show.ClipBytes(shown(err, down.Error()), 500)
+		if hint := down.Hint(); hint != "" {
+			text += "; " + hint
+		}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + text}
 	case err == nil, errors.As(err, &rpc), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, relay.ErrTimeout):

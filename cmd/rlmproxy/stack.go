@@ -205,7 +205,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		}
 		common := upstream.Options{
 			Name:         sc.Name,
-			Dial:         dialer(sc, cfg.Path, extra[sc.Name]),
+			Dial:         dialer(cfg, sc, extra[sc.Name], logger),
 			Impl:         &mcp.Implementation{Name: "rlmproxy", Version: version()},
 			MaxLineBytes: int64(p.MaxLineBytes),
 			Logger:       logger,
@@ -286,19 +286,19 @@ func ofAgent(opts upstream.Options, c *relay.Connection) upstream.Options {
 	return opts
 }
 
-func dialer(sc config.Server, file string, inProcess *mcp.Server) upstream.Dialer {
+func dialer(cfg *config.Config, sc config.Server, inProcess *mcp.Server, logger *slog.Logger) upstream.Dialer {
 	switch {
 	case inProcess != nil:
 		return upstream.InProcess(inProcess)
 	case sc.URL != "":
-		return upstream.Remote(sc.URL, sc.Type, sc.Headers)
+		return upstream.SignedIn(sc.URL, sc.Type, sc.Headers, authorize(cfg, sc, logger))
 	}
 	cmd := upstream.Command{Name: sc.Name, Path: sc.Command, Args: sc.Args, Dir: sc.Cwd, Inherit: sc.InheritEnv}
 	for k, v := range sc.Env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
-	if file != "" {
-		cmd.Env = append(cmd.Env, serving(os.Environ(), os.Getpid(), file))
+	if cfg.Path != "" {
+		cmd.Env = append(cmd.Env, serving(os.Environ(), os.Getpid(), cfg.Path))
 	}
 	return upstream.Stdio(cmd)
 }

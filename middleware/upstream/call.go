@@ -143,7 +143,7 @@ func notTaken(err error) bool {
 func (u *Upstream) unavailable(s *session, err error) error {
 	down := &UnavailableError{Server: u.opts.Name, Err: err}
 	switch status := statusOf(err); {
-	case notTaken(err):
+	case notTaken(err), signInOf(err) != nil:
 	case status != nil:
 		down.Lost = status.Code/100 == 5
 	case errors.Is(err, rpc.ErrBadAnswer):

@@ -35,8 +35,14 @@ func dialer(open opener) Dialer {
 // (streamable HTTP), "sse" (the older one), or empty: HTTP, then SSE. Headers go
 // with every request to the server's own host, and no further.
 func Remote(address, kind string, headers map[string]string) Dialer {
+	return SignedIn(address, kind, headers, nil)
+}
+
+// SignedIn is Remote for a server that may want a sign-in: what authorize adds to requests goes
+// where the headers go. It may be nil.
+func SignedIn(address, kind string, headers map[string]string, authorize func(http.RoundTripper) http.RoundTripper) Dialer {
 	return func(ctx context.Context, h hooks) (*session, error) {
-		client, err := transport.NewClient(address, headers)
+		client, err := transport.NewClient(address, headers, authorize)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +62,7 @@ func dialRemote(ctx context.Context, h hooks, address, kind string, client *http
 	s, err := negotiate(ctx, h, func(_ context.Context, opts transport.Options) (conn, error) {
 		return transport.NewHTTP(address, client, opts), nil
 	})
-	if status := statusOf(err); err == nil || kind == "http" || ctx.Err() != nil || status != nil && (status.Final() || status.Away()) {
+	if status := statusOf(err); err == nil || signInOf(err) != nil || kind == "http" || ctx.Err() != nil || status != nil && (status.Final() || status.Away()) {
 		return s, err
 	}
 	older, sseErr := sse()

@@ -10,6 +10,7 @@ import (
 	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream/process"
+	"rlmproxy/middleware/upstream/transport"
 )
 
 // An UnavailableError reports a call to a server that cannot be reached now, or
@@ -70,7 +71,9 @@ func (e *UnavailableError) text() string {
 		behind, between = "; "+retry.when(), ", "+retry.when()
 	}
 	status := statusOf(e.Err)
-	switch {
+	switch signIn := signInOf(e.Err); {
+	case signIn != nil:
+		return signIn.Text
 	case status != nil && status.Code/100 == 5:
 		return fmt.Sprintf("server %q answered %v%s", e.Server, status, behind)
 	case status != nil:
@@ -90,7 +93,9 @@ func (e *UnavailableError) Hint() string {
 	status := statusOf(e.Err)
 	var bad *process.StartError
 	var retry *retryError
-	switch {
+	switch signIn := signInOf(e.Err); {
+	case signIn != nil:
+		return signIn.Hint
 	case errors.As(e.Err, &bad):
 		return "tell the operator: it cannot be started as it is configured"
 	case e.Lost && errors.Is(e.Err, rpc.ErrBadAnswer): // it goes on
@@ -114,4 +119,11 @@ func (e *UnavailableError) Hint() string {
 		return strings.TrimPrefix(hint+"; check what the call did before you repeat it", "; ")
 	}
 	return hint
+}
+
+// signInOf is the sign-in that err is about, or nil.
+func signInOf(err error) *transport.SignInError {
+	var signIn *transport.SignInError
+	errors.As(err, &signIn)
+	return signIn
 }

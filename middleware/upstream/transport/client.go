@@ -13,8 +13,9 @@ import (
 // NewClient returns a client for one connection with the server at address, a URL. Its
 // headers go to the server's own host, and no further. Calls may take long, so only
 // reaching the server is bounded here; connections are kept for as many calls as
-// agents may have running.
-func NewClient(address string, headers map[string]string) (*http.Client, error) {
+// agents may have running. Authorize, if not nil, adds to requests to the server what it
+// wants of who has signed in.
+func NewClient(address string, headers map[string]string, authorize func(http.RoundTripper) http.RoundTripper) (*http.Client, error) {
 	origin, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("the URL cannot be parsed") // the error would repeat it, and it may hold a secret
@@ -26,7 +27,11 @@ func NewClient(address string, headers map[string]string) (*http.Client, error) 
 	base.MaxIdleConns = 0 // no bound but that for the host
 	base.MaxIdleConnsPerHost = 256
 	base.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
-	return &http.Client{Transport: &headerTripper{origin, headers, base}, CheckRedirect: checkRedirect}, nil
+	t := &headerTripper{origin, headers, base, base}
+	if authorize != nil {
+		t.next = authorize(base)
+	}
+	return &http.Client{Transport: t, CheckRedirect: checkRedirect}, nil
 }
 
 // checkRedirect stops a redirect that would ask for another thing: behind 301 to 303,
@@ -47,7 +52,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 type headerTripper struct {
 	origin  *url.URL
 	headers map[string]string
-	base    *http.Transport
+	next    http.RoundTripper
+	base    *http.Transport // that next ends at
 }
 
 func (t *headerTripper) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -61,7 +67,7 @@ func (t *headerTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	for k, v := range t.headers {
 		req.Header.Set(k, v)
 	}
-	return t.base.RoundTrip(req)
+	return t.next.RoundTrip(req)
 }
 
 // CloseIdleConnections is what [http.Client.CloseIdleConnections] calls.

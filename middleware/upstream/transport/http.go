@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -133,10 +134,17 @@ func (h *HTTP) exchange(ctx context.Context, m rpc.Message) error {
 	var sent atomic.Bool // the server may have seen something of it
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
 	resp, err := h.post(traced, m)
+	var signIn *SignInError
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return err
+	case errors.As(err, &signIn):
+		if signIn.Call {
+			return err
+		}
+		h.die(err)
+		return &NotTakenError{err}
 	case !sent.Load():
 		if m.Method != ListenMethod { // which tries again by itself
 			h.die(err) // whoever connects again finds out whether anybody can

@@ -158,7 +158,8 @@ func (s *SSE) Send(ctx context.Context, m rpc.Message) error {
 	}
 	err := s.tell(ctx, m)
 	var status *StatusError
-	if err != nil && !errors.As(err, &status) {
+	var signIn *SignInError
+	if err != nil && !errors.As(err, &status) && !errors.As(err, &signIn) {
 		return lost(err)
 	}
 	return err

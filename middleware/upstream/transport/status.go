@@ -66,3 +66,14 @@ func (e *StatusError) Final() bool {
 func (e *StatusError) Away() bool {
 	return e.Code == http.StatusBadGateway || e.Code == http.StatusServiceUnavailable || e.Code == http.StatusGatewayTimeout
 }
+
+// A SignInError is that the server takes requests from those who have signed in only, and
+// nobody has, or not for this one.
+type SignInError struct {
+	Text string // what is wrong, for agents
+	Hint string // who does what about it
+	Log  string // both, for who reads the log, with paths
+	Call bool   // the call alone is refused: others may do
+}
+
+func (e *SignInError) Error() string { return e.Log }

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rlmproxy/config"
+	"rlmproxy/keyring"
+	"rlmproxy/middleware/oauth"
+	"rlmproxy/middleware/pin"
+)
+
+func (c *cli) authCommand() *cobra.Command {
+	auth := &cobra.Command{
+		Use:   "auth",
+		Short: "Sign in to remote servers",
+		Long: `Servers at a URL may want a person to sign in (OAuth). What that brings is kept in
+the system's keyring, else in a file that only you can read, and renewed by itself.
+Proxies that run take it up.`,
+		Example: "  rlmproxy auth status\n  rlmproxy auth login wiki\n  rlmproxy auth login https://mcp.example.com/mcp   # for wrap --url",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("no command %q", args[0]), "rlmproxy auth --help lists the commands"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var noBrowser bool
+	var scopes []string
+	login := &cobra.Command{
+		Use:   "login SERVER",
+		Short: "Sign in to a server, with a browser",
+		Long: `Login opens a browser and waits 5 minutes until it comes back. Where the browser
+runs on another machine, paste the address that it ends at into the terminal.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, sc, err := c.account(cmd, args)
+			if err != nil {
+				return err
+			}
+			return c.login(cmd.Context(), a, sc, scopes, noBrowser)
+		},
+	}
+	login.Flags().BoolVar(&noBrowser, "no-browser", false, "only print the address to sign in at")
+	login.Flags().StringSliceVar(&scopes, "scope", nil, "ask for this `scope` besides those of the last sign-in")
+	logout := &cobra.Command{
+		Use:   "logout SERVER",
+		Short: "Revoke and forget the tokens of a server",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, sc, err := c.account(cmd, args)
+			if err != nil {
+				return err
+			}
+			had, revoked, err := a.Logout(cmd.Context())
+			switch {
+			case err != nil:
+				return err
+			case !had:
+				fmt.Fprintf(c.stdout, "nobody was signed in to %q\n", sc.Name)
+			case revoked != nil:
+				fmt.Fprintf(c.stdout, "signed out of %q: its tokens are forgotten here, but not revoked: %s\n", sc.Name, visible(revoked.Error()))
+			default:
+				fmt.Fprintf(c.stdout, "signed out of %q: its tokens are revoked and forgotten\n", sc.Name)
+			}
+			return nil
+		},
+	}
+	status := &cobra.Command{
+		Use:   "status [SERVER]",
+		Short: "Show who is signed in where; with SERVER, exit with 1 unless somebody is or need not be",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.authStatus(cmd, args)
+		},
+	}
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.RegisterFlags(all)
+	for _, cmd := range []*cobra.Command{login, logout, status} {
+		cmd.Flags().StringVarP(&c.configPath, "config", "c", "", "configuration `file`")
+		cmd.Flags().AddFlag(all.Lookup("state-dir"))
+		auth.AddCommand(cmd)
+	}
+	return auth
+}
+
+// account is that of the one server that args name, by its name in the file or by its URL.
+func (c *cli) account(cmd *cobra.Command, args []string) (*oauth.Account, config.Server, error) {
+	if len(args) != 1 {
+		return nil, config.Server{}, &usageError{errors.New("name one server"), "rlmproxy auth status names them"}
+	}
+	cfg, err := c.read(cmd)
+	byURL := strings.Contains(args[0], "://")
+	if err != nil && !(byURL && errors.Is(err, config.ErrNoConfig)) {
+		return nil, config.Server{}, &usageError{err: err}
+	}
+	sc := config.Server{Name: unnamed, URL: args[0]}
+	if byURL {
+		cfg.Path = ""
+	} else {
+		i := slices.IndexFunc(cfg.Servers, func(s config.Server) bool { return s.Name == args[0] })
+		if i < 0 {
+			return nil, sc, &usageError{fmt.Errorf("there is no server %q in %s", args[0], cfg.Path), "rlmproxy auth status names them"}
+		}
+		sc = cfg.Servers[i]
+	}
+	switch {
+	case sc.URL == "":
+		return nil, sc, &usageError{fmt.Errorf("server %q is started here, so there is nothing to sign in to", sc.Name), "pass secrets to it in env"}
+	case sc.HasAuthorization():
+		return nil, sc, &usageError{fmt.Errorf("server %q has an Authorization among its headers, which is what it is sent", sc.Name), "take that out to sign in"}
+	}
+	a, err := account(cfg, sc, nil)
+	return a, sc, err
+}
+
+// account is ours at a remote server.
+func account(cfg *config.Config, sc config.Server, logger *slog.Logger) (*oauth.Account, error) {
+	dir, flags, err := stateDir(cfg.Proxy)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("the state folder cannot be used: %w", err), "name one in stateDir (RLMPROXY_STATE_DIR)"}
+	}
+	s := oauth.Server{
+		Name: sc.Name, URL: sc.URL, Headers: sc.Headers,
+		ClientID: sc.Auth.ClientID, ClientSecret: sc.Auth.ClientSecret, ClientMetadataURL: sc.Auth.ClientMetadataURL,
+		Issuer: sc.Auth.Issuer, Scopes: sc.Auth.Scopes, RedirectPort: sc.Auth.RedirectPort, Machine: sc.Auth.ClientCredentials,
+		Login: "rlmproxy auth login " + pin.Quoted(sc.Name), Flags: flags,
+	}
+	if cfg.Path != "" {
+		s.Flags = " --config " + pin.Quoted(cfg.Path) + flags
+	} else {
+		s.Login = "rlmproxy auth login URL"
+		if u, err := url.Parse(sc.URL); err == nil && u.RawQuery == "" && u.User == nil { // no secret
+			s.Login = "rlmproxy auth login " + pin.Quoted(sc.URL)
+		}
+	}
+	return oauth.New(s, oauth.Options{Keyring: keyring.Open(dir), Dir: filepath.Join(dir, "oauth"), Logger: logger}), nil
+}
+
+// authorize adds what a sign-in has brought to requests to a server, nil where the
+// configuration says what they carry.
+func authorize(cfg *config.Config, sc config.Server, logger *slog.Logger) func(http.RoundTripper) http.RoundTripper {
+	if sc.HasAuthorization() {
+		return nil
+	}
+	a, err := account(cfg, sc, logger)
+	if err != nil {
+		logger.Warn("no sign-in", "server", sc.Name, "error", err)
+		return nil
+	}
+	return a.Authorize
+}
+
+// login has a person sign in.
+func (c *cli) login(ctx context.Context, a *oauth.Account, sc config.Server, scopes []string, noBrowser bool) error {
+	show := func(address string) {
+		fmt.Fprintf(c.stderr, "Sign in to %q here:\n\n  %s\n\n", sc.Name, visible(address))
+		if !noBrowser && canBrowse(os.Getenv) && browse(address) == nil {
+			fmt.Fprintln(c.stderr, "A browser opens it, and comes back by itself.")
+			return
+		}
+		fmt.Fprintln(c.stderr, "A browser on this machine comes back by itself. From another one, paste the address that it ends at\n(http://127.0.0.1:…, a page that does not load) here, and press Enter.")
+	}
+	s, err := a.Login(ctx, oauth.Login{Scopes: scopes, Show: show, Pasted: c.stdin})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "signed in to %q, %s\n", sc.Name, visible(until(s)))
+	return nil
+}
+
+// until says for how long somebody is signed in.
+func until(s *oauth.Status) string {
+	switch {
+	case s.Renewed:
+		return "renewed by itself"
+	case s.Until.IsZero():
+		return "until the server ends it"
+	}
+	return "until " + s.Until.Local().Format("2006-01-02 15:04")
+}
+
+// canBrowse reports whether a browser would open where the person is.
+func canBrowse(env func(string) string) bool {
+	if env("SSH_CONNECTION") != "" || env("SSH_TTY") != "" {
+		return false
+	}
+	return runtime.GOOS == "windows" || runtime.GOOS == "darwin" || env("DISPLAY") != "" || env("WAYLAND_DISPLAY") != ""
+}
+
+// browse opens a URL that begins with http.
+func browse(address string) error {
+	cmd := exec.Command("xdg-open", address)
+	switch runtime.GOOS {
+	case "windows":
+		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", address)
+	case "darwin":
+		cmd = exec.Command("open", address)
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // with the browser, maybe
+	return nil
+}
+
+// authStatus prints how we stand with remote servers.
+func (c *cli) authStatus(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		a, sc, err := c.account(cmd, args)
+		if err != nil {
+			return err
+		}
+		line, good := stand(cmd.Context(), a)
+		fmt.Fprintf(c.stdout, "%s  %s\n", visible(sc.Name), visible(line))
+		if !good {
+			return &failedCall{}
+		}
+		return nil
+	}
+	cfg, err := c.load(cmd)
+	if err != nil {
+		return err
+	}
+	lines := make([]string, len(cfg.Servers))
+	var all sync.WaitGroup
+	for i, sc := range cfg.Servers {
+		switch a, err := account(cfg, sc, nil); {
+		case err != nil:
+			return err
+		case sc.URL == "" || sc.Disabled:
+		case sc.HasAuthorization():
+			lines[i] = "its headers say who we are"
+		default:
+			all.Go(func() { lines[i], _ = stand(cmd.Context(), a) })
+		}
+	}
+	all.Wait()
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	remote := 0
+	for i, line := range lines {
+		if line != "" {
+			remote++
+			fmt.Fprintf(w, "%s\t%s\n", visible(cfg.Servers[i].Name), visible(line))
+		}
+	}
+	if remote == 0 {
+		fmt.Fprintln(w, "no server at a URL")
+	}
+	return w.Flush()
+}
+
+// stand says in a line how we stand with a server, and whether nobody has to do anything.
+func stand(ctx context.Context, a *oauth.Account) (line string, good bool) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	s, err := a.Status(ctx)
+	switch {
+	case err != nil:
+		return "unknown: " + err.Error(), false
+	case s.SignedIn:
+		line = "signed in, " + until(s) + "; client: " + s.Client + "; at " + s.Issuer
+		if len(s.Scopes) > 0 {
+			line += "; scopes: " + strings.Join(s.Scopes, " ")
+		}
+		return line, true
+	case s.Machine:
+		return "signs in by itself, with the client of its configuration", true
+	case s.Asked && s.Why != "":
+		return "needs sign-in: " + s.Why, false
+	case s.Asked:
+		return "needs sign-in", false
+	case s.Why != "":
+		return "unknown: " + s.Why, false
+	}
+	return "answers without a sign-in", true
+}

@@ -1,0 +1,251 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"rlmproxy/middleware/frame"
+	"rlmproxy/pipeline/show"
+)
+
+const (
+	maxDocument  = 1 << 20 // oauthex and x/oauth2 read as much
+	askTime      = 10 * time.Second
+	maxRedirects = 3
+)
+
+// A challenge is what a server says when it refuses a request.
+type challenge struct {
+	bearer      bool
+	metadataURL string
+	scopes      []string
+	error       string
+}
+
+// challengeOf reads the header of a 401 or 403. One that cannot be read says nothing.
+func challengeOf(h http.Header) (c challenge) {
+	all, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
+	if err != nil {
+		return c
+	}
+	for _, one := range all {
+		if one.Scheme == "bearer" {
+			p := one.Params
+			return challenge{true, p["resource_metadata"], scopesOf(strings.Fields(p["scope"])), p["error"]}
+		}
+	}
+	return c
+}
+
+// A place is where a server has its tokens from.
+type place struct {
+	resource string // as the server calls itself
+	scopes   []string
+	meta     *oauthex.AuthServerMeta
+}
+
+// discover finds out who gives tokens for the server, which has said c.
+func (a *Account) discover(ctx context.Context, c challenge) (*place, error) {
+	resource, err := a.resource(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	p := &place{resource: resource.Resource, scopes: scopesOf(resource.ScopesSupported)}
+	if len(c.scopes) > 0 {
+		p.scopes = c.scopes
+	}
+	issuer := a.server.Issuer
+	switch named := resource.AuthorizationServers; {
+	case len(named) == 0:
+		return nil, errors.New("the server names no authorization server")
+	case issuer == "":
+		issuer = named[0]
+	case !slices.Contains(named, issuer):
+		return nil, fmt.Errorf(`the server does not name the "issuer" of its configuration, but %s`, clip(strings.Join(named, ", ")))
+	}
+	if err := checkURL(issuer); err != nil {
+		return nil, fmt.Errorf("the authorization server %w", err)
+	}
+	m, err := auth.GetAuthServerMetadata(ctx, issuer, a.http())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the authorization server's metadata: %s", clip(err.Error()))
+	case m == nil:
+		return nil, fmt.Errorf("the authorization server %s has no metadata", clip(issuer))
+	case !slices.Contains(m.CodeChallengeMethodsSupported, "S256"):
+		return nil, fmt.Errorf("the authorization server %s does not know PKCE with S256", clip(issuer))
+	case m.TokenEndpoint == "":
+		return nil, fmt.Errorf("the authorization server %s names no token endpoint", clip(issuer))
+	}
+	if checkURL(m.RevocationEndpoint) != nil { // oauthex looks at the others
+		m.RevocationEndpoint = ""
+	}
+	if len(p.scopes) > 0 && slices.Contains(m.ScopesSupported, "offline_access") && !slices.Contains(p.scopes, "offline_access") {
+		p.scopes = append(p.scopes, "offline_access") // or there may be no refresh token (SEP-2207)
+	}
+	p.meta = m
+	return p, nil
+}
+
+// resource is what the server says of itself: where its challenge says, else at the
+// well-known places. A server of the first revision with OAuth says nothing, and is its own
+// authorization server.
+func (a *Account) resource(ctx context.Context, c challenge) (*oauthex.ProtectedResourceMetadata, error) {
+	u, err := url.Parse(a.server.URL)
+	if err != nil {
+		return nil, errors.New("its URL cannot be parsed")
+	}
+	const known = "/.well-known/oauth-protected-resource"
+	origin := u.Scheme + "://" + u.Host
+	places := []string{c.metadataURL}
+	if c.metadataURL == "" {
+		places = []string{origin + known + strings.TrimRight(u.EscapedPath(), "/"), origin + known}
+	}
+	for _, at := range slices.Compact(places) {
+		m, err := a.fetchResource(ctx, at)
+		if err != nil {
+			return nil, fmt.Errorf("the server's metadata: %w", err)
+		}
+		if m == nil {
+			continue
+		}
+		if !covers(m.Resource, u) {
+			return nil, fmt.Errorf("the server's metadata is about another resource, %s", clip(m.Resource))
+		}
+		return m, nil
+	}
+	if c.metadataURL != "" {
+		return nil, fmt.Errorf("the server's metadata is not where it says, at %s", clip(c.metadataURL))
+	}
+	return &oauthex.ProtectedResourceMetadata{Resource: a.server.URL, AuthorizationServers: []string{origin}}, nil
+}
+
+// fetchResource reads metadata of a resource, nil where there is none.
+func (a *Account) fetchResource(ctx context.Context, at string) (*oauthex.ProtectedResourceMetadata, error) {
+	if err := checkURL(at); err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := a.http().Do(req)
+	if err != nil {
+		return nil, errors.New(clip(err.Error()))
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode/100 == 4, resp.StatusCode == http.StatusOK && !strings.Contains(resp.Header.Get("Content-Type"), "json"):
+		return nil, nil // or a page for people
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("HTTP %d", resp.StatusCode)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return nil, errors.New(clip(err.Error()))
+	case len(data) > maxDocument:
+		return nil, fmt.Errorf("it has more than %d bytes", maxDocument)
+	}
+	m := new(oauthex.ProtectedResourceMetadata)
+	if json.Unmarshal(data, m) != nil {
+		return nil, errors.New("it is not what RFC 9728 describes")
+	}
+	return m, nil
+}
+
+// covers reports whether a resource is the server at u, or what is above its path.
+func covers(resource string, u *url.URL) bool {
+	r, err := url.Parse(resource)
+	if err != nil || r.Scheme != u.Scheme || !strings.EqualFold(r.Host, u.Host) || r.Fragment != "" || r.RawQuery != "" && r.RawQuery != u.RawQuery {
+		return false
+	}
+	above := strings.TrimRight(r.EscapedPath(), "/")
+	rest, ok := strings.CutPrefix(u.EscapedPath(), above)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// checkURL is an error for what we ask nobody at: anything but https, or http on this machine.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Hostname() == "":
+		return errors.New("has no URL that can be asked")
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+		return nil
+	}
+	return fmt.Errorf("is to be asked without TLS, at %s", clip(u.Redacted()))
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// newClient returns what asks authorization servers. What a server on the Internet names is on
+// the Internet: it does not send us to this machine or its network.
+func newClient(server string) *http.Client {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.DisableKeepAlives = true // we come back in an hour
+	dialer := &net.Dialer{Timeout: askTime}
+	probe := &http.Request{URL: &url.URL{Scheme: "https", Host: "example.com"}}
+	if through, _ := http.ProxyFromEnvironment(probe); through == nil && !inside(server) {
+		dialer.Control = func(_, address string, _ syscall.RawConn) error {
+			if at, err := netip.ParseAddrPort(address); err != nil || !public(at.Addr()) {
+				return fmt.Errorf("%s is not on the Internet, as the server is", address)
+			}
+			return nil
+		}
+	}
+	base.DialContext = dialer.DialContext
+	return &http.Client{Transport: base, Timeout: askTime, CheckRedirect: checkRedirect}
+}
+
+// checkRedirect lets metadata be elsewhere, but takes no code and no token along.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	switch {
+	case via[0].Method != http.MethodGet:
+		return errors.New("a redirect of what holds secrets")
+	case len(via) > maxRedirects:
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	return checkURL(req.URL.String())
+}
+
+// inside reports whether the operator's server is on this machine or in its network.
+func inside(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	return err == nil && len(ips) > 0 && !slices.ContainsFunc(ips, public)
+}
+
+// shared is what carriers share among their customers (RFC 6598).
+var shared = netip.MustParsePrefix("100.64.0.0/10")
+
+func public(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !shared.Contains(ip)
+}
+
+// clip is text of a stranger in an error.
+func clip(text string) string { return show.ClipBytes(frame.OneLine(text), 200) }
