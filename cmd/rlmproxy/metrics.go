@@ -128,9 +128,9 @@ func (s *scraped) close() {
 // states are those of the servers, by name.
 func (s *stack) states() map[string]string {
 	now := map[string]string{}
-	for i, up := range s.ups {
-		state, _ := up.State()
-		now[s.names[i]] = state.String()
+	for _, r := range s.list() {
+		state, _ := r.up.State()
+		now[r.entry.Name] = state.String()
 	}
 	return now
 }
