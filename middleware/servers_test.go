@@ -342,3 +342,53 @@ func TestSetUpstreamsUnderLoad(t *testing.T) {
 	close(stop)
 	clients.Wait()
 }
+
+// TestRetiredHandles: a task, and a person's word, are of the process that was there then. Under
+// another policy they stay.
+func TestRetiredHandles(t *testing.T) {
+	of := func() *fake {
+		f := offering(map[string]string{"tasks/get": `{"taskId":"t1","status":"working"}`})
+		f.tools = server(nil, "x", "begin").tools
+		f.call = func(_ context.Context, c toolCall) (json.RawMessage, error) {
+			if c.Name == "begin" {
+				return json.RawMessage(`{"task":{"taskId":"t1","status":"working"}}`), nil
+			}
+			return textResult("{}"), nil
+		}
+		return f
+	}
+	first := of()
+	ups := []Upstream{{Name: "a", Prefix: "a", Conn: first}, {Name: "b", Prefix: "b", Conn: server(nil, "x")}}
+	s, err := New(Options{Store: newStore(t), Upstreams: slices.Clone(ups)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	asked := 0
+	conn := clientOf(t, s, canElicit, clientOptions{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		asked++
+		return json.RawMessage(`{"action":"accept"}`), nil
+	}})
+	said(t, conn, "tools/call", `{"name":"a_begin","arguments":{}}`)
+	for _, c := range []struct {
+		name string
+		a    Upstream
+		asks int
+		task string
+	}{
+		{"at first", ups[0], 1, `"working"`},
+		{"the same", ups[0], 1, `"working"`},
+		{"another policy", Upstream{Name: "a", Prefix: "a", Conn: first, Policy: Policy{Timeout: time.Hour}}, 1, `"working"`},
+		{"another process", Upstream{Name: "a", Prefix: "a", ID: "a@2", Conn: of()}, 2, "you have no task"},
+	} {
+		if err := s.SetUpstreams([]Upstream{c.a, ups[1]}); err != nil {
+			t.Fatal(err)
+		}
+		if got := text(t, conn, "proxy_filter", `{"tool":"a_x","arguments":{},"jq":"."}`); asked != c.asks || !strings.Contains(got, "{}") {
+			t.Errorf("%s: asked %d times, want %d: %s", c.name, asked, c.asks, got)
+		}
+		if got := said(t, conn, "tasks/get", `{"taskId":"t1"}`); !strings.Contains(got, c.task) {
+			t.Errorf("%s: the task: %s", c.name, got)
+		}
+	}
+}

@@ -108,34 +108,6 @@ func (w *webProxy) listen(addr string) (l net.Listener, where string, err error)
 	return l, fmt.Sprintf("http://%s/mcp", l.Addr()), nil
 }
 
-// takeover is what takes the file of cfg over, if load reads it again. What is nil in it is
-// the caller's to set.
-func (c *cli) takeover(cfg *config.Config, load func() (*config.Config, error), logger *slog.Logger) *takeover {
-	return &takeover{load: load, tell: func(*rights.Rules) {}, level: c.setLevel, log: logger, warnings: cfg.Warnings}
-}
-
-// rereading has mcp.json and other files read again until the function that it returns is
-// called, which waits for the end of that.
-func (c *cli) rereading(ctx context.Context, t *takeover, files ...*reread) (stop func()) {
-	if t.load != nil {
-		files = append(files, &reread{path: t.stack.cfg.Path, take: t.take})
-	}
-	if files == nil {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	asked := c.hangups.take()
-	go func() {
-		defer close(ended)
-		rereadAll(ctx, asked, files...)
-	}()
-	return func() {
-		cancel()
-		<-ended
-	}
-}
-
 // readGuard reads who may come, as the settings say.
 func (w *webProxy) readGuard() (err error) {
 	p := w.cfg.Proxy

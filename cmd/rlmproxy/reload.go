@@ -56,6 +56,28 @@ func rereadAll(ctx context.Context, asked <-chan struct{}, files ...*reread) {
 	}
 }
 
+// rereading has mcp.json and other files read again until the function that it returns is
+// called, which waits for the end of that.
+func (c *cli) rereading(ctx context.Context, t *takeover, files ...*reread) (stop func()) {
+	if t.load != nil {
+		files = append(files, &reread{path: t.stack.cfg.Path, take: t.take})
+	}
+	if files == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	asked := c.hangups.take()
+	go func() {
+		defer close(ended)
+		rereadAll(ctx, asked, files...)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
 // look takes the file over if it has changed and then stayed the same for once: it may
 // have been half written.
 func (f *reread) look(asked bool) {

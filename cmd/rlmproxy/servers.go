@@ -287,12 +287,13 @@ func (s *stack) prepare(cfg *config.Config) (*change, error) {
 
 // make puts the servers in their place. On an error those that were started are ended.
 func (c *change) make() error {
-	defer close(c.made)
 	s := c.stack
-	if err := s.server.SetUpstreams(upstreams(c.list)); err != nil {
+	err := s.server.SetUpstreams(upstreams(c.list))
+	close(c.made)
+	if err != nil {
 		for _, next := range c.list {
 			if was := s.running(next.entry.Name); was == nil || was.up != next.up {
-				go next.up.Close()
+				next.up.Close()
 			}
 		}
 		return err

@@ -25,6 +25,12 @@ type takeover struct {
 	waiting  []string      // settings that the log had as waiting for the next start
 }
 
+// takeover is what takes the file of cfg over, if load reads it again. What is nil in it is
+// the caller's to set.
+func (c *cli) takeover(cfg *config.Config, load func() (*config.Config, error), logger *slog.Logger) *takeover {
+	return &takeover{load: load, tell: func(*rights.Rules) {}, level: c.setLevel, log: logger, warnings: cfg.Warnings}
+}
+
 // liveSettings are those that count as soon as they are changed. All but the level of the log
 // are for servers that do not have their own.
 var liveSettings = []string{"callTimeout", "logLevel", "pinTools", "quarantine", "redact", "trustHints"}
