@@ -197,7 +197,6 @@ func TestRetired(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.Close()
 		conn := attach(t, s, Identity{}, clientOptions{Handle: func(_ context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`{"action":"accept","content":` + string(params) + `}`), nil
 		}})
@@ -247,6 +246,17 @@ func TestRetired(t *testing.T) {
 		if got := text(t, conn, "a_x", `{}`); got != "of a@2" {
 			t.Errorf("after mistakes: %s", got)
 		}
+		go func() { answers <- said(t, conn, "tools/call", `{"name":"a_wait","arguments":{}}`) }()
+		synctest.Wait()
+		if err := s.SetUpstreams(nil); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if len(retired) != 1 || s.SetUpstreams(nil) == nil {
+			t.Error("not given back at the end, or servers come after that")
+		}
+		goOn <- "go on"
+		<-answers
 	})
 }
 

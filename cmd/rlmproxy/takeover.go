@@ -91,6 +91,7 @@ func (t *takeover) refuse(err error) {
 	switch {
 	case errors.As(err, &mistakes):
 		for _, m := range mistakes {
+			m.Excerpt = "" // which is for a terminal; the place is there
 			t.log.Error(text, "error", m)
 		}
 	case errors.As(err, &usage) && usage.hint != "":
