@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -39,6 +40,9 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 		s.seenBy(r).Note("")
 	} else {
 		raw, err = s.callUpstream(ctx, r)
+		for errors.Is(err, relay.ErrRetired) { // before it got the call: another may be there now
+			raw, err = s.callUpstream(ctx, r)
+		}
 	}
 	if err != nil && ctx.Err() == context.Canceled {
 		return nil, context.Canceled // nobody waits; the cause may be how its connection ended

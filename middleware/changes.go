@@ -36,11 +36,14 @@ func newChanges() changes {
 // announce tells clients that a list has changed, in a moment: those that see the server
 // whose list it is, or saw it when it had these tools.
 func (s *Server) announce(list session.List, up *Upstream, before []upstream.Tool) {
-	clients := s.clients.Of("")
-	clients = slices.DeleteFunc(clients, func(client *session.Session) bool {
+	s.announceTo(list, slices.DeleteFunc(s.clients.Of(""), func(client *session.Session) bool {
 		v := s.viewFor(client.Who())
 		return !v.server(up) && !v.serverWith(up, before)
-	})
+	}))
+}
+
+// announceTo tells these clients that a list has changed, in a moment.
+func (s *Server) announceTo(list session.List, clients []*session.Session) {
 	c := &s.changes
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,16 +100,17 @@ func (s *Server) resourcesChanged(server, agent string) {
 }
 
 // ListsChanged tells the clients that see it that a server's lists may have changed: it has
-// connected, or said so. Upstreams call it.
+// connected, or said so. Upstreams call it, by their [Upstream.ID].
 //
 // When it connects for the first time, clients are told only if one has been
 // answered without it: others would list again what they have just been told, or
 // have not asked for yet.
-func (s *Server) ListsChanged(server string) {
-	up := s.upstream(server)
-	if up == nil {
+func (s *Server) ListsChanged(id string) {
+	up := s.withID(id)
+	if up == nil || up.server != s.upstream(up.Name).relayServer() { // it is being retired
 		return
 	}
+	server := up.Name
 	s.logOdd(up)
 	info := up.Conn.Info()
 	s.names.all() // tells the operator of names that two servers have

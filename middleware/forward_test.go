@@ -554,7 +554,7 @@ func TestHeldRequests(t *testing.T) {
 	if got := ask(t, conn, "tools/call", `{"name":"x","arguments":{},`+strings.Replace(meta, `{"elicitation":{"form":{}}}`, `{}`, 1)+`}`); !strings.Contains(got, "does not support elicitation") {
 		t.Errorf("a client that cannot: %s", got)
 	}
-	if waiting, running := s.relay.Deferred().Len(), s.opts.Upstreams[0].server.Shared().Running(); waiting+running != 0 {
+	if waiting, running := s.relay.Deferred().Len(), s.upstreams()[0].server.Shared().Running(); waiting+running != 0 {
 		t.Errorf("%d wait for their clients, %d run", waiting, running)
 	}
 }

@@ -72,7 +72,7 @@ func (s *Server) mayAct(ctx context.Context, r *session.Request, t target, argum
 	if s.opts.FreshCalls != FreshAsk {
 		return consent.NotAsked, nil, nil
 	}
-	said, question, err = s.consent.Ask(ctx, r, consent.Question{Tool: t.exposed, Server: t.up.Name, Arguments: arguments})
+	said, question, err = s.consent.Ask(ctx, r, consent.Question{Tool: t.exposed, Server: t.up.Name, Conn: t.up.ID, Arguments: arguments})
 	if said == consent.Agreed || said == consent.Declined {
 		s.logger.Debug("a person was asked about a call of "+r.Name, "server", t.up.Name, "tool", t.exposed, "agreed", said == consent.Agreed)
 	}

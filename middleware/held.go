@@ -126,7 +126,7 @@ func (s *Server) lookHeld() {
 		return
 	}
 	for _, list := range slices.Concat(w.last, lists) {
-		same := func(l heldList) bool { return l.up == list.up && slices.Equal(l.tools, list.tools) }
+		same := func(l heldList) bool { return l.up.Name == list.up.Name && slices.Equal(l.tools, list.tools) }
 		if !slices.ContainsFunc(w.last, same) || !slices.ContainsFunc(lists, same) {
 			s.announce(session.Tools, list.up, nil)
 		}

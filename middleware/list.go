@@ -20,9 +20,7 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 		if !v.tool(t.up, t.tool.Name) {
 			continue
 		}
-		p := t.up.policy(t.tool.Name)
-		keep := (s.opts.PassThrough || !p.shapes()) && len(p.Hide) == 0
-		raw, err := exposed(t.tool.Raw, t.exposed, keep)
+		raw, err := s.definition(t)
 		if err != nil {
 			return nil, err
 		}
@@ -39,6 +37,13 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 		list = jsonscan.With(list, "_meta", jsonscan.Object(metaLeftOut, left))
 	}
 	return list, err
+}
+
+// definition is that of a tool as clients see it.
+func (s *Server) definition(t target) ([]byte, error) {
+	p := t.up.policy(t.tool.Name)
+	keep := (s.opts.PassThrough || !p.shapes()) && len(p.Hide) == 0
+	return exposed(t.tool.Raw, t.exposed, keep)
 }
 
 // metaLeftOut is the key in the _meta of a list of tools of what servers offer and it

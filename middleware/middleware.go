@@ -50,8 +50,11 @@ const (
 
 // Options configures a [Server]. Store is required.
 type Options struct {
-	// Upstreams in the order in which their tools are listed.
+	// Upstreams in the order in which their tools are listed. SetUpstreams replaces them.
 	Upstreams []Upstream
+	// Retired is called with each Conn that SetUpstreams has replaced or left out, when no
+	// request runs there any more, or Close is called. Nil is not called.
+	Retired func(conn Caller)
 	// Store keeps what is cut. Its quotas are its own.
 	Store *cache.Store
 	// MaxTokens is how much of a result an agent reads at once. Zero means 2000.
@@ -168,6 +171,12 @@ type Server struct {
 
 	unmatched  unmatched
 	redactions Redactions
+
+	byID     sync.Map        // *Upstream by ID, with those that are being retired
+	life     context.Context // ends with Close
+	end      context.CancelFunc
+	retiring sync.WaitGroup // servers that are being retired
+	setting  sync.Mutex     // held by SetUpstreams
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
@@ -202,6 +211,7 @@ func New(opts Options) (*Server, error) {
 
 		unmatched: unmatched{done: map[string]bool{}},
 	}
+	s.life, s.end = context.WithCancel(context.Background())
 	s.rules.Store(opts.Rights)
 	s.tools = tools.New(tools.Options{Shaper: s.shaper, QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout})
 	s.watch = observe.New(observe.Options{Observers: opts.Observers, Tracer: opts.Tracer, Own: s.tools.Has, CodeOf: codeOf})
@@ -215,13 +225,7 @@ func New(opts Options) (*Server, error) {
 		MaySee:           s.maySee,
 		Logger:           opts.Logger,
 	})
-	set := make([]*Upstream, len(opts.Upstreams))
-	for i := range opts.Upstreams {
-		up := &opts.Upstreams[i]
-		up.server = s.relay.NewServer(up.Name, up.Conn, s.hider(up, up.allHidden(), ""), up.PerAgent, up.MaxAgents)
-		set[i] = up
-	}
-	s.servers.Store(newServerSet(set))
+	s.servers.Store(s.adopt(opts.Upstreams, newServerSet(nil)))
 	s.names = newNames(&s.servers, opts.Logger)
 	return s, nil
 }
@@ -229,9 +233,13 @@ func New(opts Options) (*Server, error) {
 // Close ends the connections of single agents, and returns when nothing of them
 // is left and nothing runs that no client has asked for. Clients are to end before.
 func (s *Server) Close() {
+	s.setting.Lock()
+	s.end() // no other servers come
+	s.setting.Unlock()
 	s.held.close()
 	s.changes.close()
 	s.relay.Close()
+	s.retiring.Wait()
 }
 
 // complete sets what was left out, and refuses what cannot be.
@@ -261,10 +269,8 @@ func (o *Options) complete() error {
 	default:
 		return fmt.Errorf("middleware: freshCalls %q, want ask, readonly, all or none", o.FreshCalls)
 	}
-	for i := range o.Upstreams {
-		if err := o.Upstreams[i].Check(); err != nil {
-			return err
-		}
+	if err := checkAll(o.Upstreams); err != nil {
+		return err
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -299,19 +305,19 @@ func (s *Server) Load() Load {
 	return Load{Sessions: len(sessions), Agents: len(parties), Calls: s.calls.Running(), Streams: s.streams.Running(), Held: s.account.Held()}
 }
 
-// Ask passes on what a server, one of Options.Upstreams, asks of its client.
-func (s *Server) Ask(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
-	up := s.upstream(server)
+// Ask passes on what a server asks of its client, the one of this [Upstream.ID].
+func (s *Server) Ask(ctx context.Context, id, method string, params json.RawMessage) (json.RawMessage, error) {
+	up := s.withID(id)
 	if up == nil {
-		return nil, fmt.Errorf("no server %q", server)
+		return nil, fmt.Errorf("no server %q", id)
 	}
 	return up.server.Shared().Ask(ctx, method, params)
 }
 
 // Tell passes on what a server tells its client. It does not block and does not keep
 // params.
-func (s *Server) Tell(ctx context.Context, server, method string, params json.RawMessage) {
-	if up := s.upstream(server); up != nil {
+func (s *Server) Tell(ctx context.Context, id, method string, params json.RawMessage) {
+	if up := s.withID(id); up != nil {
 		up.server.Shared().Tell(ctx, method, params)
 	}
 }

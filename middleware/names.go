@@ -229,7 +229,7 @@ func (n *names) unsettled(t target) bool {
 // of t: it comes before t's in the configuration, and has the same prefix.
 func (n *names) rival(t target, is func(*Upstream) bool) bool {
 	for _, up := range n.servers.Load().list {
-		if up == t.up {
+		if up.Name == t.up.Name {
 			break
 		}
 		if clean(up.Prefix) == clean(t.up.Prefix) && is(up) {

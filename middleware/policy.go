@@ -39,6 +39,9 @@ type Upstream struct {
 	// Prefix of its exposed names. Empty: names as they are.
 	Prefix string
 	Conn   Caller
+	// ID is what Ask, Tell and ListsChanged know Conn by, which no other ever has. Empty
+	// means Name.
+	ID string
 	// PerAgent, if set, begins a connection for one agent, whose requests then go
 	// there and not to Conn. It must not block. Where there is one client only, it
 	// is best left nil.
@@ -60,7 +63,7 @@ type Upstream struct {
 	// Pins holds back tools that are not as the operator knows them. Nil: none is.
 	Pins *pin.Server
 
-	server *relay.Server // set by New
+	server *relay.Server // set by adopt
 }
 
 // A Policy is how calls to a tool are treated. The zero value is the default.

@@ -32,7 +32,7 @@ type place struct {
 // any.
 func (s *Server) placesOf(ctx context.Context, v view, uri string) (places []place) {
 	if p, ok := s.namedPlace(uri); ok {
-		s.until(ctx, func(up *Upstream) bool { return up == p.up }, func() bool { return p.up.Conn.Info() != nil })
+		s.until(ctx, func(up *Upstream) bool { return up.Name == p.up.Name }, func() bool { return p.up.Conn.Info() != nil })
 		if v.server(p.up) {
 			return []place{p}
 		}

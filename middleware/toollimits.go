@@ -17,15 +17,19 @@ type toolLimits struct {
 	turns map[limited]*guard.Turns
 }
 
-// limited is what sets a limit: a glob of a server, "" for the server itself.
-type limited struct{ server, glob string }
+// limited is what sets a limit: a glob of a server, "" for the server itself. One that is
+// changed is another.
+type limited struct {
+	server, glob string
+	most         int
+}
 
 // admit waits for a turn, for at most so long, and counts a call until it is done. The
 // error says which limit it is over.
 func (l *toolLimits) admit(ctx context.Context, server string, p Policy, party string, wait time.Duration) (done func(), err error) {
 	begun := func() {}
 	if p.RateLimit > 0 {
-		rate := l.rate(limited{server, p.rated}, p.RateLimit)
+		rate := l.rate(limited{server, p.rated, p.RateLimit})
 		if begun, err = rate.Begin(party); err != nil {
 			return nil, err
 		}
@@ -36,7 +40,7 @@ func (l *toolLimits) admit(ctx context.Context, server string, p Policy, party s
 	late := &guard.BusyError{Text: fmt.Sprintf("%d calls of this tool run, the most that may, and none ended in %v", p.Concurrency, wait)}
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, late)
 	defer cancel()
-	turn, err := l.turn(limited{server, p.turning}, p.Concurrency).Take(ctx, party)
+	turn, err := l.turn(limited{server, p.turning, p.Concurrency}).Take(ctx, party)
 	if err != nil {
 		begun()
 		if errors.Is(context.Cause(ctx), late) {
@@ -47,26 +51,26 @@ func (l *toolLimits) admit(ctx context.Context, server string, p Policy, party s
 	return func() { turn.End(); begun() }, nil
 }
 
-func (l *toolLimits) rate(of limited, perMinute int) *guard.Calls {
+func (l *toolLimits) rate(of limited) *guard.Calls {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.rates[of] == nil {
 		if l.rates == nil {
 			l.rates = map[limited]*guard.Calls{}
 		}
-		l.rates[of] = guard.NewCalls("calls of this tool", 0, perMinute)
+		l.rates[of] = guard.NewCalls("calls of this tool", 0, of.most)
 	}
 	return l.rates[of]
 }
 
-func (l *toolLimits) turn(of limited, most int) *guard.Turns {
+func (l *toolLimits) turn(of limited) *guard.Turns {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.turns[of] == nil {
 		if l.turns == nil {
 			l.turns = map[limited]*guard.Turns{}
 		}
-		l.turns[of] = guard.NewTurns(most)
+		l.turns[of] = guard.NewTurns(of.most)
 	}
 	return l.turns[of]
 }

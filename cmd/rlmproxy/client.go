@@ -196,8 +196,9 @@ func (c *cli) printTools(raw json.RawMessage) error {
 
 // printStates prints which servers have no tools in the list, and why.
 func (c *cli) printStates(s *stack) {
-	for i, name := range s.names {
-		switch state, err := s.state(i); state {
+	for _, r := range s.list() {
+		name := r.entry.Name
+		switch state, err := s.state(r); state {
 		case upstream.Ready:
 		case upstream.Failed:
 			fmt.Fprintf(c.stdout, "server %q failed: %s\n", name, frame.OneLine(err.Error()))

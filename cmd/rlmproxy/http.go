@@ -20,23 +20,22 @@ import (
 
 // A webProxy is the proxy as it runs over HTTP, and what of it may change meanwhile.
 type webProxy struct {
-	cfg   *config.Config
-	load  func() (*config.Config, error) // reads the configuration again; nil if it is of no file
-	log   *slog.Logger
-	guard *auth.Guard
-	stack *stack
+	cfg    *config.Config
+	log    *slog.Logger
+	guard  *auth.Guard
+	stack  *stack
+	config *takeover
 
 	// What was read last. One goroutine uses these.
 	tokens []auth.Token
 	warned string // of the file of tokens
-	rules  *rights.Rules
 }
 
 // serveHTTP serves at addr until a signal comes. What speaks against it is found
 // before any server is started.
 func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, load func() (*config.Config, error)) error {
 	logger := c.logger(cfg)
-	w := &webProxy{cfg: cfg, load: load, log: logger}
+	w := &webProxy{cfg: cfg, log: logger}
 	err := w.readGuard()
 	var missing *fs.PathError
 	switch {
@@ -45,22 +44,25 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 	case err != nil:
 		return &usageError{err: err}
 	}
-	if w.rules, err = httpRights(cfg, w.guard); err != nil {
+	w.config = c.takeover(cfg, load, logger)
+	w.config.rights = func(cfg *config.Config) (*rights.Rules, error) { return httpRights(cfg, w.guard) }
+	w.config.tell = func(rules *rights.Rules) { tellUnnamed(logger, rules, w.tokens, w.cfg.Proxy.HTTPJWTIssuer != "") }
+	if w.config.rules, err = httpRights(cfg, w.guard); err != nil {
 		return err
 	}
-	tellUnnamed(logger, w.rules, w.tokens, cfg.Proxy.HTTPJWTIssuer != "")
+	w.config.tell(w.config.rules)
 	l, where, err := w.listen(addr)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	limitMemory(cfg.Proxy, manyClients)
-	s, err := start(cfg, logger, nil, manyClients, w.rules)
+	s, err := start(cfg, logger, nil, manyClients, w.config.rules)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	w.stack = s
+	w.stack, w.config.stack = s, s
 	h := web.New(web.Options{
 		Guard: w.guard,
 		Attach: func(t rpc.Transport, who middleware.Identity, opts rpc.Options) web.Session {
@@ -77,7 +79,11 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 		ResumeTime:     cfg.Proxy.SessionResume,
 		Logger:         logger,
 	})
-	defer c.rereading(ctx, w)()
+	var files []*reread
+	if path := cfg.Proxy.HTTPTokensFile; path != "" {
+		files = append(files, &reread{path: path, take: w.rereadTokens})
+	}
+	defer c.rereading(ctx, w.config, files...)()
 	logger.Info("listening on "+where, "authentication", w.guard.Authenticates())
 	return h.Serve(ctx, l)
 }
@@ -100,32 +106,6 @@ func (w *webProxy) listen(addr string) (l net.Listener, where string, err error)
 		return nil, "", &usageError{fmt.Errorf("--http: %w", err), "take a port that is free, of an address that this machine has, as in --http 127.0.0.1:8081"}
 	}
 	return l, fmt.Sprintf("http://%s/mcp", l.Addr()), nil
-}
-
-// rereading has what may change read again until the function that it returns is called,
-// which waits for the end of that.
-func (c *cli) rereading(ctx context.Context, w *webProxy) (stop func()) {
-	var files []*reread
-	if path := w.cfg.Proxy.HTTPTokensFile; path != "" {
-		files = append(files, &reread{path: path, take: w.rereadTokens})
-	}
-	if w.load != nil {
-		files = append(files, &reread{path: w.cfg.Path, take: w.rereadRights})
-	}
-	if files == nil {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	asked := c.hangups.take()
-	go func() {
-		defer close(ended)
-		rereadAll(ctx, asked, files...)
-	}()
-	return func() {
-		cancel()
-		<-ended
-	}
 }
 
 // readGuard reads who may come, as the settings say.
@@ -189,11 +169,11 @@ func (s *stack) ready() (ok bool, why string) {
 	ok = true
 	lines := []string{}
 	connected := false
-	for i, name := range s.names {
-		state, _ := s.state(i) // what failed may name a path; it is in the log
+	for _, r := range s.list() {
+		state, _ := s.state(r) // what failed may name a path; it is in the log
 		connected = connected || state == upstream.Ready || state == upstream.Quarantined
 		ok = ok && state == upstream.Disabled
-		lines = append(lines, name+": "+state.String())
+		lines = append(lines, r.entry.Name+": "+state.String())
 	}
 	if len(lines) == 0 {
 		lines = append(lines, "no servers")

@@ -128,3 +128,13 @@ func (s *scraped) close() {
 		<-s.ended
 	}
 }
+
+// states are those of the servers, by name.
+func (s *stack) states() map[string]string {
+	now := map[string]string{}
+	for _, r := range s.list() {
+		state, _ := s.state(r)
+		now[r.entry.Name] = state.String()
+	}
+	return now
+}

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"time"
-
-	"rlmproxy/middleware/rights"
 )
 
 // rereadPause is how often files are looked at that count while the proxy runs.
@@ -55,6 +53,28 @@ func rereadAll(ctx context.Context, asked <-chan struct{}, files ...*reread) {
 		for _, f := range files {
 			f.look(now)
 		}
+	}
+}
+
+// rereading has mcp.json and other files read again until the function that it returns is
+// called, which waits for the end of that.
+func (c *cli) rereading(ctx context.Context, t *takeover, files ...*reread) (stop func()) {
+	if t.load != nil {
+		files = append(files, &reread{path: t.stack.cfg.Path, take: t.take})
+	}
+	if files == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	asked := c.hangups.take()
+	go func() {
+		defer close(ended)
+		rereadAll(ctx, asked, files...)
+	}()
+	return func() {
+		cancel()
+		<-ended
 	}
 }
 
@@ -117,7 +137,7 @@ func (w *webProxy) rereadTokens(asked bool) {
 	if asked || change.Added+change.Revoked > 0 {
 		w.log.Info("tokens read again", "tokens", len(tokens), "new", change.Added, "revoked", change.Revoked)
 		w.tokens = tokens
-		tellUnnamed(w.log, w.rules, tokens, w.cfg.Proxy.HTTPJWTIssuer != "")
+		tellUnnamed(w.log, w.config.rules, tokens, w.cfg.Proxy.HTTPJWTIssuer != "")
 	}
 	if len(tokens) == 0 && change.Revoked > 0 {
 		w.log.Warn("no static token is left: whoever shows one is refused")
@@ -126,26 +146,3 @@ func (w *webProxy) rereadTokens(asked bool) {
 
 // revokeTime is how long what an agent has begun may take to end.
 const revokeTime = 2 * time.Second
-
-// rereadRights takes agents and scopes of mcp.json over.
-func (w *webProxy) rereadRights(asked bool) {
-	cfg, err := w.load()
-	var rules *rights.Rules
-	if err == nil {
-		rules, err = httpRights(cfg, w.guard)
-	}
-	if err != nil {
-		w.log.Error("configuration not read again, who may use what stays as it was", "error", err)
-		return
-	}
-	if sameRules(w.rules, rules) {
-		if asked {
-			w.log.Info("who may use what is as it was; other settings are read at the start")
-		}
-		return
-	}
-	w.rules = rules
-	w.stack.server.SetRights(rules)
-	w.log.Info("who may use what has been read again; other settings are read at the start")
-	tellUnnamed(w.log, rules, w.tokens, w.cfg.Proxy.HTTPJWTIssuer != "")
-}

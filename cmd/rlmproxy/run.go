@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -51,6 +52,7 @@ type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	log            *logWriter // to stderr
+	level          slog.LevelVar
 	configPath     string
 	hangups        hangups
 }

@@ -30,7 +30,7 @@ func (c *cli) serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.serveConfig(cmd, cfg, http, func() (*config.Config, error) { return c.read(cmd) })
+			return c.serveConfig(cmd, cfg, http, c.again(cmd, cfg))
 		},
 	}
 	httpFlag(cmd, &http)
@@ -47,7 +47,16 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return c.serveConfig(cmd, cfg, "", nil)
+	return c.serveConfig(cmd, cfg, "", c.again(cmd, cfg))
+}
+
+// again reads the file of cfg again: that one, whatever else there is by then where one is
+// looked for.
+func (c *cli) again(cmd *cobra.Command, cfg *config.Config) func() (*config.Config, error) {
+	return func() (*config.Config, error) {
+		c.configPath = cfg.Path
+		return c.load(cmd)
+	}
 }
 
 // serveConfig serves until the client closes stdin or a signal comes; both are
@@ -63,11 +72,15 @@ func (c *cli) serveConfig(cmd *cobra.Command, cfg *config.Config, addr string, l
 		return err
 	}
 	limitMemory(cfg.Proxy, oneClient)
-	s, err := start(cfg, c.logger(cfg), nil, oneClient, rules)
+	logger := c.logger(cfg)
+	s, err := start(cfg, logger, nil, oneClient, rules)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	t := c.takeover(cfg, load, logger)
+	t.rights, t.rules, t.stack = pipeRights, rules, s
+	defer c.rereading(ctx, t)()
 	rpc.Widen(c.stdout)
 	err = s.server.Serve(ctx, closer(c.stdin), nopCloser{c.stdout})
 	if errors.Is(err, context.Canceled) {

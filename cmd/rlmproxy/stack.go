@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,14 +19,12 @@ import (
 	"rlmproxy/config"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/audit"
-	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/traces"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/upstream/process"
 	"rlmproxy/pipeline/jq"
-	"rlmproxy/pipeline/redact"
 )
 
 // A stack is the whole proxy, running.
@@ -38,8 +35,15 @@ type stack struct {
 	audit  *audit.Log     // nil: none
 	scrape *scraped       // nil: no metrics
 	traces *traces.Tracer // nil: none
-	ups    []*upstream.Upstream
-	names  []string // of ups
+
+	cfg   *config.Config         // as it counts now
+	extra map[string]*mcp.Server // servers that run in our own process
+	who   audience
+	log   *slog.Logger
+	ids   map[string]bool // that servers ever had, see [middleware.Upstream.ID]
+
+	mu      sync.Mutex // guards the field below
+	servers []*server
 }
 
 // An audience is who a proxy is for.
@@ -96,25 +100,24 @@ func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
 // logger logs at the configured level. What is odd in the configuration comes
 // first: it may be why nothing starts.
 func (c *cli) logger(cfg *config.Config) *slog.Logger {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(cfg.Proxy.LogLevel)); err != nil {
-		l = slog.LevelInfo
-	}
-	logger := slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: l}))
+	c.setLevel(cfg.Proxy)
+	logger := slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: &c.level}))
 	for _, w := range cfg.Warnings {
 		logger.Warn("configuration", "warning", w)
 	}
 	return logger
 }
 
+func (c *cli) setLevel(p config.Proxy) {
+	var l slog.Level                        // info
+	_ = l.UnmarshalText([]byte(p.LogLevel)) // which was checked
+	c.level.Set(l)
+}
+
 // start starts the servers of cfg and a proxy before them. extra are servers
 // that run in our own process, rules what agents may use.
 func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server, who audience, rules *rights.Rules) (*stack, error) {
 	p := cfg.Proxy
-	pins, err := needPins(cfg, who)
-	if err != nil {
-		return nil, err
-	}
 	kept, err := cacheDir(cfg)
 	if err != nil {
 		return nil, err
@@ -147,13 +150,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		store.Close()
 		return nil, err
 	}
-	s := &stack{store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger})}
-	// Servers connect while the proxy is made, and have nobody to ask before.
-	var server *middleware.Server
-	made := make(chan struct{})
-	proxy := func() *middleware.Server {
-		<-made
-		return server
+	s := &stack{
+		store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger}),
+		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{},
 	}
 	opts := middleware.Options{
 		Store:         store,
@@ -187,6 +186,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		Idle:      debug.FreeOSMemory,
 		Version:   version(),
 		Logger:    logger,
+		Retired:   func(conn middleware.Caller) { conn.(*upstream.Upstream).Close() },
 	}
 	if log != nil {
 		opts.Observers = append(opts.Observers, log)
@@ -197,151 +197,32 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if s.traces = openTraces(who, logger); s.traces != nil {
 		opts.Tracer = s.traces
 	}
-	for _, sc := range cfg.Servers {
-		if sc.Disabled {
-			logger.Info("server is disabled", "server", sc.Name)
-			s.ups, s.names = append(s.ups, upstream.New(upstream.Options{Name: sc.Name, Disabled: true})), append(s.names, sc.Name)
-			continue
-		}
-		common := upstream.Options{
-			Name:         sc.Name,
-			Dial:         dialer(cfg, sc, extra[sc.Name], logger),
-			Impl:         &mcp.Implementation{Name: "rlmproxy", Version: version()},
-			MaxLineBytes: int64(p.MaxLineBytes),
-			Logger:       logger,
-		}
-		if common.Mask = masker(p, sc); common.Mask != nil {
-			common.Logger = slog.New(redact.Handler(logger.Handler(), common.Mask)) // stderr, and why it is not available
-		}
-		shared := common
-		shared.Capabilities = func(ctx context.Context) json.RawMessage {
-			switch s := proxy(); {
-			case s != nil && who == oneClient:
-				return s.ClientCapabilities(ctx)
-			case who == manyClients:
-				return json.RawMessage(relay.AnyClient)
-			}
-			return nil
-		}
-		shared.ClientInfo = func() json.RawMessage {
-			if s := proxy(); s != nil && who == oneClient {
-				return s.ClientInfo()
-			}
-			return nil
-		}
-		shared.Stateless = func() bool {
-			s := proxy()
-			return s != nil && who == oneClient && s.ClientIsStateless()
-		}
-		shared.Request = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-			if s := proxy(); s != nil {
-				return s.Ask(ctx, sc.Name, method, params)
-			}
-			return nil, errors.New("the proxy did not start")
-		}
-		shared.Notify = func(ctx context.Context, method string, params json.RawMessage) {
-			if s := proxy(); s != nil {
-				s.Tell(ctx, sc.Name, method, params)
-			}
-		}
-		shared.Changed = func() {
-			if s := proxy(); s != nil {
-				s.ListsChanged(sc.Name)
-			}
-		}
-		up := upstream.New(shared)
-		s.ups, s.names = append(s.ups, up), append(s.names, sc.Name)
-		m := served(sc, up)
-		m.TrustHints = trustsHints(p, sc)
-		m.Redact = redacts(p, sc)
-		if pinned(p, sc) && extra[sc.Name] == nil {
-			m.Pins = pins.Server(identity(cfg, sc), quarantined(p, sc), logger.With("server", sc.Name))
-		}
-		switch {
-		case sc.Isolation != "agent" || who != manyClients:
-		case !p.EnableAgentIsolation:
-			logger.Warn(`"isolation": "agent" has no effect: enableAgentIsolation is false, so all clients are one agent`, "server", sc.Name)
-		default:
-			m.MaxAgents = sc.MaxProcesses
-			m.PerAgent = func(c *relay.Connection) relay.OwnConn { return upstream.New(ofAgent(common, c)) }
-		}
-		opts.Upstreams = append(opts.Upstreams, m)
+	made := make(chan struct{})
+	servers, err := s.serversOf(cfg, made)
+	s.setList(servers)
+	if err == nil {
+		opts.Upstreams = upstreams(servers)
+		s.server, err = middleware.New(opts)
 	}
-	server, err = middleware.New(opts)
 	close(made)
 	if err != nil {
 		s.close()
 		return nil, err
 	}
-	s.server = server
-	scrape.serve(s, log, logger)
-	return s, nil
-}
-
-// ofAgent completes the options of a process, or session, that is one agent's.
-func ofAgent(opts upstream.Options, c *relay.Connection) upstream.Options {
-	opts.Logger = opts.Logger.With("connection", c.Number())
-	opts.Capabilities, opts.Stateless = c.Capabilities, c.Stateless
-	opts.Request, opts.Notify, opts.Changed = c.Ask, c.Tell, c.Connected
-	return opts
-}
-
-func dialer(cfg *config.Config, sc config.Server, inProcess *mcp.Server, logger *slog.Logger) upstream.Dialer {
-	switch {
-	case inProcess != nil:
-		return upstream.InProcess(inProcess)
-	case sc.URL != "":
-		return upstream.SignedIn(sc.URL, sc.Type, sc.Headers, authorize(cfg, sc, logger))
-	}
-	cmd := upstream.Command{Name: sc.Name, Path: sc.Command, Args: sc.Args, Dir: sc.Cwd, Inherit: sc.InheritEnv}
-	for k, v := range sc.Env {
-		cmd.Env = append(cmd.Env, k+"="+v)
-	}
-	if cfg.Path != "" {
-		cmd.Env = append(cmd.Env, serving(os.Environ(), os.Getpid(), cfg.Path))
-	}
-	return upstream.Stdio(cmd)
-}
-
-// redacts is what becomes of secrets in what a server sends.
-func redacts(p config.Proxy, sc config.Server) middleware.Redact {
-	return middleware.Redact(cmp.Or(sc.Redact, p.Redact))
-}
-
-// served is the operator's view of a server, as the proxy wants it.
-func served(sc config.Server, up *upstream.Upstream) middleware.Upstream {
-	prefix := sc.Name
-	if sc.Prefix != nil {
-		prefix = *sc.Prefix
-	}
-	tools := map[string]middleware.Policy{}
-	for glob, t := range sc.Tools {
-		tools[glob] = middleware.Policy{
-			Shape: t.Shape, Timeout: t.Timeout, MaxTokens: t.MaxResponseTokens,
-			RateLimit: t.RateLimit, Concurrency: t.Concurrency,
-			Fields: t.Fields, Exclude: t.Exclude, JQ: t.JQ, Hide: t.Hide,
+	for _, sc := range cfg.Servers {
+		if sc.Disabled {
+			logger.Info("server is disabled", "server", sc.Name)
 		}
 	}
-	return middleware.Upstream{
-		Name:   sc.Name,
-		Prefix: prefix,
-		Conn:   up,
-		Policy: middleware.Policy{
-			Shape: sc.Shape, Timeout: sc.Timeout, MaxTokens: sc.MaxResponseTokens, Hide: sc.Hide,
-			RateLimit: sc.RateLimit, Concurrency: sc.Concurrency,
-		},
-		Tools: tools,
-		Allow: sc.Allow,
-		Deny:  sc.Deny,
-		Fresh: sc.FreshCalls,
-	}
+	scrape.serve(s, log, logger)
+	return s, nil
 }
 
 // close ends all servers and workers at once and returns when their processes have ended.
 func (s *stack) close() {
 	var wg sync.WaitGroup
-	for _, up := range s.ups {
-		wg.Go(up.Close)
+	for _, r := range s.list() {
+		wg.Go(r.up.Close)
 	}
 	if s.server != nil {
 		wg.Go(s.server.Close)
@@ -368,10 +249,10 @@ const settleTime = time.Minute
 func (s *stack) settle(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	for i, up := range s.ups {
-		up.Settled(ctx)
-		if state, _ := up.State(); state == upstream.Connecting {
-			logger.Warn("still connecting, its tools are missing", "server", s.names[i])
+	for _, r := range s.list() {
+		r.up.Settled(ctx)
+		if state, _ := r.up.State(); state == upstream.Connecting {
+			logger.Warn("still connecting, its tools are missing", "server", r.entry.Name)
 		}
 	}
 }
@@ -380,8 +261,8 @@ func (s *stack) settle(ctx context.Context, logger *slog.Logger) {
 // logged why.
 func (s *stack) anyReady() error {
 	var why error
-	for _, up := range s.ups {
-		state, err := up.State()
+	for _, r := range s.list() {
+		state, err := r.up.State()
 		switch state {
 		case upstream.Ready:
 			return nil
@@ -399,19 +280,9 @@ func (s *stack) anyReady() error {
 }
 
 // state is that of a server, as operators read it.
-func (s *stack) state(i int) (upstream.State, error) {
-	state, err := s.ups[i].State()
-	return state.Quarantine(state == upstream.Ready && s.server.AllHeld(s.names[i])), err
-}
-
-// states are those of the servers, by name.
-func (s *stack) states() map[string]string {
-	now := map[string]string{}
-	for i, name := range s.names {
-		state, _ := s.state(i)
-		now[name] = state.String()
-	}
-	return now
+func (s *stack) state(r *server) (upstream.State, error) {
+	state, err := r.up.State()
+	return state.Quarantine(state == upstream.Ready && s.server.AllHeld(r.entry.Name)), err
 }
 
 // dial connects a client to the proxy inside our own process.

@@ -57,6 +57,7 @@ type key struct {
 	session *session.Session
 	party   string
 	tool    string // its exposed name
+	conn    string // Question.Conn
 }
 
 type consent struct {
@@ -136,6 +137,7 @@ func CanBeAsked(r *session.Request) bool {
 // A Question is about a call that a proxy_* tool would make.
 type Question struct {
 	Tool, Server string          // the tool's exposed name, and whose it is
+	Conn         string          // the server's connection: what was said does not count for another
 	Arguments    json.RawMessage // of the call, or nil
 }
 
@@ -172,7 +174,7 @@ func elicitation(r *session.Request, q Question) json.RawMessage {
 
 // ask asks the client of a session. Calls that come meanwhile wait for the answer.
 func (c *Consents) ask(ctx context.Context, r *session.Request, q Question) (Answer, error) {
-	key := key{session: r.Session, tool: q.Tool}
+	key := key{session: r.Session, tool: q.Tool, conn: q.Conn}
 	c.mu.Lock()
 	said := c.of(key)
 	for said.answer == NotAsked && said.asked != nil {
@@ -218,7 +220,7 @@ func (c *Consents) ask(ctx context.Context, r *session.Request, q Question) (Ans
 func (c *Consents) stateless(r *session.Request, q Question) (Answer, json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	said := c.of(key{party: r.Session.Party, tool: q.Tool})
+	said := c.of(key{party: r.Session.Party, tool: q.Tool, conn: q.Conn})
 	if said.answer != NotAsked {
 		return said.answer, nil
 	}

@@ -111,6 +111,22 @@ func (p *Pool[C]) EndAll(agent, why string) {
 	p.endAll(agent, why)
 }
 
+// EndServer has the connections to a server end, and returns when they have.
+func (p *Pool[C]) EndServer(server, why string) {
+	var ends []*Lease[C]
+	p.mu.Lock()
+	for key, l := range p.conns {
+		if key.server == server {
+			p.end(l, why)
+			ends = append(ends, l)
+		}
+	}
+	p.mu.Unlock()
+	for _, l := range ends {
+		<-l.ended
+	}
+}
+
 // endAll is EndAll with p.mu held.
 func (p *Pool[C]) endAll(agent, why string) {
 	for key, l := range p.conns {

@@ -38,7 +38,7 @@ func (c *Connection) Ask(ctx context.Context, method string, params json.RawMess
 	if to.request != nil && !session.Declares(to.request.Capabilities, method) || to.request == nil && !to.client.Can(method) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the client does not support %s", show.ClipBytes(method, 80))}
 	}
-	if params, err = hidden(ctx, c.server.hide, frame.Strip(params)); err != nil {
+	if params, err = hidden(ctx, c.server.hide(), frame.Strip(params)); err != nil {
 		return nil, err
 	}
 	if method == "elicitation/create" {

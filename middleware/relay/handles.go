@@ -36,7 +36,7 @@ func (c *Connection) alone(party string) bool {
 func (c *Connection) handles() *handle.Table { return &c.server.relay.handles }
 
 func (c *Connection) handle(kind handle.Kind, id string) handle.Handle {
-	return handle.Handle{Server: c.server.name, Kind: kind, ID: id}
+	return handle.Handle{Server: c.server.id, Kind: kind, ID: id}
 }
 
 // admit refuses a request about what was given to others, as if there were no such thing,
@@ -203,8 +203,8 @@ func (c *Connection) mayTell(s *session.Session, method string, params json.RawM
 
 // GivenTask returns the first of all servers that gave a party a task of this ID, or nil.
 func (r *Relay) GivenTask(party, id string) *Server {
-	for _, v := range r.servers {
-		if r.handles.Has(party, handle.Handle{Server: v.name, Kind: handle.Task, ID: id}) {
+	for _, v := range r.all() {
+		if r.handles.Has(party, handle.Handle{Server: v.id, Kind: handle.Task, ID: id}) {
 			return v
 		}
 	}

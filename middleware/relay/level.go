@@ -47,7 +47,7 @@ func (r *Relay) SetLevel(ctx context.Context, s *session.Session, level string) 
 // connection that requests of s go to, unless it knows. The channels are closed when they
 // have been.
 func (r *Relay) tellLevels(s *session.Session) (told []<-chan struct{}) {
-	for _, v := range r.servers {
+	for _, v := range r.all() {
 		if c := v.existing(v.owner(s)); c != nil {
 			told = append(told, c.tellLevel())
 		}

@@ -12,7 +12,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"rlmproxy/middleware/deferred"
@@ -25,6 +29,9 @@ import (
 
 // ErrTimeout is in the cause of a request's end that took too long.
 var ErrTimeout = errors.New("timeout")
+
+// ErrRetired is in the error of a request that comes to a server after [Relay.Retire].
+var ErrRetired = errors.New("the configuration has changed")
 
 // A Conn is a connection to a server. [upstream.Upstream] is one. The errors of Call are
 // those of package upstream.
@@ -75,7 +82,10 @@ type Relay struct {
 	watches  watches
 	handles  handle.Table
 	cursors  cursors
-	servers  []*Server // all, before the first client comes
+
+	mu      sync.Mutex      // guards the fields below
+	servers []*Server       // without those that were retired
+	ids     map[string]bool // that servers were ever given
 }
 
 // New returns a relay. Close ends it.
@@ -85,6 +95,7 @@ func New(opts Options) *Relay {
 		log:      opts.Logger,
 		deferred: deferred.NewList(opts.Accounts),
 		cursors:  newCursors(),
+		ids:      map[string]bool{},
 		pool:     isolation.New[agentConnection](opts.AgentIdle, opts.Logger),
 		watches:  watches{accounts: opts.Accounts, count: guard.NewCalls("subscriptions", opts.MaxSubscriptions, 0), open: map[watched]map[*subscription]bool{}, clients: map[*session.Session]map[named]*subscription{}},
 	}
@@ -94,9 +105,16 @@ func New(opts Options) *Relay {
 // nothing of it runs.
 func (r *Relay) Close() {
 	r.pool.Close()
-	for _, v := range r.servers {
+	for _, v := range r.all() {
 		v.shared.close()
 	}
+}
+
+// all are the servers that were not retired.
+func (r *Relay) all() []*Server {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.servers)
 }
 
 // Arrive notes a client that may send requests.
@@ -133,12 +151,22 @@ func (r *Relay) Deferred() *deferred.List { return r.deferred }
 type Server struct {
 	relay  *Relay
 	name   string
-	hide   Hider
+	id     string // the name, unless a server that was retired had it
 	shared *Connection
-	// start, if set, begins a connection for one agent, of which there are most at one
-	// time. Agents' requests go there, and none to shared.
-	start func(c *Connection) OwnConn
-	most  int
+	// start, if set, begins a connection for one agent. Agents' requests go there, and
+	// none to shared.
+	start  func(c *Connection) OwnConn
+	policy atomic.Pointer[policy]
+
+	mu       sync.Mutex    // guards the fields below
+	requests int           // that have taken a connection
+	retired  chan struct{} // nil: it is not; closed when requests is zero
+}
+
+// A policy is what can change of a server while it runs.
+type policy struct {
+	hide Hider // of what the server tells and asks
+	most int   // connections of single agents at one time
 }
 
 // An OwnConn is a connection to a server that serves one agent.
@@ -148,14 +176,66 @@ type OwnConn interface {
 	Close()
 }
 
-// NewServer adds a server whose connection for all agents is conn, before the
-// first client comes. Start may be nil.
+// NewServer adds a server whose connection for all agents is conn. Start may be nil.
 func (r *Relay) NewServer(name string, conn Conn, hide Hider, start func(c *Connection) OwnConn, most int) *Server {
-	v := &Server{relay: r, name: name, hide: hide, start: start, most: most}
+	v := &Server{relay: r, name: name, id: name, start: start}
+	v.SetPolicy(hide, most)
 	v.shared = newConnection(v, "", r.log.With("server", name))
 	v.shared.Conn = conn
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := 2; r.ids[v.id]; n++ { // what the one before has handed out is not this one's
+		v.id = fmt.Sprintf("%s@%d", name, n)
+	}
+	r.ids[v.id] = true
 	r.servers = append(r.servers, v)
 	return v
+}
+
+// SetPolicy changes what is hidden of what the server tells and asks, and how many agents
+// may have a connection of their own.
+func (v *Server) SetPolicy(hide Hider, most int) { v.policy.Store(&policy{hide, most}) }
+
+func (v *Server) hide() Hider { return v.policy.Load().hide }
+
+// Retire takes a server out: requests that come now fail with [ErrRetired]. Those that run
+// end first, then the connections of single agents; it returns when nothing of them is left,
+// or at once when ctx ends.
+func (r *Relay) Retire(ctx context.Context, v *Server) {
+	r.mu.Lock()
+	r.servers = slices.DeleteFunc(r.servers, func(other *Server) bool { return other == v })
+	r.mu.Unlock()
+	v.mu.Lock()
+	v.retired = make(chan struct{})
+	if v.requests == 0 {
+		close(v.retired)
+	}
+	v.mu.Unlock()
+	select {
+	case <-v.retired:
+	case <-ctx.Done():
+	}
+	r.pool.EndServer(v.id, ErrRetired.Error())
+	v.shared.close()
+}
+
+// enter counts a request, until leave, unless the server is retired.
+func (v *Server) enter() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.retired != nil {
+		return &upstream.UnavailableError{Server: v.name, Err: ErrRetired}
+	}
+	v.requests++
+	return nil
+}
+
+func (v *Server) leave() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.requests--; v.requests == 0 && v.retired != nil {
+		close(v.retired)
+	}
 }
 
 // Shared is the server's connection for all agents.
@@ -176,10 +256,13 @@ func (c agentConnection) Close() {
 // take returns the connection that a request of s goes to, which it starts if need be,
 // and what is to be called when the request has been answered.
 func (v *Server) take(ctx context.Context, s *session.Session) (*Connection, func(), error) {
-	if v.start == nil {
-		return v.shared, func() {}, nil
+	if err := v.enter(); err != nil {
+		return nil, nil, err
 	}
-	lease, err := v.relay.pool.Take(ctx, v.name, s.Agent, v.most, func(number int) agentConnection {
+	if v.start == nil {
+		return v.shared, v.leave, nil
+	}
+	lease, err := v.relay.pool.Take(ctx, v.id, s.Agent, v.policy.Load().most, func(number int) agentConnection {
 		c := newConnection(v, s.Agent, v.relay.log.With("server", v.name, "connection", number))
 		c.number, c.stateless, c.capabilities = number, s.IsStateless(), s.Capabilities()
 		if !s.Ends {
@@ -189,12 +272,16 @@ func (v *Server) take(ctx context.Context, s *session.Session) (*Connection, fun
 		return agentConnection{c}
 	})
 	if err != nil {
+		v.leave()
 		if ctx.Err() == nil {
 			err = &upstream.UnavailableError{Server: v.name, Err: err}
 		}
 		return nil, nil, err
 	}
-	return lease.Conn.Connection, func() { v.relay.pool.Done(lease) }, nil
+	return lease.Conn.Connection, func() {
+		v.relay.pool.Done(lease)
+		v.leave()
+	}, nil
 }
 
 // existing returns the connection that requests of an agent go to, or nil; it never
@@ -203,7 +290,7 @@ func (v *Server) existing(agent string) *Connection {
 	if v.start == nil {
 		return v.shared
 	}
-	c, _ := v.relay.pool.Find(v.name, agent)
+	c, _ := v.relay.pool.Find(v.id, agent)
 	return c.Connection
 }
 

@@ -55,12 +55,15 @@ func (c *Connection) tell(ctx context.Context, method string, params json.RawMes
 	case to.client == nil:
 		c.log.Debug("a notification that could be for several clients", "method", method)
 	case method == "notifications/message" && !to.client.Wants(jsonscan.StringMember(params, "level"), to.request):
-	case c.server.hide == nil:
+	case c.server.hide() == nil:
 		to.client.Tell(to.about(context.Background()), method, bytes.Clone(params))
 	default:
 		params = bytes.Clone(params)
 		c.toClients.Add("", len(params), func(ctx context.Context) {
-			kept, err := c.server.hide.Notification(ctx, params)
+			kept, err := params, error(nil)
+			if hide := c.server.hide(); hide != nil {
+				kept, err = hide.Notification(ctx, params)
+			}
 			if err != nil {
 				c.log.Debug("notification not sent", "method", method, "error", err)
 				return

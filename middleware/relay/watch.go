@@ -115,7 +115,12 @@ func (r *Relay) unsubscribeAll(ctx context.Context, s *session.Session) {
 // unsubscribe ends the server's subscription if a client's was the last. Another client
 // may subscribe meanwhile, and the server hear of that first: it is told once more then.
 func (r *Relay) unsubscribe(ctx context.Context, sub *subscription) error {
-	c := sub.server.existing(sub.at.agent)
+	var c *Connection
+	for _, v := range r.all() { // another may have taken the server's place
+		if v.name == sub.at.server {
+			c = v.existing(sub.at.agent)
+		}
+	}
 	if r.watches.has(sub.at) || c == nil {
 		return nil
 	}
@@ -140,8 +145,8 @@ func (c *Connection) watch(ctx context.Context, uri, method string, stateless bo
 		return err
 	}
 	_, err = c.bounded(ctx, upstream.Request{Method: method, Params: jsonscan.Object("uri", quoted), Stateless: stateless})
-	if err != nil && c.server.hide != nil {
-		err = c.server.hide.Error(ctx, err)
+	if hide := c.server.hide(); err != nil && hide != nil {
+		err = hide.Error(ctx, err)
 	}
 	return err
 }

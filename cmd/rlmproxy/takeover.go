@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"reflect"
+	"slices"
+
+	"rlmproxy/config"
+	"rlmproxy/middleware/rights"
+)
+
+// A takeover takes mcp.json over while the proxy runs: its servers, who may use what, and
+// liveSettings. One goroutine uses it.
+type takeover struct {
+	load   func() (*config.Config, error)              // reads it again
+	rights func(*config.Config) (*rights.Rules, error) // refuses what guards nothing
+	tell   func(*rights.Rules)                         // tells the operator what is odd in them
+	level  func(config.Proxy)                          // of the log
+	log    *slog.Logger
+	stack  *stack
+
+	rules    *rights.Rules // that count
+	warnings []string      // of the file as it was taken over last
+	waiting  []string      // settings that the log had as waiting for the next start
+}
+
+// takeover is what takes the file of cfg over, if load reads it again. What is nil in it is
+// the caller's to set.
+func (c *cli) takeover(cfg *config.Config, load func() (*config.Config, error), logger *slog.Logger) *takeover {
+	return &takeover{load: load, tell: func(*rights.Rules) {}, level: c.setLevel, log: logger, warnings: cfg.Warnings}
+}
+
+// liveSettings are those that count as soon as they are changed. All but the level of the log
+// are for servers that do not have their own.
+var liveSettings = []string{"callTimeout", "logLevel", "pinTools", "quarantine", "redact", "trustHints"}
+
+// take takes the file over, or logs what is wrong with it: then all stays as it was. It says
+// that nothing has changed if it was asked.
+func (t *takeover) take(asked bool) {
+	cfg, err := t.load()
+	var rules *rights.Rules
+	if err == nil {
+		rules, err = t.rights(cfg)
+	}
+	var waiting []string
+	var next *change
+	if err == nil {
+		cfg.Proxy, waiting = live(t.stack.cfg.Proxy, cfg.Proxy)
+		next, err = t.stack.prepare(cfg)
+	}
+	if err != nil {
+		t.refuse(err)
+		return
+	}
+	sameRights := sameRules(t.rules, rules)
+	if !sameRights {
+		t.rules = rules
+		t.stack.server.SetRights(rules)
+		t.log.Info("who may use what has changed")
+		t.tell(rules)
+	}
+	if err := next.make(); err != nil { // the proxy ends
+		t.refuse(err)
+		return
+	}
+	t.level(cfg.Proxy)
+	for _, w := range cfg.Warnings {
+		if !slices.Contains(t.warnings, w) {
+			t.log.Warn("configuration", "warning", w)
+		}
+	}
+	t.warnings = cfg.Warnings
+	switch {
+	case len(next.what) > 0:
+		t.log.Info("mcp.json was read again, the servers have changed", next.what...)
+	case asked && sameRights:
+		t.log.Info("mcp.json was read again, nothing has changed")
+	}
+	if len(waiting) > 0 && (asked || !slices.Equal(waiting, t.waiting)) {
+		t.log.Warn("settings have changed that count from the next start on", "settings", waiting)
+	}
+	t.waiting = waiting
+}
+
+// refuse logs why the file is not taken over, a line for each mistake.
+func (t *takeover) refuse(err error) {
+	const text = "mcp.json was not taken over, all stays as it was"
+	var mistakes config.ErrorList
+	var usage *usageError
+	switch {
+	case errors.As(err, &mistakes):
+		for _, m := range mistakes {
+			m.Excerpt = "" // which is for a terminal; the place is there
+			t.log.Error(text, "error", m)
+		}
+	case errors.As(err, &usage) && usage.hint != "":
+		t.log.Error(text, "error", err, "hint", usage.hint)
+	default:
+		t.log.Error(text, "error", err)
+	}
+}
+
+// live is now with the liveSettings of next, and which others of next differ.
+func live(now, next config.Proxy) (both config.Proxy, waiting []string) {
+	both = now
+	for i := range reflect.TypeFor[config.Proxy]().NumField() {
+		name := reflect.TypeFor[config.Proxy]().Field(i).Tag.Get("koanf")
+		value := reflect.ValueOf(next).Field(i)
+		switch {
+		case slices.Contains(liveSettings, name):
+			reflect.ValueOf(&both).Elem().Field(i).Set(value)
+		case !reflect.DeepEqual(value.Interface(), reflect.ValueOf(now).Field(i).Interface()):
+			waiting = append(waiting, name)
+		}
+	}
+	return both, waiting
+}
