@@ -147,6 +147,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		PassThrough:   !p.EnableAutoTruncation,
 		SharedCache:   !p.EnableAgentIsolation,
 		FreshCalls:    middleware.FreshCalls(p.FreshCalls),
+		NoHealing:     !p.EnableHealing,
 		CallTimeout:   p.CallTimeout,
 		QueryTimeout:  p.JQTimeout,
 		SearchTimeout: p.SearchTimeout,
@@ -232,6 +233,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		m := served(sc, up)
 		m.TrustHints = trustsHints(p, sc)
 		m.Redact = redacts(p, sc)
+		m.NoHandles = !setting(sc.Handles, p.EnableHandles)
 		if pinned(p, sc) && extra[sc.Name] == nil {
 			m.Pins = pins.Server(identity(cfg, sc), quarantined(p, sc), logger.With("server", sc.Name))
 		}

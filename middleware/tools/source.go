@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
@@ -91,6 +92,38 @@ func bareID(given string) cache.ID {
 		given = given[i+len("cache_id"):]
 	}
 	return cache.ID(strings.Trim(given, " \t\n=:\"'`[]<>(){}"))
+}
+
+// readAll reads the texts of documents, and returns the ctx of a query on them, which ends
+// after limit. What is gone is fetched again first, once, in a time of its own. Done is
+// the answer already: a server's question.
+func (c *call) readAll(ctx context.Context, limit time.Duration, block int, docs ...*document) (limited context.Context, cancel context.CancelFunc, done json.RawMessage, err error) {
+	for heals := 0; ; heals++ {
+		limited, cancel = context.WithTimeout(ctx, limit)
+		var at *document
+		for _, at = range docs {
+			if err = c.read(limited, at, block); err != nil {
+				break
+			}
+		}
+		gone := shape.Gone(err)
+		if gone == nil || heals == len(docs) {
+			return limited, cancel, nil, err
+		}
+		cancel()
+		healed, again := c.healer.Heal(ctx, gone)
+		switch {
+		case again != nil:
+			return ctx, cancel, nil, again
+		case healed.Question != nil || healed.ID == "":
+			return ctx, cancel, healed.Question, err
+		}
+		if healed.ID != at.id {
+			healed.Line += " · cache_id=" + string(healed.ID)
+		}
+		at.id = healed.ID
+		c.healed = append(c.healed, healed.Line)
+	}
 }
 
 // read reads d's text: that of a block, or without a number (-1) that of the only
