@@ -62,7 +62,7 @@ func TestHandles(t *testing.T) {
 		{`{"rows":["H?jq=.title"]}`, `bad_arguments: arguments.rows[0]: write takes object here, and what the handle stands for is string` + "\nhint: choose with ?jq=PROGRAM behind the ID"},
 		{`{"text":"H?jq=.none"}`, `bad_jq: arguments.text: jq: the program gives nothing`},
 		{`{"text":"H?jq=.["}`, `bad_jq: arguments.text: `},
-		{`{"text":"H/7"}`, `bad_arguments: arguments.text: handle: block 7 has no text; these have: [0]`},
+		{`{"text":"H/7"}`, `bad_arguments: arguments.text: handle: block 7 has no text; these have: [0]` + "\nhint: put /0 behind the ID"},
 		{`{"a":[0,{"b":"rlmproxy://cache/aaaaaaaaaaaaaaaa"}]}`, `unknown_cache_id: arguments.a[1].b: no result of yours has this cache_id`},
 		{`{"text":[` + strings.Repeat(`"H?jq=.n",`, 16) + `"H?jq=.n"]}`, `bad_arguments: more than 16 arguments are handles`},
 		{`{"text":["H","H","H","H","H"]}`, `limit_memory: arguments.text[3]: what the handle stands for has 25,973 bytes, and with it the call more than 90,000`},

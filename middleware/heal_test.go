@@ -24,7 +24,7 @@ import (
 // anID is an id of ours, wherever it stands.
 var anID = regexp.MustCompile(`\b[a-z2-7]{16}\b`)
 
-// healing is a server whose results are kept for a minute; answers are those of the calls of
+// healingServer is one whose results are kept for a minute; answers are those of the calls of
 // its tools, the last one of all later ones.
 func healingServer(t *testing.T, opts Options, answers ...string) (conn client, calls *[]string) {
 	t.Helper()

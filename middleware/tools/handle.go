@@ -10,6 +10,9 @@ import (
 	"rlmproxy/pipeline"
 )
 
+// handle stands for the tool where there is none.
+const handle = "handle"
+
 // A Content is what a handle stands for.
 type Content struct {
 	Text  []byte          // what a string of it holds
@@ -24,7 +27,7 @@ func (t *Tools) Content(ctx context.Context, agent string, h shape.Handle, heale
 	if err != nil {
 		return Content{}, err
 	}
-	c := &call{Tools: t, agent: agent, tool: "handle", healer: healer}
+	c := &call{Tools: t, agent: agent, tool: handle, healer: healer}
 	d := document{id: h.ID}
 	ctx, cancel, question, err := c.readAll(ctx, t.opts.QueryTimeout, h.Block, &d)
 	defer cancel()

@@ -177,7 +177,11 @@ func (c *call) noSuchBlock(block int, docs []shape.Document) error {
 		have = append(have, doc.Block)
 	}
 	e := &pipeline.Error{Code: pipeline.BadArguments, Text: fmt.Sprintf("%s: block %d has no text; these have: %v", c.tool, block, have)}
-	if len(have) > 0 {
+	switch {
+	case len(have) == 0:
+	case c.tool == handle:
+		e.Hint = fmt.Sprintf("put /%d behind the ID", have[0])
+	default:
 		e.Hint = fmt.Sprintf(`the same with "block":%d`, have[0])
 	}
 	return e
