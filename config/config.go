@@ -88,6 +88,9 @@ type Server struct {
 	Hide []string
 	// Redact is "on", "off" or "report". Empty means the proxy's setting.
 	Redact string
+	// Handles says whether handles in its arguments are replaced. Nil means the proxy's
+	// EnableHandles.
+	Handles *bool
 	// Tools has settings by tool name or glob. An exact name wins over globs.
 	Tools map[string]Tool
 }
@@ -162,13 +165,15 @@ type Proxy struct {
 	Redact string `koanf:"redact"` // "on", "off" or "report"
 
 	// FreshCalls is "ask", "readonly", "all" or "none".
-	FreshCalls   string `koanf:"freshCalls"`
-	TrustHints   *bool  `koanf:"trustHints"` // nil: of servers that are started here and pinned
-	PinTools     bool   `koanf:"pinTools"`
-	Quarantine   bool   `koanf:"quarantine"`
-	StateDir     string `koanf:"stateDir"`     // a path; "": where the system keeps such
-	CacheDir     string `koanf:"cacheDir"`     // a path; "": results are in memory only
-	MaxLineBytes int    `koanf:"maxLineBytes"` // the longest upstream message
+	FreshCalls    string `koanf:"freshCalls"`
+	EnableHealing bool   `koanf:"enableHealing"`
+	EnableHandles bool   `koanf:"enableHandles"`
+	TrustHints    *bool  `koanf:"trustHints"` // nil: of servers that are started here and pinned
+	PinTools      bool   `koanf:"pinTools"`
+	Quarantine    bool   `koanf:"quarantine"`
+	StateDir      string `koanf:"stateDir"`     // a path; "": where the system keeps such
+	CacheDir      string `koanf:"cacheDir"`     // a path; "": results are in memory only
+	MaxLineBytes  int    `koanf:"maxLineBytes"` // the longest upstream message
 
 	CallTimeout   time.Duration `koanf:"callTimeout"`
 	JQTimeout     time.Duration `koanf:"jqTimeout"`

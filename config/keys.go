@@ -8,12 +8,12 @@ import (
 // serverKeys are the keys of ours in a server's entry.
 var serverKeys = []string{
 	"command", "args", "env", "cwd", "url", "headers", "auth", "type", "timeout", "disabled", "prefix", "shape",
-	"maxResponseTokens", "allow", "deny", "freshCalls", "trustHints", "pinTools", "quarantine", "hide", "redact", "tools", "isolation", "maxProcesses", "inheritEnv", "rateLimit", "concurrency",
+	"maxResponseTokens", "allow", "deny", "freshCalls", "trustHints", "pinTools", "quarantine", "hide", "redact", "tools", "isolation", "maxProcesses", "inheritEnv", "rateLimit", "concurrency", "handles",
 }
 
 // guards are those of them that keep something from agents or servers. A key that begins
 // like one and is none, such as denyTools, is taken for a slip.
-var guards = map[string]string{"allow": "allow", "deny": "deny", "hide": "hide", "redact": "redact", "isolat": "isolation"}
+var guards = map[string]string{"allow": "allow", "deny": "deny", "hide": "hide", "redact": "redact", "isolat": "isolation", "handle": "handles"}
 
 // otherSpellings are keys of other hosts that mean one of ours.
 var otherSpellings = map[string]string{

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func defaultProxy() Proxy {
 	return Proxy{
 		MaxResponseTokens: 2000, MaxResponseTokensByKind: map[string]int{"source": 6000, "markdown": 6000, "config": 6000, "diff": 6000}, MaxWholeTokens: 25_000,
-		EnableAutoTruncation: true, EnableLossless: true, EnableDifferences: true, CacheTTL: time.Hour, EnableAgentIsolation: true,
+		EnableAutoTruncation: true, EnableLossless: true, EnableDifferences: true, EnableHealing: true, EnableHandles: true, CacheTTL: time.Hour, EnableAgentIsolation: true,
 		MaxEntriesPerAgent: 20, MaxMemoryPerAgent: 100 << 20, MaxMemory: 320 << 20, MaxTotalAgents: 1000,
 		MaxCallsPerAgent: 256, MaxBytesPerAgent: 64 << 20, MaxStreamsPerAgent: 100, MaxSubscriptionsPerAgent: 1000, MaxConnectionsPerAgent: 1024,
 		Redact: "off", FreshCalls: "ask", PinTools: true, MaxLineBytes: 64 << 20, CallTimeout: time.Minute, JQTimeout: 5 * time.Second, JQMemory: 768 << 20,

@@ -162,6 +162,8 @@ func (r *reader) field(key string, n node, s *Server) {
 		s.PinTools = r.truth(n)
 	case "quarantine":
 		s.Quarantine = r.truth(n)
+	case "handles":
+		s.Handles = r.truth(n)
 	case "tools":
 		// Another host writes here the list of tools that it admits.
 		if n.kind() == '[' {

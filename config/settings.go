@@ -120,6 +120,8 @@ func Settings() []Setting {
 		{"maxConnectionsPerAgent", "1024", "connections", "connections over HTTP that one agent may have open", whole(1, mostHeld)},
 		{"redact", "off", "on|off|report", "mask secrets such as keys and tokens in what servers send; report only logs what it would mask", oneOf(redactions...)},
 		{"freshCalls", "ask", "ask|readonly|all|none", "upstream tools that proxy_* tools may call anew: trusted ones, with ask also what the person agrees to", oneOf("ask", "readonly", "all", "none")},
+		{"enableHealing", "true", boolean, "make the call again whose result is asked for and has expired or was evicted, if its tool is one that proxy_* may call and declares readOnlyHint", truth},
+		{"enableHandles", "true", boolean, "replace string arguments of tools that are rlmproxy://cache/ID by what the cache keeps under that ID", truth},
 		{"trustHints", "", boolean, "trust tools that declare readOnlyHint; without it, those of servers that are started here and pinned", truth},
 		{"pinTools", "true", boolean, "hold back tools whose definition has changed since it was first seen", truth},
 		{"quarantine", "false", boolean, "hold back tools that were never seen, too", truth},

@@ -34,9 +34,9 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 	if s.tools.Has(r.Name) {
 		var fresh tools.FreshCaller
 		if s.freshOffer(r).any {
-			fresh = freshCaller{s, r}
+			fresh = freshCaller{s, r, nil}
 		}
-		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, fresh)
+		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, fresh, s.healerOf(r))
 		s.seenBy(r).Note("")
 	} else {
 		raw, err = s.callUpstream(ctx, r)
@@ -65,16 +65,27 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	if err != nil {
 		return nil, err
 	}
+	if params, err = s.withContents(ctx, r, t, params); err != nil {
+		return nil, err
+	}
 	raw, err := s.result(ctx, t, r, params)
 	if err != nil {
 		return nil, err
 	}
 	observed.Answered(raw, nil)
-	origin := cache.Origin{Tool: t.exposed, Arguments: r.Arguments, ReadOnly: t.readOnly()}
+	origin := t.origin(r.Arguments)
 	policy := t.up.policy(t.tool.Name).shaping(t.up.Name)
 	policy.Seen = s.seenBy(r)
 	raw, err = s.shaper.ToolResult(r.Session.Agent, origin, raw, policy)
 	return raw, t.called(err)
+}
+
+// origin is a call of the tool, as the cache knows it.
+func (t target) origin(arguments json.RawMessage) cache.Origin {
+	if arguments == nil {
+		arguments = json.RawMessage("{}") // which says the same, and nil would be that they are not known
+	}
+	return cache.Origin{Tool: t.exposed, Arguments: arguments, ReadOnly: t.readOnly()}
 }
 
 // find returns the tool of an exposed name that an agent may use. A name that is not known

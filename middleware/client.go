@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -77,8 +78,8 @@ func (s *Server) Revoked(ctx context.Context, subject string, left bool) {
 	}
 }
 
-// Serve answers one client over a pair of streams, until the client ends them
-// or ctx ends. It closes both. The client is who Options.Pipe says.
+// Serve answers one client over a pair of streams, until the client ends them or ctx ends:
+// then requests that run have endTime. It closes both. The client is who Options.Pipe says.
 func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
 	var conn *rpc.Conn
 	c := s.attach(Identity{Pipe: s.opts.Pipe}, rpc.Options{MaxBytes: s.opts.MaxLineBytes}, func(o rpc.Options) *rpc.Peer {
@@ -87,6 +88,9 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 			Server:  true,
 			InOrder: func(method string) bool { return method == "initialize" },
 			Junk: func(line []byte, err error) {
+				if errors.Is(err, errEnding) {
+					return
+				}
 				s.logger.Warn("the client sent a line that is no message", "bytes", len(line), "error", err)
 			},
 		})
@@ -94,6 +98,8 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 	})
 	select {
 	case <-ctx.Done():
+		c.Drain()
+		s.finish(conn)
 	case <-conn.Done():
 		c.Drain()
 		s.awaitAnswers(ctx, conn, w)
@@ -104,6 +110,10 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 }
 
 const (
+	// endTime is how long requests go on once the proxy is to end. With a second for
+	// answers and three for servers that do not end by themselves, all is over in the ten
+	// seconds that who manages processes waits at least.
+	endTime = 5 * time.Second
 	// readTime is how long a client that has closed its end may take to read a line.
 	readTime = 2 * time.Second
 	// answerTime is how long requests go on for a client that has closed its end where
@@ -114,6 +124,40 @@ const (
 	hangTime = 2 * time.Second
 )
 
+// errEnding answers what is not finished once the proxy is to end, and what is asked then.
+var errEnding = errors.New("the proxy is shutting down")
+
+// finish returns when a client has the answers to what it has asked, or has gone too, or
+// after endTime: then the requests that run are cancelled, and their answer says so. No
+// other begins.
+func (s *Server) finish(conn *rpc.Conn) {
+	conn.Refuse(errEnding)
+	if n := conn.Serving(); n > 0 {
+		s.logger.Info("shutting down when what runs has ended", "requests", n, "at_most", endTime)
+	}
+	select {
+	case <-after(conn.Wait):
+		return
+	case <-conn.Done():
+		return
+	case <-time.After(endTime):
+	}
+	select {
+	case <-after(func() { conn.Abandon(errEnding) }):
+	case <-time.After(readTime / 2): // nobody reads
+	}
+}
+
+// after is closed when f has returned.
+func after(f func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	return done
+}
+
 // errHangs answers what hangs at the end.
 var errHangs = fmt.Errorf("cancelled: the client closed its end, and then nothing came for %v; who wants the answer keeps stdin open until it is there", hangTime)
 
@@ -121,11 +165,7 @@ var errHangs = fmt.Errorf("cancelled: the client closed its end, and then nothin
 // requests into a server, has its answers: or when it has gone, or does not read, or
 // the answers hang.
 func (s *Server) awaitAnswers(ctx context.Context, conn *rpc.Conn, w io.Writer) {
-	answered := make(chan struct{})
-	go func() {
-		conn.Wait()
-		close(answered)
-	}()
+	answered := after(conn.Wait)
 	begun := time.Now()
 	quiet := begun // since when nothing has come
 	look := time.NewTicker(readTime / 4)

@@ -171,3 +171,73 @@ func TestLastRequests(t *testing.T) {
 		})
 	}
 }
+
+// TestEndInOrder: once the proxy is to end, what runs is answered, within endTime with what
+// it is, later with that it was cancelled, and what comes then with that it was refused. The
+// call used to get no answer.
+func TestEndInOrder(t *testing.T) {
+	for _, tt := range []struct {
+		takes, ends time.Duration
+		want        string
+	}{
+		{3 * time.Second, 3 * time.Second, `{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`},
+		{time.Minute, endTime, `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the proxy is shutting down"}}`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := server(nil, "slow")
+			f.call = func(ctx context.Context, _ toolCall) (json.RawMessage, error) {
+				select {
+				case <-time.After(tt.takes):
+					return json.RawMessage(`{"content":[]}`), nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}
+			store, err := cache.New(cache.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			s, err := New(Options{Store: store, Upstreams: []Upstream{{Name: "s", Conn: f}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			r1, w1 := io.Pipe()
+			r2, w2 := io.Pipe()
+			ctx, stop := context.WithCancel(t.Context())
+			served := make(chan error, 1)
+			go func() { served <- s.Serve(ctx, r1, w2) }()
+			lines := make(chan string, 10)
+			go func() {
+				defer close(lines)
+				for all := bufio.NewScanner(r2); all.Scan(); {
+					lines <- all.Text()
+				}
+			}()
+			write := func(line string) {
+				if _, err := io.WriteString(w1, line+"\n"); err != nil {
+					t.Error(err)
+				}
+				synctest.Wait()
+			}
+			write(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+			write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			<-lines
+			write(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"slow"}}`)
+			begun := time.Now()
+			stop()
+			synctest.Wait()
+			write(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
+			if got, want := <-lines, `{"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"the proxy is shutting down"}}`; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+			if got := <-lines; got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+			if err := <-served; !errors.Is(err, context.Canceled) || time.Since(begun) != tt.ends {
+				t.Errorf("%v after %v, want %v", err, time.Since(begun), tt.ends)
+			}
+		})
+	}
+}

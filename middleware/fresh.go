@@ -22,6 +22,7 @@ import (
 type freshCaller struct {
 	s       *Server
 	request *session.Request
+	healer  *healer // that makes a call again, so nobody is asked; or nil
 }
 
 var _ tools.FreshCaller = freshCaller{}
@@ -33,8 +34,11 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 	if err != nil {
 		return nil, cache.Origin{}, err
 	}
-	origin := cache.Origin{Tool: t.exposed, Arguments: arguments}
-	if !f.s.trusts(t) {
+	origin := t.origin(arguments)
+	switch {
+	case f.healer != nil && !f.s.heals(t):
+		return nil, cache.Origin{}, notFresh(t, consent.NotAsked)
+	case !f.s.trusts(t):
 		switch said, question, err := f.s.mayAct(ctx, f.request, t, arguments); {
 		case err != nil:
 			return nil, cache.Origin{}, err
@@ -53,14 +57,21 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 	if meta := observe.TraceMeta(f.request.Params); meta != nil {
 		params = jsonscan.AppendMember(params, "_meta", meta)
 	}
+	params, err = f.s.withContents(ctx, f.request, t, append(params, '}'))
+	if err != nil {
+		return nil, cache.Origin{}, err
+	}
 	observed := observe.Of(ctx).Fresh(t.up.Name, t.exposed, arguments)
 	defer observed.Took(ctx)
-	raw, err := f.s.result(ctx, t, f.request, append(params, '}'))
+	raw, err := f.s.result(ctx, t, f.request, params)
 	observed.Answered(raw, err)
+	if f.healer != nil {
+		f.healer.made = append(f.healer.made, t.exposed)
+	}
 	if err == nil && !shape.HasData(raw) {
 		raw = frame.Label(raw, t.up.Name) // the agent reads it as it came
 	}
-	return raw, cache.Origin{Tool: t.exposed, Arguments: arguments, ReadOnly: t.readOnly()}, err
+	return raw, origin, err
 }
 
 // Kept implements [tools.FreshCaller].

@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/session"
@@ -29,7 +30,9 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 	s.watchHeld()
 	s.tellRights()
 	fresh := s.freshOffer(r)
-	for _, tool := range tools.Definitions(fresh.any, fresh.readOnly) {
+	ups := v.servers()
+	handles := len(ups) == 0 || slices.ContainsFunc(ups, func(up *Upstream) bool { return !up.NoHandles })
+	for _, tool := range tools.Definitions(fresh.any, fresh.readOnly, handles) {
 		items = append(items, json.RawMessage(tool))
 	}
 	list, err := page(r, "tools", items)

@@ -30,6 +30,7 @@ import (
 	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/rights"
+	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/tools"
@@ -85,6 +86,9 @@ type Options struct {
 	SharedCache bool
 	// FreshCalls is which tools proxy_* may call. Empty means FreshAsk.
 	FreshCalls FreshCalls
+	// NoHealing leaves what has expired or was evicted to its agent, even where the call
+	// that it came from only reads.
+	NoHealing bool
 	// CallTimeout bounds a call to an upstream. Zero means 60 seconds.
 	CallTimeout time.Duration
 	// QueryTimeout bounds the work of proxy_filter and proxy_explore on a
@@ -165,6 +169,7 @@ type Server struct {
 	changes changes
 	consent *consent.Consents
 	held    heldWatch
+	healing healing
 	odd     oddities
 	rules   atomic.Pointer[rights.Rules]
 	seen    sync.Map // *shape.Seen by *session.Session
@@ -258,6 +263,7 @@ func (o *Options) complete() error {
 	setDefault(&o.ListWait, 3*time.Second)
 	setDefault(&o.FreshCalls, FreshAsk)
 	setDefault(&o.Version, "dev")
+	setDefault(&o.MaxLineBytes, rpc.DefaultMaxBytes)
 	setDefault(&o.WorkBytes, 64<<20)
 	setDefault(&o.Limits.Calls, 256)
 	setDefault(&o.Limits.Streams, 100)

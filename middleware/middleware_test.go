@@ -224,7 +224,7 @@ func TestListIsUntouchedButForNames(t *testing.T) {
 	rest := `"inputSchema":{"type":"object","x-order":[1.0,9007199254740993]},`
 	after := `"annotations":{"readOnlyHint":true},"execution":{"future":1.0}}`
 	want := `{"tools":[{"name":"s_read",` + rest + after + `,{"name":"whole_x",` + rest + `"outputSchema":{"type":"object"},` + after +
-		`,` + strings.Join(tools.Definitions(false, true), ",") + `]}`
+		`,` + strings.Join(tools.Definitions(false, true, true), ",") + `]}`
 	if string(raw) != want {
 		t.Errorf("got  %s\nwant %s", raw, want)
 	}

@@ -58,6 +58,8 @@ type Upstream struct {
 	// has them call those that declare readOnlyHint, which is the server's own word.
 	Fresh      []string
 	TrustHints bool
+	// NoHandles hands arguments on as they are, where a string is a handle too.
+	NoHandles bool
 	// Redact says what becomes of secrets in what the server sends.
 	Redact Redact
 	// Pins holds back tools that are not as the operator knows them. Nil: none is.

@@ -75,7 +75,7 @@ func TestHintsNeverRepeatAnAct(t *testing.T) {
 						t.Fatal(err)
 					}
 					defer store.Close()
-					_, conn := dial(t, Options{Store: store, FreshCalls: FreshAll, CallTimeout: time.Minute, Upstreams: []Upstream{{Name: "s", Conn: f}}})
+					_, conn := dial(t, Options{Store: store, FreshCalls: FreshAll, NoHealing: true, CallTimeout: time.Minute, Upstreams: []Upstream{{Name: "s", Conn: f}}})
 					got, id := "", ""
 					take := func(raw string) {
 						d := decode(t, raw)

@@ -14,6 +14,7 @@ import (
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/session"
+	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline/show"
 )
 
@@ -190,11 +191,8 @@ func readCursor(params json.RawMessage) (at int, own string, err error) {
 // own resource, cut like the result of a tool if it is over the limit.
 func (s *Server) readResource(ctx context.Context, r *session.Request) (json.RawMessage, error) {
 	uri := stringOf(r.Params, "uri")
-	if strings.HasPrefix(uri, "rlmproxy://") {
-		if raw, ok := s.shaper.Block(ctx, r.Session.Agent, uri); ok {
-			return raw, nil
-		}
-		return nil, notFound(uri)
+	if strings.HasPrefix(uri, shape.HandleScheme) {
+		return s.readBlock(ctx, r, uri)
 	}
 	failed := notFound(uri)
 	all := s.placesOf(ctx, s.viewOf(r), uri)
@@ -221,6 +219,34 @@ func (s *Server) readResource(ctx context.Context, r *session.Request) (json.Raw
 		failed = err // another server may know it
 	}
 	return nil, failed
+}
+
+// readBlock answers resources/read of a block of a cached result.
+func (s *Server) readBlock(ctx context.Context, r *session.Request, uri string) (json.RawMessage, error) {
+	h, ok := shape.ParseHandle(uri)
+	if !ok || h.Block < 0 || h.JQ != "" {
+		return nil, notFound(uri)
+	}
+	raw, err := s.shaper.Block(ctx, r.Session.Agent, h)
+	if gone := shape.Gone(err); gone != nil {
+		healed, err := s.healerOf(r).Heal(ctx, gone)
+		switch {
+		case errors.As(err, &gone):
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: gone.Code + ": " + gone.Text}
+		case err != nil:
+			return nil, protocolError(err)
+		case healed.Question != nil:
+			return healed.Question, nil
+		}
+		h.ID = healed.ID
+		if raw, _ = s.shaper.Block(ctx, r.Session.Agent, h); raw != nil {
+			raw = jsonscan.With(raw, "_meta", jsonscan.Object("rlmproxy/healed", jsonscan.Quote(healed.Line)))
+		}
+	}
+	if raw == nil {
+		return nil, notFound(uri)
+	}
+	return raw, nil
 }
 
 // notFound is the error for a resource that is not there. The SDK's own writes

@@ -32,8 +32,13 @@ func counter(dir string) int {
 	n := 0
 	s := mcp.NewServer(&mcp.Implementation{Name: "counter", Version: "1"}, nil)
 	s.AddTool(&mcp.Tool{Name: "next", InputSchema: json.RawMessage(`{"type":"object"}`)},
-		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			n++
+			hold := filepath.Join(dir, "hold")
+			for _, err := os.Stat(hold); err == nil && ctx.Err() == nil; _, err = os.Stat(hold) { // TestEnding takes it away
+				_ = os.WriteFile(filepath.Join(dir, "held"), nil, 0o600)
+				time.Sleep(5 * time.Millisecond)
+			}
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("%d of %d", n, os.Getpid())}}}, nil
 		})
 	_ = s.Run(context.Background(), &mcp.StdioTransport{})
@@ -188,9 +193,11 @@ func TestIsolation(t *testing.T) {
 
 	// Another is connecting, and one at work, when the proxy ends.
 	four, before := connect(), len(pids())
-	go four.CallTool(t.Context(), &mcp.CallToolParams{Name: "c_next"})
+	ctx, cancel = context.WithCancel(t.Context())
+	go four.CallTool(ctx, &mcp.CallToolParams{Name: "c_next"})
 	eventually(t, "no process for the fourth", func() bool { return len(pids()) > before })
 	interrupt(t, proxy.Process)
+	cancel() // or the proxy waits for its end
 	log := <-logged
 	if err := proxy.Wait(); err != nil {
 		t.Errorf("the proxy: %v\n%s", err, log)

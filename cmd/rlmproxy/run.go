@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +39,10 @@ cache_id, and looks into it with proxy_explore, proxy_filter and proxy_search.
 Started by a host, without arguments, it serves the servers of mcp.json, found in
 $RLMPROXY_CONFIG, ./mcp.json or the user's configuration folder.`
 
+// forwarded is how soon after a signal the same one may come once more: a terminal and a
+// shell, or npx, both send it on.
+const forwarded = 100 * time.Millisecond
+
 // An usageError is one that the caller's command line or file can repair.
 type usageError struct {
 	err  error
@@ -58,7 +63,9 @@ type cli struct {
 }
 
 // run is the program. Under a host stdout belongs to the protocol: what people
-// read goes to stderr.
+// read goes to stderr. The first signal ends it in order: no call is taken any more, those
+// that run get their answers, servers end, logs are written. The second ends it at once;
+// what servers have started is ended by their supervisors.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
@@ -75,14 +82,23 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, ends...)
 	defer signal.Stop(signals)
+	over := make(chan struct{})
+	defer close(over)
 	go func() {
-		for ctx.Err() == nil {
+		var first time.Time // when the end was asked for
+		for {
 			select {
 			case s := <-signals:
-				if s != syscall.SIGHUP || !c.hangups.ask() {
+				switch {
+				case s == syscall.SIGHUP && c.hangups.ask():
+				case first.IsZero():
+					first = time.Now()
 					stop()
+				case time.Since(first) > forwarded: // now
+					os.Exit(exitFailed)
 				}
-			case <-ctx.Done():
+			case <-over:
+				return
 			}
 		}
 	}()
@@ -100,6 +116,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var write *fs.PathError
 	if errors.As(err, &failed) || errors.As(err, &write) && write.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE) {
 		return exitFailed // it was printed, or nobody reads
+	}
+	if ctx.Err() != nil {
+		err = errors.New("interrupted")
 	}
 	for i, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
 		if i == 0 {

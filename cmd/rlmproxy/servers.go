@@ -34,6 +34,7 @@ func effective(p config.Proxy, sc config.Server) config.Server {
 	sc.Redact = string(redacts(p, sc))
 	sc.TrustHints = new(trustsHints(p, sc))
 	sc.PinTools, sc.Quarantine = new(pinned(p, sc)), new(quarantined(p, sc))
+	sc.Handles = new(setting(sc.Handles, p.EnableHandles))
 	return sc
 }
 
@@ -48,7 +49,7 @@ func processOf(sc config.Server) config.Server {
 	sc.Disabled, sc.Prefix, sc.Shape, sc.Timeout, sc.MaxResponseTokens = false, nil, nil, 0, 0
 	sc.RateLimit, sc.Concurrency, sc.MaxProcesses = 0, 0, 0
 	sc.Allow, sc.Deny, sc.Hide, sc.Tools = nil, nil, nil, nil
-	sc.FreshCalls, sc.TrustHints, sc.PinTools, sc.Quarantine = nil, nil, nil, nil
+	sc.FreshCalls, sc.TrustHints, sc.PinTools, sc.Quarantine, sc.Handles = nil, nil, nil, nil, nil
 	if sc.Redact != string(middleware.RedactOn) { // of what it writes to stderr
 		sc.Redact = ""
 	}
@@ -251,6 +252,7 @@ func served(sc config.Server) middleware.Upstream {
 		Deny:       sc.Deny,
 		Fresh:      sc.FreshCalls,
 		TrustHints: *sc.TrustHints,
+		NoHandles:  !*sc.Handles,
 		Redact:     middleware.Redact(sc.Redact),
 	}
 }

@@ -167,6 +167,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		SharedCache:   !p.EnableAgentIsolation,
 		Pipe:          kept.Config,
 		FreshCalls:    middleware.FreshCalls(p.FreshCalls),
+		NoHealing:     !p.EnableHealing,
 		CallTimeout:   p.CallTimeout,
 		QueryTimeout:  p.JQTimeout,
 		SearchTimeout: p.SearchTimeout,

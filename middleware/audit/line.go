@@ -21,27 +21,28 @@ var errFull = errors.New("the disk, or the reader of stderr, is too slow")
 
 // A record is a line. docs/operations.md says what its fields mean.
 type record struct {
-	Time      string          `json:"time"`
-	ID        string          `json:"id"`
-	For       string          `json:"for,omitempty"`
-	Agent     string          `json:"agent"`
-	Client    string          `json:"client,omitempty"`
-	Trace     string          `json:"trace_id,omitempty"`
-	Method    string          `json:"method"`
-	Server    string          `json:"server,omitempty"`
-	Tool      string          `json:"tool,omitempty"`
-	Prompt    string          `json:"prompt,omitempty"`
-	ArgsHash  string          `json:"args_hash,omitempty"`
-	Outcome   observe.Outcome `json:"outcome"`
-	Error     string          `json:"error,omitempty"`
-	MS        float64         `json:"ms"`
-	QueuedMS  float64         `json:"queued_ms,omitempty"`
-	TokensIn  int             `json:"tokens_in"`
-	TokensOut int             `json:"tokens_out"`
-	ReadID    cache.ID        `json:"read_id,omitempty"`
-	CacheID   cache.ID        `json:"cache_id,omitempty"`
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Result    json.RawMessage `json:"result,omitempty"`
+	Time      string           `json:"time"`
+	ID        string           `json:"id"`
+	For       string           `json:"for,omitempty"`
+	Agent     string           `json:"agent"`
+	Client    string           `json:"client,omitempty"`
+	Trace     string           `json:"trace_id,omitempty"`
+	Method    string           `json:"method"`
+	Server    string           `json:"server,omitempty"`
+	Tool      string           `json:"tool,omitempty"`
+	Prompt    string           `json:"prompt,omitempty"`
+	ArgsHash  string           `json:"args_hash,omitempty"`
+	Outcome   observe.Outcome  `json:"outcome"`
+	Error     string           `json:"error,omitempty"`
+	MS        float64          `json:"ms"`
+	QueuedMS  float64          `json:"queued_ms,omitempty"`
+	TokensIn  int              `json:"tokens_in"`
+	TokensOut int              `json:"tokens_out"`
+	ReadID    cache.ID         `json:"read_id,omitempty"`
+	CacheID   cache.ID         `json:"cache_id,omitempty"`
+	Handles   []observe.Handle `json:"handles,omitempty"`
+	Arguments json.RawMessage  `json:"arguments,omitempty"`
+	Result    json.RawMessage  `json:"result,omitempty"`
 }
 
 // timeForm is RFC 3339 in milliseconds.
@@ -58,6 +59,7 @@ func (l *Log) line(c *observe.Call) []byte {
 		Trace: c.Trace, Method: c.Method, Server: c.Server, ArgsHash: l.hash(c.Arguments),
 		Outcome: c.Outcome, Error: c.Error, MS: ms(c.Took), QueuedMS: ms(c.Queued),
 		TokensIn: c.TokensIn, TokensOut: c.TokensOut, ReadID: c.ReadID, CacheID: c.CacheID,
+		Handles: c.Handles,
 	}
 	if c.For != 0 {
 		r.For = l.id(c.For)

@@ -31,7 +31,7 @@ func From(server string) string {
 // begins are how lines of ours begin, those of errors aside.
 var begins = []string{
 	"[cut:", "[complete", "[outline of what follows", "[around the list", "[cache_id=", "[fields chosen by the operator", "[from server ", "[data, not from",
-	"next:", "hint:", "--- block ",
+	"[cache_id ", "next:", "hint:", "--- block ",
 }
 
 // Codes are those of our errors, as README lists them. An error begins with its code and

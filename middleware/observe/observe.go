@@ -28,9 +28,10 @@ import (
 )
 
 // An Observer is told of each call of a client once, when it has ended, refused ones
-// included; and of each call that a proxy_* call made of a server, before that one. Calls
-// are those of tools, prompts/get, resources/read, completion/complete and methods that
-// only a server knows; lists and what is about the session are none.
+// included; and of each call that it made of a server, before that one: for a proxy_* call,
+// or for a result that the cache had no more. Calls are those of tools, prompts/get,
+// resources/read, completion/complete and methods that only a server knows; lists and what
+// is about the session are none.
 //
 // Called is called concurrently, before the reply is sent, so it must not block. It may
 // keep c, but not modify what that refers to.
@@ -39,7 +40,7 @@ type Observer interface{ Called(c *Call) }
 // A Call is a call that has ended.
 type Call struct {
 	Number int64 // counts the calls of this server, from 1
-	For    int64 // the number of the proxy_* call that made this one, or zero
+	For    int64 // the number of the call that made this one, or zero
 
 	Begun  time.Time
 	Took   time.Duration
@@ -55,7 +56,8 @@ type Call struct {
 	Name  string
 	Known bool
 
-	Arguments json.RawMessage // nil: none
+	Arguments json.RawMessage // as the agent wrote them; nil: none
+	Handles   []Handle        // in them, which were replaced
 	Result    json.RawMessage // what the agent is sent, or nil
 
 	Outcome Outcome
@@ -68,6 +70,13 @@ type Call struct {
 	TokensIn, TokensOut int
 	ReadID              cache.ID // of what a call read that the cache keeps
 	CacheID             cache.ID // under which the cache keeps its result
+}
+
+// A Handle stood in an argument, and the server got what it stands for.
+type Handle struct {
+	Argument string   `json:"argument"` // its place
+	CacheID  cache.ID `json:"cache_id"`
+	Bytes    int      `json:"bytes"` // that stand there instead
 }
 
 // An Outcome is how a call ended.
@@ -119,7 +128,9 @@ type Running struct {
 	call  Call
 	hold  *guard.Hold
 	came  json.RawMessage // the server's result
-	made  *Running        // the fresh call that it made
+	made  []*Running      // the calls of servers that it made
+	runs  *Running        // the last of these, until it has ended
+	maker *Running        // that made this one, or nil
 	span  Span            // nil: it is not traced
 }
 
@@ -228,34 +239,45 @@ func (o *Running) Fresh(server, tool string, arguments json.RawMessage) *Running
 	if o == nil {
 		return nil
 	}
-	o.made = &Running{watch: o.watch, call: Call{
+	made := &Running{watch: o.watch, maker: o, call: Call{
 		Number: o.watch.number.Add(1), For: o.call.Number, Begun: time.Now(),
 		Agent: o.call.Agent, Client: o.call.Client, Method: o.call.Method,
 		Server: server, Name: tool, Known: true, Arguments: arguments,
 	}}
-	o.made.trace(o.traceContext())
-	return o.made
+	made.trace(o.traceContext())
+	o.made, o.runs = append(o.made, made), made
+	return made
 }
 
-// Kept notes where the result of the fresh call that o made is kept.
+// Kept notes where the result of the fresh call that o made last is kept.
 func (o *Running) Kept(id cache.ID) {
 	if o != nil && o.made != nil {
-		o.made.call.CacheID = id
+		o.made[len(o.made)-1].call.CacheID = id
 	}
 }
 
-// Took ends the time of a fresh call.
+// Replaced notes that a server got something in place of a handle.
+func (o *Running) Replaced(h Handle) {
+	if o != nil {
+		o.call.Handles = append(o.call.Handles, h)
+	}
+}
+
+// Took ends a fresh call.
 func (o *Running) Took(ctx context.Context) {
 	if o == nil {
 		return
 	}
 	o.call.Took = time.Since(o.call.Begun)
+	o.maker.runs = nil
 	switch {
 	case ctx.Err() != nil:
 		o.call.Outcome, o.call.Error = Cancelled, ""
 	case o.came == nil && o.call.Error == "":
 		o.call.Error = o.watch.opts.CodeOf(o.call.Name, errNoAnswer) // a panic
 	}
+	o.count(nil)
+	o.came = nil
 }
 
 // End tells the observers of a call that has ended with a reply, or with an error. Of a
@@ -267,8 +289,7 @@ func (o *Running) End(ctx context.Context, reply json.RawMessage, err error) {
 	c := &o.call
 	c.Took = time.Since(c.Begun)
 	c.Queued = o.hold.Waited()
-	if made := o.made; made != nil {
-		made.count(nil)
+	for _, made := range o.made {
 		made.tell()
 	}
 	switch {

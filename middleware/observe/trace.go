@@ -64,8 +64,8 @@ func (o *Running) traceContext() (c TraceContext) {
 // Traced are the params of a request to a server with the span of the call, or of the
 // Fresh call that it makes, as the parent; as they are if it is not traced.
 func (o *Running) Traced(params json.RawMessage) (json.RawMessage, error) {
-	if o != nil && o.made != nil {
-		o = o.made
+	if o != nil && o.runs != nil {
+		o = o.runs
 	}
 	c := o.traceContext()
 	if c.Parent == "" {

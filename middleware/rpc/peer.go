@@ -83,6 +83,7 @@ type Peer struct {
 	calls   map[string]*call // ours that wait, by id as written; nil once no answer can come
 	serving map[string]*serving
 	backlog backlog // of serving, and of cancelled ones that still run
+	refuses error   // why no request is begun any more, or nil
 	closed  bool
 }
 
@@ -369,6 +370,8 @@ func (p *Peer) admit(id string, size int64, s *serving) error {
 	switch {
 	case p.closed, p.calls == nil: // Close or Wait may have begun to wait for the others
 		return ErrClosed
+	case p.refuses != nil:
+		return p.refuses
 	case p.serving[id] != nil:
 		return ErrIDInUse
 	}
@@ -440,6 +443,14 @@ func (p *Peer) Abandon(why error) {
 	}
 }
 
+// Refuse has no other request of the other side begin, and says why. Those that have begun
+// go on.
+func (p *Peer) Refuse(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuses = why
+}
+
 // Serving is how many requests of the other side wait for their answers.
 func (p *Peer) Serving() int {
 	p.mu.Lock()
@@ -460,7 +471,7 @@ func (p *Peer) End() {
 }
 
 // Wait returns when no request of the other side is being answered. It is for use after
-// End.
+// End or Refuse.
 func (p *Peer) Wait() { p.handlers.Wait() }
 
 // Close ends the calls and requests of both sides, and returns when none runs. It may

@@ -44,6 +44,17 @@ func explained(err error) error {
 	return err
 }
 
+// Gone is the error in err that says of a cache_id that its result has expired or was
+// evicted, or nil.
+func Gone(err error) *pipeline.Error {
+	var e *pipeline.Error
+	var gone *cache.GoneError
+	if errors.As(err, &e) && errors.As(e.Err, &gone) {
+		return e
+	}
+	return nil
+}
+
 // ActsAgain warns of a call of a tool that is not known to change nothing.
 func ActsAgain(tool string) string {
 	return tool + " is not declared read-only, and a call acts again"

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
@@ -40,49 +38,26 @@ func textContents(uri, media, member string, text []byte) json.RawMessage {
 		jsonscan.Quote(uri), jsonscan.Quote(media), member, jsonscan.Quote(string(text)))
 }
 
-// blockURI names a block of a cached answer as a resource.
-func blockURI(id cache.ID, block int) string {
-	return fmt.Sprintf("rlmproxy://cache/%s/%d", id, block)
-}
-
-// idOf reads a URI of blockURI.
-func idOf(uri string) (id cache.ID, block int, ok bool) {
-	rest, _ := strings.CutPrefix(uri, "rlmproxy://cache/")
-	text, number, _ := strings.Cut(rest, "/")
-	block, _ = strconv.Atoi(number)
-	id = cache.ID(text)
-	return id, block, uri == blockURI(id, block)
-}
-
-// ReadID returns the id of the answer of which a URI names a block, "" if it is none of
-// ours.
-func ReadID(uri string) cache.ID {
-	if id, _, ok := idOf(uri); ok && id.Possible() {
-		return id
-	}
-	return ""
-}
-
 // Block returns the result of a resources/read for a block that the cache keeps:
-// the base64 data that a preview only names, or a text. It reports false if agent
-// has none of this URI.
-func (s *Shaper) Block(ctx context.Context, agent, uri string) (json.RawMessage, bool) {
-	id, block, ok := idOf(uri)
-	if !ok {
-		return nil, false
-	}
-	kept, err := s.Cached(ctx, agent, id)
+// the base64 data that a preview only names, or a text. It is nil if agent has none
+// of this handle.
+func (s *Shaper) Block(ctx context.Context, agent string, h Handle) (json.RawMessage, error) {
+	kept, err := s.Cached(ctx, agent, h.ID)
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
-	d, ok := kept.Doc(block)
+	uri := blockURI(h.ID, h.Block)
+	d, ok := kept.Doc(h.Block)
 	if !ok {
-		contents, ok := kept.other(uri, block)
-		return fmt.Appendf(nil, `{"contents":[%s]}`, contents), ok
+		contents, ok := kept.other(uri, h.Block)
+		if !ok {
+			return nil, nil
+		}
+		return fmt.Appendf(nil, `{"contents":[%s]}`, contents), nil
 	}
 	media, member, data := d.Media, "blob", d.Text
 	if media == "" {
 		media, member, data = "text/plain", "text", appendData(nil, d.Text)
 	}
-	return fmt.Appendf(nil, `{"contents":[%s]}`, textContents(uri, media, member, data)), ok
+	return fmt.Appendf(nil, `{"contents":[%s]}`, textContents(uri, media, member, data)), nil
 }

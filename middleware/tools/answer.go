@@ -24,7 +24,7 @@ func (c *call) run(ctx context.Context, src *source, stages pipeline.Pipeline, t
 		return done, err
 	}
 	done, err = c.query(ctx, &d, src, stages, timeout)
-	return done, d.hinted(err)
+	return done, c.hinted(&d, err)
 }
 
 // check is an error for settings that no document makes right. What is wrong with a
@@ -40,16 +40,16 @@ func check(src *source, stages pipeline.Pipeline) error {
 
 // query answers with what stages make of an open document.
 func (c *call) query(ctx context.Context, d *document, src *source, stages pipeline.Pipeline, timeout time.Duration) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel, done, err := c.readAll(ctx, timeout, src.block, d)
 	defer cancel()
-	if err := c.read(ctx, d, src.block); err != nil {
-		return nil, err
+	if err != nil || done != nil {
+		return done, err
 	}
 	v, err := stages.Run(ctx, d.value)
 	if err != nil {
 		return nil, err
 	}
-	return c.reply(d, header(d, v, c.tool == "proxy_search"), v, false)
+	return c.reply(d, c.header(d, v, c.tool == "proxy_search"), v, false)
 }
 
 // reply answers with v below a header, whole if that is wanted.
@@ -59,8 +59,9 @@ func (c *call) reply(d *document, header string, v pipeline.Value, whole bool) (
 }
 
 // header says what an answer is a part of, if it is one, and where a fresh call's
-// result is. A search says itself how much it shows, in its first line.
-func header(d *document, v pipeline.Value, searched bool) string {
+// result is, and what was called again. A search says itself how much it shows, in its
+// first line.
+func (c *call) header(d *document, v pipeline.Value, searched bool) string {
 	var said []string
 	if v.Items != v.Total && !searched {
 		said = append(said, fmt.Sprintf("%s of %s %s", show.Count(v.Items), show.Count(v.Total), v.Unit))
@@ -68,12 +69,13 @@ func header(d *document, v pipeline.Value, searched bool) string {
 	if d.fresh {
 		said = append(said, "cache_id="+string(d.id))
 	}
-	return shape.Notes(strings.Join(said, " · "), d.note, v.Note)
+	return shape.Notes(append([]string{strings.Join(said, " · "), d.note, v.Note}, c.healed...)...)
 }
 
 // hinted adds to an error without a hint the call that shows what is there. Behind a fresh
-// call it says where the result is, which need not be called for again.
-func (d *document) hinted(err error) error {
+// call it says where the result is, which need not be called for again, and of what was
+// gone that it is there again.
+func (c *call) hinted(d *document, err error) error {
 	var e *pipeline.Error
 	switch {
 	case errors.As(err, &e):
@@ -84,6 +86,9 @@ func (d *document) hinted(err error) error {
 		return err
 	}
 	out := *e
+	if c.healed != nil {
+		out.Text = strings.Join(append([]string{out.Text}, c.healed...), "; ")
+	}
 	if out.Hint == "" {
 		out.Hint = fmt.Sprintf(`proxy_explore {"cache_id":%q} shows what is there`, d.id)
 	}

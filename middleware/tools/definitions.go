@@ -18,10 +18,14 @@ var descriptions = []struct{ tool, text string }{
 }
 
 // Definitions returns the definitions of our tools, as tools/list has them.
-// fresh says that they call tools, readOnly that none of those changes anything.
-func Definitions(fresh, readOnly bool) []string {
+// fresh says that they call tools, readOnly that none of those changes anything, handles
+// that some tools take handles as arguments.
+func Definitions(fresh, readOnly, handles bool) []string {
 	var all []string
 	for _, d := range descriptions {
+		if handles && d.tool == "proxy_filter" {
+			d.text += ` A tool's string argument "rlmproxy://cache/ID?jq=PROGRAM" becomes that data.`
+		}
 		var properties []string
 		params := paramsOf(d.tool)
 		if !fresh {

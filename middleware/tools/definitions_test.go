@@ -13,7 +13,7 @@ import (
 )
 
 func TestOurToolsCost(t *testing.T) {
-	all := strings.Join(Definitions(true, true), ",")
+	all := strings.Join(Definitions(true, true, true), ",")
 	if n, _ := tokens.Count([]byte(all)); n >= 700 {
 		t.Errorf("the three tools cost %d tokens, want under 700", n)
 	}
@@ -35,14 +35,15 @@ func TestDefinitions(t *testing.T) {
 	const golden = "testdata/definitions.golden"
 	got := ""
 	for _, d := range []struct {
-		when            string
-		fresh, readOnly bool
+		when                     string
+		fresh, readOnly, handles bool
 	}{
-		{"calls tools that read", true, true},
-		{"calls tools that may act", true, false},
-		{"calls no tools", false, true},
+		{"calls tools that read", true, true, true},
+		{"calls tools that may act", true, false, true},
+		{"calls no tools", false, true, true},
+		{"no tool takes handles", true, true, false},
 	} {
-		got += d.when + "\n" + strings.Join(Definitions(d.fresh, d.readOnly), "\n") + "\n"
+		got += d.when + "\n" + strings.Join(Definitions(d.fresh, d.readOnly, d.handles), "\n") + "\n"
 	}
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {

@@ -25,19 +25,21 @@ func (c *call) joined(ctx context.Context, f *filter, stages pipeline.Pipeline) 
 	if err := f.check(stages); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.opts.QueryTimeout)
-	defer cancel()
-	var docs []pipeline.Value
+	var docs []*document
 	for _, id := range f.ids {
-		d := document{id: bareID(id)}
-		if err := c.read(ctx, &d, f.source.block); err != nil {
-			return nil, err
-		}
-		docs = append(docs, d.value)
+		docs = append(docs, &document{id: bareID(id)})
+	}
+	ctx, cancel, done, err := c.readAll(ctx, c.opts.QueryTimeout, f.source.block, docs...)
+	defer cancel()
+	if err != nil || done != nil {
+		return done, err
+	}
+	var values []pipeline.Value
+	for _, d := range docs {
+		values = append(values, d.value)
 	}
 	d := document{note: fmt.Sprintf("%d results joined", len(docs))}
-	var err error
-	if d.value, err = pipeline.Join(ctx, docs); err != nil {
+	if d.value, err = pipeline.Join(ctx, values); err != nil {
 		return nil, err
 	}
 	return c.shown(ctx, f, stages, &d)

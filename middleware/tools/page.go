@@ -28,7 +28,7 @@ func (c *call) page(ctx context.Context, f *filter, stages pipeline.Pipeline) (j
 		return done, err
 	}
 	done, err = c.pageOf(ctx, f, stages, &d)
-	return done, d.hinted(err)
+	return done, c.hinted(&d, err)
 }
 
 // check is [check] of what selects, and of the format.
@@ -41,10 +41,10 @@ func (f *filter) check(stages pipeline.Pipeline) error {
 
 // pageOf answers with a page of what stages make of an open document.
 func (c *call) pageOf(ctx context.Context, f *filter, stages pipeline.Pipeline, d *document) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.QueryTimeout)
+	ctx, cancel, done, err := c.readAll(ctx, c.opts.QueryTimeout, f.source.block, d)
 	defer cancel()
-	if err := c.read(ctx, d, f.source.block); err != nil {
-		return nil, err
+	if err != nil || done != nil {
+		return done, err
 	}
 	return c.shown(ctx, f, stages, d)
 }
@@ -160,7 +160,7 @@ func (p *pager) answer(ctx context.Context) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		if head := header(p.d, v, false); v.Unit == "" || v.Unit == "fields" || p.opts.Shaper.Fits(head, v.Data) {
+		if head := p.call.header(p.d, v, false); v.Unit == "" || v.Unit == "fields" || p.opts.Shaper.Fits(head, v.Data) {
 			return p.reply(p.d, head, v, false)
 		}
 	}
@@ -218,7 +218,7 @@ func (p *pager) formatted(ctx context.Context, v pipeline.Value) (pipeline.Value
 // page behind it, 0 if it is the last.
 func (p *pager) header(next int, v pipeline.Value) string {
 	if v.Items == v.Total && p.list == "" {
-		return header(p.d, v, false)
+		return p.call.header(p.d, v, false)
 	}
 	line := fmt.Sprintf("%s of %s %s%s", show.Count(v.Items), show.Count(v.Total), v.Unit, p.list)
 	if offset := p.f.slice.Offset; offset > 0 {
@@ -230,7 +230,7 @@ func (p *pager) header(next int, v pipeline.Value) string {
 	if p.d.fresh {
 		line += fmt.Sprintf(" · cache_id=%s", p.d.id)
 	}
-	return shape.Notes(line, p.d.note, v.Note)
+	return shape.Notes(append([]string{line, p.d.note, v.Note}, p.healed...)...)
 }
 
 // sameCall is the call that is answered, for a page from an offset on, ready to send. A

@@ -125,6 +125,6 @@ func (s *search) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 		return nil, err
 	}
 	const above = "[1000 blocks joined; \"block\":0 to 1000 chooses one · cache_id=0123456789abcdef]\n" // and a header is shorter
-	s.find.Fits = func(answer []byte) bool { return c.opts.Shaper.Fits(above, answer) }
+	s.find.Fits = func(answer []byte) bool { return c.opts.Shaper.Fits(above+shape.Notes(c.healed...), answer) }
 	return c.run(ctx, &s.source, append(stages, &s.find), c.opts.SearchTimeout)
 }

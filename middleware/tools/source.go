@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"rlmproxy/cache"
 	"rlmproxy/jsonscan"
@@ -93,6 +94,38 @@ func bareID(given string) cache.ID {
 	return cache.ID(strings.Trim(given, " \t\n=:\"'`[]<>(){}"))
 }
 
+// readAll reads the texts of documents, and returns the ctx of a query on them, which ends
+// after limit. What is gone is fetched again first, once, in a time of its own. Done is
+// the answer already: a server's question.
+func (c *call) readAll(ctx context.Context, limit time.Duration, block int, docs ...*document) (limited context.Context, cancel context.CancelFunc, done json.RawMessage, err error) {
+	for heals := 0; ; heals++ {
+		limited, cancel = context.WithTimeout(ctx, limit)
+		var at *document
+		for _, at = range docs {
+			if err = c.read(limited, at, block); err != nil {
+				break
+			}
+		}
+		gone := shape.Gone(err)
+		if gone == nil || heals == len(docs) {
+			return limited, cancel, nil, err
+		}
+		cancel()
+		healed, again := c.healer.Heal(ctx, gone)
+		switch {
+		case again != nil:
+			return ctx, cancel, nil, again
+		case healed.Question != nil || healed.ID == "":
+			return ctx, cancel, healed.Question, err
+		}
+		if healed.ID != at.id {
+			healed.Line += " · cache_id=" + string(healed.ID)
+		}
+		at.id = healed.ID
+		c.healed = append(c.healed, healed.Line)
+	}
+}
+
 // read reads d's text: that of a block, or without a number (-1) that of the only
 // one, or of all joined.
 func (c *call) read(ctx context.Context, d *document, block int) error {
@@ -144,7 +177,11 @@ func (c *call) noSuchBlock(block int, docs []shape.Document) error {
 		have = append(have, doc.Block)
 	}
 	e := &pipeline.Error{Code: pipeline.BadArguments, Text: fmt.Sprintf("%s: block %d has no text; these have: %v", c.tool, block, have)}
-	if len(have) > 0 {
+	switch {
+	case len(have) == 0:
+	case c.tool == handle:
+		e.Hint = fmt.Sprintf("put /%d behind the ID", have[0])
+	default:
 		e.Hint = fmt.Sprintf(`the same with "block":%d`, have[0])
 	}
 	return e

@@ -13,6 +13,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware/shape"
+	"rlmproxy/pipeline"
 )
 
 // A FreshCaller calls tools of servers for a query that names one instead of a
@@ -24,6 +25,22 @@ type FreshCaller interface {
 	FreshCall(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, cache.Origin, error)
 	// Kept hears under which id the result of a FreshCall is kept.
 	Kept(ctx context.Context, id cache.ID)
+}
+
+// A Healer makes the call again whose result the cache has no more.
+type Healer interface {
+	// Heal returns where the result is now that an agent has asked for, of which gone says
+	// that it has expired or was evicted. A zero Healed without an error says that nothing
+	// was called. The error says both what is gone and why that call failed.
+	Heal(ctx context.Context, gone *pipeline.Error) (Healed, error)
+}
+
+// Healed is a result that was fetched again.
+type Healed struct {
+	ID   cache.ID
+	Line string // what was done, for the agent, without brackets
+	// Question, if not nil, is the answer of the request: the server wants input first.
+	Question json.RawMessage
 }
 
 // Options configures [Tools]. All fields are required.
@@ -75,6 +92,8 @@ type call struct {
 	tool      string
 	arguments json.RawMessage // nil: none
 	fresh     FreshCaller
+	healer    Healer
+	healed    []string // lines that say what was called again
 }
 
 // Has reports whether name is one of our tools.
@@ -83,13 +102,13 @@ func (t *Tools) Has(name string) bool { return newTool(name) != nil }
 // Call answers a call of one of our tools with the result of a tools/call. Its
 // errors are a [pipeline.Error] or those of fresh, which is nil where no tool may be
 // called.
-func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.RawMessage, fresh FreshCaller) (json.RawMessage, error) {
+func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.RawMessage, fresh FreshCaller, healer Healer) (json.RawMessage, error) {
 	tool := newTool(name)
 	params := tool.params()
 	err := decodeArgs(name, arguments, params)
 	var raw json.RawMessage
 	if err == nil {
-		raw, err = tool.answer(ctx, &call{t, agent, name, arguments, fresh})
+		raw, err = tool.answer(ctx, &call{t, agent, name, arguments, fresh, healer, nil})
 	}
 	if fresh == nil {
 		params = withoutFresh(params)

@@ -49,12 +49,14 @@ func (b *bench) FreshCall(_ context.Context, tool string, arguments json.RawMess
 	return b.result, cache.Origin{Tool: tool, Arguments: arguments}, nil
 }
 
+func (b *bench) Heal(context.Context, *pipeline.Error) (Healed, error) { return Healed{}, nil }
+
 func (b *bench) Kept(_ context.Context, id cache.ID) { b.kept = id }
 
 // ask calls one of our tools; ID in args is the id of the result.
 func (b *bench) ask(t *testing.T, tool, args string) (text string, facts shape.Facts) {
 	t.Helper()
-	raw, err := b.tools.Call(t.Context(), "agent", tool, json.RawMessage(strings.ReplaceAll(args, "ID", b.id)), b)
+	raw, err := b.tools.Call(t.Context(), "agent", tool, json.RawMessage(strings.ReplaceAll(args, "ID", b.id)), b, b)
 	if e := (*pipeline.Error)(nil); errors.As(err, &e) {
 		raw, err = shape.Error(e), nil
 	}

@@ -22,7 +22,7 @@ const (
 
 	// drainTime is what requests that run have left at the end, and then what they
 	// have to say that they were cancelled.
-	drainTime, lateTime = 2 * time.Second, time.Second
+	drainTime, lateTime = 5 * time.Second, time.Second
 )
 
 // Address completes what an operator types: a host and a port, or a port alone,
@@ -59,7 +59,7 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 }
 
 // Serve answers requests on l until ctx ends: then it refuses new ones, lets
-// those that run end for two seconds, and closes h. The error is nil unless l
+// those that run end for drainTime, and closes h. The error is nil unless l
 // failed.
 func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
@@ -82,6 +82,7 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	h.Drain()
+	h.log.Info("shutting down when what runs has ended", "at_most", drainTime)
 	shutdown := func(within time.Duration) error {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 		defer cancel()

@@ -1,0 +1,66 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/shape"
+	"rlmproxy/pipeline"
+)
+
+// handle stands for the tool where there is none.
+const handle = "handle"
+
+// A Content is what a handle stands for.
+type Content struct {
+	Text  []byte          // what a string of it holds
+	Value json.RawMessage // the same as JSON, or nil
+}
+
+// Content returns what a handle of agent stands for: the text of a result, or what a jq
+// program makes of it, of a string what it holds. What is gone is called for again if that
+// gives the same.
+func (t *Tools) Content(ctx context.Context, agent string, h shape.Handle, healer Healer) (Content, error) {
+	stages, err := t.opts.Shaper.Stages(shape.Narrow{JQ: h.JQ}, "jq", agent)
+	if err != nil {
+		return Content{}, err
+	}
+	c := &call{Tools: t, agent: agent, tool: handle, healer: healer}
+	d := document{id: h.ID}
+	ctx, cancel, question, err := c.readAll(ctx, t.opts.QueryTimeout, h.Block, &d)
+	defer cancel()
+	switch {
+	case err != nil:
+		return Content{}, err
+	case question != nil:
+		return Content{}, &pipeline.Error{Code: pipeline.BadArguments, Text: "cache_id " + string(h.ID) + " is gone, and its tool asks something when it is called again",
+			Hint: "call that tool directly, and use the cache_id of its reply"}
+	case d.id != h.ID:
+		return Content{}, &pipeline.Error{Code: pipeline.BadArguments, Text: c.healed[0] + ", and its result is another one now",
+			Hint: "look at cache_id " + string(d.id) + " and use that"}
+	case h.JQ == "":
+		text := d.value.AsText().Data
+		return Content{text, jsonIn(text)}, nil
+	}
+	v, err := stages.Run(ctx, d.value)
+	if err != nil {
+		return Content{}, err
+	}
+	switch {
+	case len(bytes.TrimSpace(v.Data)) == 0, string(v.Data) == "null":
+		return Content{}, &pipeline.Error{Code: pipeline.BadJQ, Text: "jq: the program gives nothing: " + v.Note}
+	case v.Data[0] == '"' && v.Kind == pipeline.JSON:
+		return Content{jsonscan.AppendUnquoted(nil, v.Data), v.Data}, nil
+	}
+	return Content{v.Data, jsonIn(v.Data)}, nil
+}
+
+// jsonIn is the JSON value that a text is, or nil.
+func jsonIn(text []byte) json.RawMessage {
+	if text = bytes.TrimSpace(text); jsonscan.Valid(text, jsonscan.MaxDepth-100) { // what is around it nests, too
+		return text
+	}
+	return nil
+}
