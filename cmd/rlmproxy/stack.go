@@ -11,7 +11,6 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -20,12 +19,14 @@ import (
 	"rlmproxy/config"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/audit"
+	"rlmproxy/middleware/lastseen"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/traces"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/upstream/process"
+	"rlmproxy/middleware/upstream/transport"
 	"rlmproxy/pipeline/jq"
 	"rlmproxy/pipeline/redact"
 )
@@ -39,7 +40,8 @@ type stack struct {
 	scrape *scraped       // nil: no metrics
 	traces *traces.Tracer // nil: none
 	ups    []*upstream.Upstream
-	names  []string // of ups
+	names  []string       // of ups
+	lists  *lastseen.File // nil: what servers offer is not kept
 }
 
 // An audience is who a proxy is for.
@@ -128,6 +130,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		return nil, err
 	}
 	s := &stack{store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger})}
+	s.lists = openLists(cfg, who, logger)
 	// Servers connect while the proxy is made, and have nobody to ask before.
 	var server *middleware.Server
 	made := make(chan struct{})
@@ -192,10 +195,19 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			common.Logger = slog.New(redact.Handler(logger.Handler())) // stderr, and why it is not available
 		}
 		shared := common
+		key, late, begun := listsKey(sc), false, false
+		if extra[sc.Name] == nil {
+			shared.Kept, late = s.lists.Last(key)
+		}
 		shared.Capabilities = func(ctx context.Context) json.RawMessage {
 			switch s := proxy(); {
 			case s != nil && who == oneClient:
-				return s.ClientCapabilities(ctx)
+				can := s.ClientCapabilities(ctx)
+				if shared.Kept.Info != nil && !begun {
+					begun = true
+					_ = transport.Sleep(ctx, headStart) // which only ends with ctx
+				}
+				return can
 			case who == manyClients:
 				return json.RawMessage(relay.AnyClient)
 			}
@@ -222,16 +234,19 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 				s.Tell(ctx, sc.Name, method, params)
 			}
 		}
+		var up *upstream.Upstream
 		shared.Changed = func() {
-			if s := proxy(); s != nil {
-				s.ListsChanged(sc.Name)
+			if p := proxy(); p != nil {
+				p.ListsChanged(sc.Name)
+				s.lists.Keep(key, up.Offers())
 			}
 		}
-		up := upstream.New(shared)
+		up = upstream.New(shared)
 		s.ups, s.names = append(s.ups, up), append(s.names, sc.Name)
 		m := served(sc, up)
 		m.TrustHints = trustsHints(p, sc)
 		m.Redact = redacts(p, sc)
+		m.Late = late
 		if pinned(p, sc) && extra[sc.Name] == nil {
 			m.Pins = pins.Server(identity(cfg, sc), quarantined(p, sc), logger.With("server", sc.Name))
 		}
@@ -327,6 +342,7 @@ func (s *stack) close() {
 	wg.Go(s.jq.Close)
 	wg.Go(s.scrape.close)
 	wg.Wait()
+	s.lists.Close()
 	var ends sync.WaitGroup
 	if s.audit != nil {
 		ends.Go(s.audit.Close)
@@ -336,41 +352,6 @@ func (s *stack) close() {
 	}
 	ends.Wait()
 	s.store.Close()
-}
-
-// settleTime is what somebody at a terminal waits for the slowest server.
-const settleTime = time.Minute
-
-// settle waits until every server has connected or failed to, or settleTime, and
-// logs which are late.
-func (s *stack) settle(ctx context.Context, logger *slog.Logger) {
-	ctx, cancel := context.WithTimeout(ctx, settleTime)
-	defer cancel()
-	for i, up := range s.ups {
-		up.Settled(ctx)
-		if state, _ := up.State(); state == upstream.Connecting {
-			logger.Warn("still connecting, its tools are missing", "server", s.names[i])
-		}
-	}
-}
-
-// anyReady is an error when there are servers and none is connected. Each has
-// logged why.
-func (s *stack) anyReady() error {
-	why := fmt.Errorf("no answer within %v", settleTime)
-	for _, up := range s.ups {
-		state, err := up.State()
-		if state == upstream.Ready {
-			return nil
-		}
-		if err != nil {
-			why = err
-		}
-	}
-	if len(s.ups) == 0 {
-		return nil
-	}
-	return fmt.Errorf("no server is connected: %w", why)
 }
 
 // dial connects a client to the proxy inside our own process.
