@@ -171,6 +171,7 @@ type Proxy struct {
 	TrustHints    *bool  `koanf:"trustHints"` // nil: of servers that are started here and pinned
 	PinTools      bool   `koanf:"pinTools"`
 	Quarantine    bool   `koanf:"quarantine"`
+	KeepLists     bool   `koanf:"keepLists"`
 	StateDir      string `koanf:"stateDir"`     // a path; "": where the system keeps such
 	CacheDir      string `koanf:"cacheDir"`     // a path; "": results are in memory only
 	MaxLineBytes  int    `koanf:"maxLineBytes"` // the longest upstream message

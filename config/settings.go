@@ -125,7 +125,8 @@ func Settings() []Setting {
 		{"trustHints", "", boolean, "trust tools that declare readOnlyHint; without it, those of servers that are started here and pinned", truth},
 		{"pinTools", "true", boolean, "hold back tools whose definition has changed since it was first seen", truth},
 		{"quarantine", "false", boolean, "hold back tools that were never seen, too", truth},
-		{"stateDir", "", unitFile, "folder for what is known of servers' tools; without it, rlmproxy where the system keeps state", word},
+		{"keepLists", "true", boolean, "offer what servers offered when they were last seen until they have connected", truth},
+		{"stateDir", "", unitFile, "folder for what is known of servers; without it, rlmproxy where the system keeps state", word},
 		{"cacheDir", "", unitFile, "folder in which cached results outlast the proxy; without it, they are lost at a restart", word},
 		// 64 MiB is forty times the largest result met in practice (1.5 MB).
 		{"maxLineBytes", "64MiB", "bytes", "longest message accepted, from a server or the client", size(64<<10, 1<<30)},

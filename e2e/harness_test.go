@@ -79,13 +79,20 @@ type session struct {
 	cmd  *exec.Cmd
 	err  bytes.Buffer
 	done chan struct{}
-	mu   sync.Mutex
+	mu   sync.Mutex // guards err and told
+	told []string   // methods of notifications
 }
 
 func (s *session) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err.Write(p)
+}
+
+func (s *session) notified(_ context.Context, method string, _ json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = append(s.told, method)
 }
 
 // log is what the command has written to stderr so far.
@@ -114,6 +121,27 @@ func noRequests(_ context.Context, method string, _ json.RawMessage) (json.RawMe
 // open starts a command and shakes hands with it.
 func open(t *testing.T, env []string, args ...string) *session {
 	t.Helper()
+	s := begin(t, env, args...)
+	s.shakeHands()
+	return s
+}
+
+func (s *session) shakeHands() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 60*time.Second)
+	defer cancel()
+	_, err := s.Call(ctx, "initialize", json.RawMessage(`{"protocolVersion":"2025-11-25","clientInfo":{"name":"e2e","version":"1"},"capabilities":{"roots":{"listChanged":true}}}`))
+	if err == nil {
+		err = s.Notify(ctx, "notifications/initialized", nil)
+	}
+	if err != nil {
+		s.t.Fatalf("%v: %v\n%s", s.cmd.Args, err, s.log())
+	}
+}
+
+// begin starts a command.
+func begin(t *testing.T, env []string, args ...string) *session {
+	t.Helper()
 	s := &session{t: t, cmd: exec.Command(args[0], args[1:]...), done: make(chan struct{})}
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, "RLMPROXY_") {
@@ -137,16 +165,7 @@ func open(t *testing.T, env []string, args ...string) *session {
 	inR.Close()
 	outW.Close()
 	go func() { s.cmd.Wait(); close(s.done) }()
-	s.Conn = rpc.NewConn(outR, inW, rpc.ConnOptions{Options: rpc.Options{MaxBytes: 256 << 20, Handle: noRequests}})
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
-	_, err = s.Call(ctx, "initialize", json.RawMessage(`{"protocolVersion":"2025-11-25","clientInfo":{"name":"e2e","version":"1"},"capabilities":{"roots":{"listChanged":true}}}`))
-	if err == nil {
-		err = s.Notify(ctx, "notifications/initialized", nil)
-	}
-	if err != nil {
-		t.Fatalf("%v: %v\n%s", args, err, s.log())
-	}
+	s.Conn = rpc.NewConn(outR, inW, rpc.ConnOptions{Options: rpc.Options{MaxBytes: 256 << 20, Handle: noRequests, Notified: s.notified}})
 	t.Cleanup(func() {
 		s.Conn.Close()
 		s.ended()

@@ -94,19 +94,48 @@ func (t target) origin(arguments json.RawMessage) cache.Origin {
 func (s *Server) find(ctx context.Context, v view, name string) (target, error) {
 	var t target
 	meant := func(up *Upstream) bool { return strings.HasPrefix(name, clean(up.Prefix)) && v.maybe(up) }
-	found := false
-	s.until(ctx, meant, func() bool {
-		t, found = s.names.find(name)
-		found = found && v.tool(t.up, t.tool.Name)
-		return found && !s.names.unsettled(t)
-	})
-	if found {
-		return t, nil
+	for {
+		found := false
+		s.until(ctx, meant, func() bool {
+			t, found = s.names.find(name)
+			found = found && v.tool(t.up, t.tool.Name)
+			return found && !s.names.unsettled(t)
+		})
+		if found && !t.up.kept() {
+			return t, nil
+		}
+		if !found {
+			break
+		}
+		// What the server offered the last time may have changed, and be held back.
+		if err := s.settled(ctx, t); err != nil {
+			return target{}, err
+		}
 	}
 	if err := s.heldBack(v, name); err != nil {
 		return target{}, err
 	}
 	return target{}, s.unknownTool(ctx, v, name)
+}
+
+// Meant are the servers that a call of a tool of this name may reach: the one that offers
+// it, or offered it when it was last seen, else those with such a prefix, else all.
+func (s *Server) Meant(name string) (servers []string) {
+	if t, ok := s.names.find(name); ok && !s.names.unsettled(t) {
+		return []string{t.up.Name}
+	}
+	for _, up := range s.upstreams() {
+		if strings.HasPrefix(name, clean(up.Prefix)) {
+			servers = append(servers, up.Name)
+		}
+	}
+	if servers != nil {
+		return servers
+	}
+	for _, up := range s.upstreams() {
+		servers = append(servers, up.Name)
+	}
+	return servers
 }
 
 // maxDown bounds how many servers an error names that may have had the tool.

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -15,35 +16,73 @@ import (
 )
 
 // changeDelay is how long a change of a list waits for others, so that one notification
-// tells of all.
+// tells of all. While other servers connect for the first time, what one offers then
+// waits for them, for [Options.ListWait] at most.
 const changeDelay = 10 * time.Millisecond
 
 // changes are what clients are to hear of the lists of servers.
 type changes struct {
-	mu      sync.Mutex                                 // guards the fields below
-	heard   map[string]*upstream.Info                  // servers that have connected, and what they offered last
-	missing map[string]bool                            // those that were not ready when a client was last answered
-	tools   map[string][]upstream.Tool                 // that servers listed then
-	lists   map[session.List]map[*session.Session]bool // to whom each is to be announced
-	timer   *time.Timer                                // to the announcement, or nil
-	closed  bool
+	mu     sync.Mutex                                 // guards the fields below
+	told   map[string]offered                         // what clients were answered or told of last, by server
+	lacked map[string]bool                            // servers without whose resources a client was answered
+	lists  map[session.List]map[*session.Session]bool // to whom each is to be announced
+	timer  *time.Timer                                // to the announcement, or nil
+	closed bool
 }
 
 func newChanges() changes {
-	return changes{heard: map[string]*upstream.Info{}, missing: map[string]bool{}, tools: map[string][]upstream.Tool{}, lists: map[session.List]map[*session.Session]bool{}}
+	return changes{told: map[string]offered{}, lacked: map[string]bool{}, lists: map[session.List]map[*session.Session]bool{}}
+}
+
+// offered is what a server offers at one time, as far as lists show it.
+type offered struct {
+	tools, prompts []upstream.Tool
+	held           []string
+	left           upstream.LeftOut
+	info           *upstream.Info
+	kept           bool // it is from the last time
+}
+
+func (u *Upstream) offered() offered {
+	kept, tools := u.kept(), u.Conn.Tools()
+	return offered{tools, u.Conn.Prompts(), u.verdict(tools).Names(), u.leftOut(), u.Conn.Info(), kept}
+}
+
+// changed is which lists are not the same as before. A server that has connected again
+// may have other resources; so may one without whose resources a client was answered.
+func (o offered) changed(before offered, lacked bool) (lists []session.List) {
+	same := func(a, b upstream.Tool) bool { return a.Name == b.Name && bytes.Equal(a.Raw, b.Raw) }
+	if !slices.EqualFunc(o.tools, before.tools, same) || !slices.Equal(o.held, before.held) ||
+		o.left.N != before.left.N || o.left.Why != before.left.Why || !slices.Equal(o.left.Names, before.left.Names) {
+		lists = append(lists, session.Tools)
+	}
+	if !slices.EqualFunc(o.prompts, before.prompts, same) {
+		lists = append(lists, session.Prompts)
+	}
+	has, had := hasResources(o.info), hasResources(before.info)
+	again := !before.kept && o.info != before.info
+	if has != had || has && (again || lacked) {
+		lists = append(lists, session.Resources)
+	}
+	return lists
 }
 
 // announce tells clients that a list has changed, in a moment: those that see the server
 // whose list it is, or saw it when it had these tools.
 func (s *Server) announce(list session.List, up *Upstream, before []upstream.Tool) {
-	s.announceTo(list, slices.DeleteFunc(s.clients.Of(""), func(client *session.Session) bool {
-		v := s.viewFor(client.Who())
-		return !v.server(up) && !v.serverWith(up, before)
-	}))
+	s.announceTo(changeDelay, list, s.seeing(up, before))
 }
 
-// announceTo tells these clients that a list has changed, in a moment.
-func (s *Server) announceTo(list session.List, clients []*session.Session) {
+// seeing are the clients that see a server, or saw it when it had these tools.
+func (s *Server) seeing(up *Upstream, before []upstream.Tool) []*session.Session {
+	return slices.DeleteFunc(s.clients.Of(""), func(client *session.Session) bool {
+		v := s.viewFor(client.Who())
+		return !v.server(up) && !v.serverWith(up, before)
+	})
+}
+
+// announceTo tells these clients that a list has changed, after delay at most.
+func (s *Server) announceTo(delay time.Duration, list session.List, clients []*session.Session) {
 	c := &s.changes
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +93,7 @@ func (s *Server) announceTo(list session.List, clients []*session.Session) {
 		c.lists[list][client] = true
 	}
 	if c.timer == nil && !c.closed {
-		c.timer = time.AfterFunc(changeDelay, s.announceAll)
+		c.timer = time.AfterFunc(delay, s.announceAll)
 	}
 }
 
@@ -72,6 +111,56 @@ func (s *Server) announceAll() {
 				client.ListChanged(list)
 			}
 		}
+	}
+}
+
+// hurry announces in a moment what waits for servers that connect.
+func (c *changes) hurry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil && !c.closed {
+		c.timer.Reset(changeDelay)
+	}
+}
+
+// answering notes that a client is about to be answered with a list as it is now: it need
+// not be told of what has changed until now.
+func (c *changes) answering(r *session.Request, list session.List) {
+	if cursorOf(r.Params).Exists() { // the first page may be an old one
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.lists[list], r.Session)
+}
+
+// lack notes that a client is answered without the resources of a server.
+func (c *changes) lack(server string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lacked[server] = true
+}
+
+// replace notes that other servers are there. What a new one has said, or said the last
+// time, its clients are told by who replaces them; all that it says later is a change.
+func (c *changes) replace(old, set *serverSet) {
+	now := map[string]offered{}
+	for _, up := range set.list {
+		if old.named(up.Name).relayServer() != up.server {
+			now[up.Name] = up.offered()
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answered := len(c.told) > 0
+	for _, was := range old.list {
+		if set.named(was.Name) == nil {
+			delete(c.told, was.Name)
+			delete(c.lacked, was.Name)
+		}
+	}
+	if answered {
+		maps.Copy(c.told, now)
 	}
 }
 
@@ -100,67 +189,70 @@ func (s *Server) resourcesChanged(server, agent string) {
 }
 
 // ListsChanged tells the clients that see it that a server's lists may have changed: it has
-// connected, or said so. Upstreams call it, by their [Upstream.ID].
-//
-// When it connects for the first time, clients are told only if one has been
-// answered without it: others would list again what they have just been told, or
-// have not asked for yet.
+// connected, or said so. Upstreams call it, by their [Upstream.ID]. Nobody is told of what
+// is as it was.
 func (s *Server) ListsChanged(id string) {
 	up := s.withID(id)
 	if up == nil || up.server != s.upstream(up.Name).relayServer() { // it is being retired
 		return
 	}
-	server := up.Name
 	s.logOdd(up)
-	info := up.Conn.Info()
 	s.names.all() // tells the operator of names that two servers have
 	s.unmatched.tell(up, s.logger)
 	s.tellRights()
-	tools := up.Conn.Tools()
-	s.changes.mu.Lock()
-	before := s.changes.tools[server]
-	s.changes.tools[server] = tools
-	last, again := s.changes.heard[server]
-	s.changes.heard[server] = info
-	silent := !again && !s.changes.missing[server]
-	s.changes.mu.Unlock()
-	if !silent {
-		s.announce(session.Tools, up, before)
-		prompts, resources := listsOf(info)
-		if again { // what it has no more has changed, too
-			p, r := listsOf(last)
-			prompts, resources = prompts || p, resources || r
-		}
-		if prompts {
-			s.announce(session.Prompts, up, before)
-		}
-		if resources {
-			s.announce(session.Resources, up, before)
-		}
-	}
+	s.tellChanges(up)
 	if up.PerAgent == nil { // or nothing is asked of what has been connected
 		up.server.Shared().Connected()
 	}
 }
 
-// listsOf is which lists beside that of its tools a server may have.
-func listsOf(info *upstream.Info) (prompts, resources bool) {
-	if info == nil {
-		return true, true
+// tellChanges tells clients of what a server offers otherwise than they were answered or
+// told last. Before anybody has been answered, there is nothing to tell.
+func (s *Server) tellChanges(up *Upstream) {
+	now := up.offered()
+	c := &s.changes
+	c.mu.Lock()
+	before, told := c.told[up.Name]
+	var lists []session.List
+	if told {
+		c.told[up.Name] = now
+		lists = now.changed(before, c.lacked[up.Name])
+		delete(c.lacked, up.Name)
 	}
-	c := info.Capabilities
-	return c != nil && c.Prompts != nil, c != nil && c.Resources != nil
+	c.mu.Unlock()
+	delay := changeDelay
+	if first := before.info == nil || before.kept; first && slices.ContainsFunc(s.upstreams(), (*Upstream).starting) && time.Since(s.begun) < patience*s.opts.ListWait {
+		delay = s.opts.ListWait
+	} else {
+		s.changes.hurry()
+	}
+	for _, list := range lists {
+		s.announceTo(delay, list, s.seeing(up, before.tools))
+	}
 }
 
-// noteMissing notes the servers that a client is about to be answered without: they
-// have not said yet what they offer.
-func (s *Server) noteMissing() {
-	s.changes.mu.Lock()
-	defer s.changes.mu.Unlock()
+// hasResources reports whether a server has said that it has any.
+func hasResources(info *upstream.Info) bool {
+	return info != nil && info.Capabilities != nil && info.Capabilities.Resources != nil
+}
+
+// noteAnswered notes what the servers offer of which a client is about to be answered. What
+// is noted already stays: other clients are yet to be told of what has changed since.
+func (s *Server) noteAnswered() {
+	c := &s.changes
 	for _, up := range s.upstreams() {
-		if _, heard := s.changes.heard[up.Name]; !heard && up.Conn.Info() == nil {
-			s.changes.missing[up.Name] = true
+		c.mu.Lock()
+		_, told := c.told[up.Name]
+		c.mu.Unlock()
+		if told {
+			continue
 		}
+		now := up.offered()
+		c.mu.Lock()
+		if _, told := c.told[up.Name]; !told {
+			c.told[up.Name] = now
+		}
+		c.mu.Unlock()
 	}
 }
 
@@ -200,6 +292,7 @@ func (s *Server) listen(ctx context.Context, r *session.Request) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
+	s.noteAnswered() // changes are those from now on
 	l.Listen(told, changedLists(agreed))
 	if len(changedLists(agreed))+len(agreed.ResourceSubscriptions) == 0 {
 		return l.Result(), nil

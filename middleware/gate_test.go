@@ -72,7 +72,8 @@ func TestNothingBeforeTheHandshake(t *testing.T) {
 		if len(got) != 2 || !got["roots/list"] || !got[` notifications/message {"level":"info","data":"up"}`] {
 			t.Errorf("heard %v", got)
 		}
-		s.ListsChanged("s") // again
+		f.change()
+		s.ListsChanged("s")
 		time.Sleep(time.Second)
 		if len(heard) != 1 || <-heard != " notifications/tools/list_changed {}" {
 			t.Error("of a server that has nothing but tools, not just their change was heard")
@@ -82,11 +83,11 @@ func TestNothingBeforeTheHandshake(t *testing.T) {
 
 // TestLateListsAreTold: who was answered without a server hears when it is there.
 func TestLateListsAreTold(t *testing.T) {
-	f := server(nil, "x")
+	f := server(nil)
 	s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
 	heard := make(chan string, 10)
 	clientOf(t, s, nil, hears(heard, ""))
-	f.info = &upstream.Info{}
+	f.tools, f.info = server(nil, "x").tools, &upstream.Info{}
 	s.ListsChanged("s")
 	if what := <-heard; what == "" {
 		t.Error("nothing heard")
@@ -97,7 +98,8 @@ func TestLateListsAreTold(t *testing.T) {
 // handshake waiting is heard of by nobody who has not shaken hands.
 func TestListsBeforeTheHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: offering(nil)}}})
+		f := offering(nil)
+		s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: f}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,6 +107,7 @@ func TestListsBeforeTheHandshake(t *testing.T) {
 		heard := make(chan string, 10)
 		conn := attach(t, s, Identity{}, hears(heard, ""))
 		s.ListsChanged("s") // it has connected
+		f.change()
 		s.ListsChanged("s") // again
 		s.Tell(t.Context(), "s", "notifications/resources/list_changed", nil)
 		time.Sleep(time.Second) // several changes are told of at once
@@ -113,12 +116,14 @@ func TestListsBeforeTheHandshake(t *testing.T) {
 		}
 		const hello = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`
 		ask(t, conn, "initialize", hello)
+		f.change()
 		s.ListsChanged("s")
 		time.Sleep(time.Second)
 		if len(heard) > 0 {
 			t.Fatalf("heard %q before it is initialized", <-heard)
 		}
 		ask(t, conn, "logging/setLevel", `{"level":"info"}`) // some never say that they are
+		f.change()
 		s.ListsChanged("s")
 		s.Tell(t.Context(), "s", "notifications/message", json.RawMessage(`{"level":"info","data":1}`))
 		time.Sleep(time.Second)
@@ -168,6 +173,7 @@ func TestAllThatWaitedIsTold(t *testing.T) {
 func TestPromptsThatAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := server(nil, "x")
+		f.prompts = []upstream.Tool{{Name: "p", Raw: json.RawMessage(`{"name":"p"}`)}}
 		f.info = &upstream.Info{Capabilities: &mcp.ServerCapabilities{Prompts: &mcp.PromptCapabilities{}}}
 		s, err := New(Options{Store: newStore(t), Upstreams: []Upstream{{Name: "s", Conn: f}}})
 		if err != nil {
@@ -180,17 +186,12 @@ func TestPromptsThatAreGone(t *testing.T) {
 		ask(t, conn, "initialize", hello)
 		ask(t, conn, "tools/list", `{}`)
 		s.ListsChanged("s")
-		for _, want := range []int{2, 1} { // the tools and what it has no more; the tools
-			synctest.Wait()
-			f.info = &upstream.Info{Capabilities: &mcp.ServerCapabilities{}}
+		f.prompts, f.info = nil, &upstream.Info{Capabilities: &mcp.ServerCapabilities{}}
+		for _, want := range []int{1, 0} { // the prompts; nothing more
 			s.ListsChanged("s")
 			time.Sleep(time.Second)
-			got := map[string]bool{}
-			for len(heard) > 0 {
-				got[<-heard] = true
-			}
-			if len(got) != want || !got[" notifications/tools/list_changed {}"] {
-				t.Errorf("heard %v", got)
+			if len(heard) != want || want > 0 && <-heard != " notifications/prompts/list_changed {}" {
+				t.Errorf("heard %d notifications, want %d of prompts", len(heard), want)
 			}
 		}
 	})

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"rlmproxy/middleware/session"
 	"rlmproxy/pipeline"
 )
 
@@ -128,7 +127,7 @@ func (s *Server) lookHeld() {
 	for _, list := range slices.Concat(w.last, lists) {
 		same := func(l heldList) bool { return l.up.Name == list.up.Name && slices.Equal(l.tools, list.tools) }
 		if !slices.ContainsFunc(w.last, same) || !slices.ContainsFunc(lists, same) {
-			s.announce(session.Tools, list.up, nil)
+			s.tellChanges(list.up)
 		}
 	}
 	w.last, w.timer = lists, nil

@@ -14,7 +14,8 @@ import (
 // listTools returns the result of tools/list: every definition as the upstream
 // sent it, under its exposed name.
 func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMessage, error) {
-	s.awaitUpstreams(ctx)
+	s.awaitUpstreams(ctx, (*Upstream).listed)
+	s.changes.answering(r, session.Tools)
 	var items []json.RawMessage
 	v := s.viewOf(r)
 	for _, t := range s.names.all() {

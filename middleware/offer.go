@@ -17,7 +17,9 @@ import (
 )
 
 // offer is what a client is told in its handshake, or in answer to server/discover: what
-// the servers can do together, and what they advise. It gives servers a moment to say.
+// the servers can do together, and what they advise. It gives servers of which that is not
+// known a moment to say. What they say otherwise later reaches the clients that shake hands
+// then: the protocol has no way to tell others.
 func (s *Server) offer(ctx context.Context, r *session.Request) (capabilities json.RawMessage, instructions string, err error) {
 	s.first.note(r)
 	s.awaitAny(ctx)
@@ -34,10 +36,10 @@ func (s *Server) offer(ctx context.Context, r *session.Request) (capabilities js
 func (s *Server) awaitAny(ctx context.Context) {
 	ctx, cancel := context.WithDeadline(ctx, s.begun.Add(s.opts.ListWait))
 	defer cancel()
-	for _, up := range s.upstreams() {
+	for _, up := range s.awaited((*Upstream).listed) {
 		up.Conn.Settled(ctx)
 	}
-	s.noteMissing()
+	s.noteAnswered()
 }
 
 // capabilities are what the servers that an agent sees offer together. While one has not

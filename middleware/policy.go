@@ -62,6 +62,9 @@ type Upstream struct {
 	NoHandles bool
 	// Redact says what becomes of secrets in what the server sends.
 	Redact Redact
+	// Late says that the server has never said what it offers, when it was waited for the
+	// last time. The first lists do not wait for it where there is another one.
+	Late bool
 	// Pins holds back tools that are not as the operator knows them. Nil: none is.
 	Pins *pin.Server
 
@@ -100,6 +103,18 @@ func (u *Upstream) allHidden() []string {
 // listed reports whether it is known what the server has.
 func (u *Upstream) listed() bool { return u.Conn.Info() != nil || len(u.Conn.Tools()) > 0 }
 
+// kept reports whether that is from the last time, and the server itself is yet to say.
+func (u *Upstream) kept() bool {
+	conn, ok := u.Conn.(interface{ Seen() bool })
+	return ok && !conn.Seen() && u.listed()
+}
+
+// starting reports whether the server is in its first attempt to connect.
+func (u *Upstream) starting() bool {
+	state, _ := u.Conn.State()
+	return state == upstream.Connecting && (!u.listed() || u.kept())
+}
+
 func (u *Upstream) offers(tool string) bool {
 	return (len(u.Allow) == 0 || rights.Match(u.Allow, tool)) && !rights.Match(u.Deny, tool)
 }
@@ -108,6 +123,9 @@ func (u *Upstream) offers(tool string) bool {
 func (u *Upstream) verdict(tools []upstream.Tool) *pin.Verdict {
 	if u.Pins == nil {
 		return nil
+	}
+	if u.kept() {
+		return u.Pins.CheckKept(tools, u.offers)
 	}
 	return u.Pins.Check(tools, u.offers)
 }

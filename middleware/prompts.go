@@ -69,7 +69,8 @@ func (s *Server) findPrompt(ctx context.Context, v view, name string) (prompt, e
 }
 
 func (s *Server) listPrompts(ctx context.Context, r *session.Request) (json.RawMessage, error) {
-	s.awaitUpstreams(ctx)
+	s.awaitUpstreams(ctx, (*Upstream).listed)
+	s.changes.answering(r, session.Prompts)
 	var items []json.RawMessage
 	for _, p := range s.prompts(s.viewOf(r)) {
 		raw, err := renamed(p.raw, p.exposed)

@@ -69,10 +69,7 @@ func knownPlaces(v view, uri string) (places []place) {
 }
 
 // hasResources reports whether the server has said that it has any.
-func (u *Upstream) hasResources() bool {
-	info := u.Conn.Info()
-	return info != nil && info.Capabilities != nil && info.Capabilities.Resources != nil
-}
+func (u *Upstream) hasResources() bool { return hasResources(u.Conn.Info()) }
 
 // exposedURI is the URI that clients know.
 func (s *Server) exposedURI(up *Upstream, uri string) string {
@@ -86,11 +83,11 @@ func (s *Server) exposedURI(up *Upstream, uri string) string {
 // the member that holds the list and key that of the URI: the pages of one
 // server after those of another.
 func (s *Server) listResources(ctx context.Context, r *session.Request, what, key string) (json.RawMessage, error) {
-	s.awaitUpstreams(ctx)
+	s.awaitUpstreams(ctx, func(up *Upstream) bool { return up.listed() && !up.kept() })
 	ups := s.viewOf(r).servers()
 	if len(s.upstreams()) == 1 && len(ups) == 1 {
 		up := ups[0]
-		if !up.hasResources() {
+		if s.skipped(up) {
 			return json.RawMessage(`{"` + what + `":[]}`), nil
 		}
 		return s.forward(ctx, up, up.Policy.Hide, r, r.Params)
@@ -101,7 +98,7 @@ func (s *Server) listResources(ctx context.Context, r *session.Request, what, ke
 	}
 	for ; at < len(ups); at, cursor = at+1, "" {
 		up := ups[at]
-		if !up.hasResources() {
+		if s.skipped(up) {
 			continue
 		}
 		params := json.RawMessage("{}")
@@ -119,6 +116,18 @@ func (s *Server) listResources(ctx context.Context, r *session.Request, what, ke
 		return s.pageOf(raw, ups, at, what, key)
 	}
 	return json.RawMessage(`{"` + what + `":[]}`), nil
+}
+
+// skipped reports whether a list of resources goes without a server: it has none, or it has
+// not connected yet, which is noted.
+func (s *Server) skipped(up *Upstream) bool {
+	if !up.hasResources() {
+		return true
+	}
+	if up.kept() {
+		s.changes.lack(up.Name)
+	}
+	return up.kept()
 }
 
 // pageOf is a page of one of the servers with the URIs that clients know, and a cursor

@@ -112,22 +112,8 @@ func (s *Server) SetUpstreams(ups []Upstream) error {
 	old := s.servers.Load()
 	before := s.outlook()
 	set := s.adopt(ups, old)
-	c := &s.changes
-	c.mu.Lock()
-	for _, up := range set.list {
-		if old.named(up.Name).relayServer() != up.server {
-			c.missing[up.Name] = true // they are told when it has connected
-		}
-	}
 	s.servers.Store(set)
-	for _, was := range old.list {
-		if set.named(was.Name) == nil {
-			delete(c.missing, was.Name)
-			delete(c.heard, was.Name)
-			delete(c.tools, was.Name)
-		}
-	}
-	c.mu.Unlock()
+	s.changes.replace(old, set)
 	after := s.outlook()
 	for _, was := range old.list {
 		up := set.named(was.Name)
@@ -202,8 +188,8 @@ func (s *Server) outlook() map[string]outlook {
 func (s *Server) announceDifference(before, after outlook) {
 	for _, list := range []session.List{session.Tools, session.Prompts, session.Resources} {
 		if before.lists[list] != after.lists[list] {
-			s.announceTo(list, before.clients)
-			s.announceTo(list, after.clients)
+			s.announceTo(changeDelay, list, before.clients)
+			s.announceTo(changeDelay, list, after.clients)
 		}
 	}
 }

@@ -99,8 +99,8 @@ func TestSetUpstreams(t *testing.T) {
 		{"another connection that offers the same", nil, []Upstream{before[0], as("b", server(nil, "x")), before[2]}, "a_x a_y b_x", nil, nil},
 		{"another connection, and other tools", nil, []Upstream{before[0], as("b", server(nil, "z")), before[2]}, "a_x a_y b_z", []string{tools}, []string{tools}},
 		{"it takes the name of a tool, being the first", []Upstream{as("a", a, bare)}, []Upstream{as("b", b, bare), as("a", a, bare)}, "x x_8b86bced y", []string{tools}, nil},
-		{"one that connects later", nil, append(slices.Clone(before), as("c", nil)), "a_x a_y b_x c_x", []string{tools, prompts, resources}, nil},
-		{"one in the place of another, later", nil, []Upstream{before[0], as("b", nil), before[2]}, "a_x a_y b_x", []string{tools, prompts, resources}, []string{tools, prompts, resources}},
+		{"one that connects later", nil, append(slices.Clone(before), as("c", nil)), "a_x a_y b_x c_x", []string{tools, resources}, nil},
+		{"one in the place of another, later", nil, []Upstream{before[0], as("b", nil), before[2]}, "a_x a_y b_x", []string{tools, resources}, []string{tools, resources}},
 		{"one that fails in the place of another", nil, []Upstream{before[0], as("b", nil), before[2]}, "a_x a_y", []string{tools}, []string{tools}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -71,17 +71,18 @@ func transcribe(t *testing.T, script *txtar.Archive) {
 		}
 	}()
 	var out []txtar.File
-	for _, f := range script.Files {
-		if !strings.HasPrefix(f.Name, ">") {
+	for _, file := range script.Files {
+		if !strings.HasPrefix(file.Name, ">") {
 			continue
 		}
-		for line := range strings.Lines(string(f.Data)) {
+		for line := range strings.Lines(string(file.Data)) {
 			told, isTold := strings.CutPrefix(line, "server: ")
 			switch {
 			case isTold:
 				method, params, _ := strings.Cut(strings.TrimSpace(told), " ")
 				s.Tell(t.Context(), "s", method, json.RawMessage(params))
 			case line == "changed\n":
+				f.change()
 				s.ListsChanged("s")
 			default:
 				_, _ = io.WriteString(w1, line)
@@ -91,7 +92,7 @@ func transcribe(t *testing.T, script *txtar.Archive) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		mu.Lock()
-		out = append(out, f, txtar.File{Name: "<", Data: []byte(strings.Join(append(came, ""), "\n"))})
+		out = append(out, file, txtar.File{Name: "<", Data: []byte(strings.Join(append(came, ""), "\n"))})
 		came = nil
 		mu.Unlock()
 	}

@@ -1,7 +1,9 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,11 +48,12 @@ func (s *Server) until(ctx context.Context, meant func(*Upstream) bool, found fu
 // for while none is ready.
 const patience = 5
 
-// awaitUpstreams gives upstreams a moment to connect before the first list,
-// since some clients never ask again: until all have, or ListWait after the
-// start if one is ready, or else patience times that.
-func (s *Server) awaitUpstreams(ctx context.Context) {
-	defer s.noteMissing()
+// awaitUpstreams gives upstreams a moment to say what they offer before the first list,
+// since some clients never ask again: until all have, or ListWait after the start if it is
+// known of one, or else patience times that. Those of which known reports true are not
+// waited for.
+func (s *Server) awaitUpstreams(ctx context.Context, known func(*Upstream) bool) {
+	defer s.noteAnswered()
 	deadline := s.begun.Add(patience * s.opts.ListWait)
 	if time.Now().After(deadline) {
 		return
@@ -59,14 +62,14 @@ func (s *Server) awaitUpstreams(ctx context.Context) {
 	defer cancel()
 	some := time.AfterFunc(time.Until(s.begun.Add(s.opts.ListWait)), func() {
 		for _, up := range s.upstreams() {
-			if state, _ := up.Conn.State(); state == upstream.Ready {
+			if state, _ := up.Conn.State(); state == upstream.Ready || known(up) {
 				cancel()
 			}
 		}
 	})
 	defer some.Stop()
 	var wg sync.WaitGroup
-	for _, up := range s.upstreams() {
+	for _, up := range s.awaited(known) {
 		wg.Go(func() {
 			up.Conn.Settled(ctx)
 			if time.Since(s.begun) > s.opts.ListWait {
@@ -75,4 +78,35 @@ func (s *Server) awaitUpstreams(ctx context.Context) {
 		})
 	}
 	wg.Wait()
+}
+
+// awaited are the servers that the first answers wait for: not those of which known reports
+// true, and not those that were waited for in vain the last time, if there is another.
+func (s *Server) awaited(known func(*Upstream) bool) (ups []*Upstream) {
+	for _, up := range s.upstreams() {
+		if !known(up) && !up.Late {
+			ups = append(ups, up)
+		}
+	}
+	if all := s.upstreams(); ups == nil && !slices.ContainsFunc(all, known) {
+		return all
+	}
+	return ups
+}
+
+// settled waits until a server of which is known what it offered the last time has said
+// what it offers now. The error is why it has not.
+func (s *Server) settled(ctx context.Context, t target) error {
+	within := cmp.Or(t.up.policy(t.tool.Name).Timeout, s.opts.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	t.up.Conn.Settled(ctx)
+	if !t.up.kept() {
+		return nil
+	}
+	_, err := t.up.Conn.State()
+	if err == nil {
+		err = errConnecting
+	}
+	return s.redactor(t.up, "").error(ctx, &upstream.UnavailableError{Server: t.up.Name, Err: err})
 }

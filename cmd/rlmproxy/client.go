@@ -39,8 +39,9 @@ func split(cmd *cobra.Command, args []string) (before, command []string) {
 }
 
 // open starts the server that command names, or those of the file, and connects
-// to the proxy in front, as that agent if the flag is set.
-func (c *cli) open(cmd *cobra.Command, command []string, agent *string) (s *stack, conn *rpc.Conn, done func(), err error) {
+// to the proxy in front, as that agent if the flag is set. It waits for the servers that the
+// calls need, and without calls for all.
+func (c *cli) open(cmd *cobra.Command, command []string, agent *string, calls []toolCall) (s *stack, conn *rpc.Conn, done func(), err error) {
 	var cfg *config.Config
 	if command != nil {
 		cfg, err = c.single(cmd, config.Server{Name: unnamed, Prefix: new(""), Isolation: "shared"}, command)
@@ -64,8 +65,11 @@ func (c *cli) open(cmd *cobra.Command, command []string, agent *string) (s *stac
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	s.settle(cmd.Context(), logger)
-	if err := s.anyReady(); err != nil {
+	var servers []string
+	if calls != nil {
+		servers = s.needed(calls)
+	}
+	if err := s.settle(cmd.Context(), c.log, logger, servers); err != nil {
 		s.close()
 		return nil, nil, nil, err
 	}
@@ -93,7 +97,7 @@ func (c *cli) toolsCommand() *cobra.Command {
 			if err := noArgs(cmd, before); err != nil {
 				return err
 			}
-			s, conn, done, err := c.open(cmd, command, &agent)
+			s, conn, done, err := c.open(cmd, command, &agent, nil)
 			if err != nil {
 				return err
 			}
@@ -240,7 +244,7 @@ file gets the bytes that an agent gets.`,
 			if err != nil {
 				return err
 			}
-			_, conn, done, err := c.open(cmd, command, &agent)
+			_, conn, done, err := c.open(cmd, command, &agent, calls)
 			if err != nil {
 				return err
 			}

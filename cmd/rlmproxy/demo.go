@@ -71,7 +71,9 @@ func (c *cli) demo(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	s.settle(ctx, logger)
+	if err := s.settle(ctx, c.log, logger, nil); err != nil {
+		return err
+	}
 	conn, hangUp, err := s.dial(ctx)
 	if err != nil {
 		return err

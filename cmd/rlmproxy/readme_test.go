@@ -355,7 +355,9 @@ func TestReadmeAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.close()
-	s.settle(t.Context(), slog.New(slog.DiscardHandler))
+	if err := s.settle(t.Context(), io.Discard, slog.New(slog.DiscardHandler), nil); err != nil {
+		t.Fatal(err)
+	}
 	conn, hangUp, err := s.dial(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/upstream"
+	"rlmproxy/middleware/upstream/transport"
 	"rlmproxy/pipeline/redact"
 )
 
@@ -153,10 +154,19 @@ func (s *stack) open(r *server, made <-chan struct{}) {
 		common.Logger = slog.New(redact.Handler(s.log.Handler(), common.Mask)) // stderr, and why it is not available
 	}
 	shared := common
+	key, begun := listsKey(sc), false
+	if s.extra[sc.Name] == nil {
+		shared.Kept, r.m.Late = s.lists.Last(key)
+	}
 	shared.Capabilities = func(ctx context.Context) json.RawMessage {
 		switch p := proxy(); {
 		case p != nil && s.who == oneClient:
-			return p.ClientCapabilities(ctx)
+			can := p.ClientCapabilities(ctx)
+			if shared.Kept.Info != nil && !begun {
+				begun = true
+				_ = transport.Sleep(ctx, headStart) // which only ends with ctx
+			}
+			return can
 		case s.who == manyClients:
 			return json.RawMessage(relay.AnyClient)
 		}
@@ -186,6 +196,7 @@ func (s *stack) open(r *server, made <-chan struct{}) {
 	shared.Changed = func() {
 		if p := proxy(); p != nil {
 			p.ListsChanged(id)
+			s.lists.Keep(key, r.up.Offers())
 		}
 	}
 	r.up = upstream.New(shared)

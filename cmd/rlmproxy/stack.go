@@ -10,7 +10,6 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -19,6 +18,7 @@ import (
 	"rlmproxy/config"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/audit"
+	"rlmproxy/middleware/lastseen"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/traces"
@@ -41,6 +41,7 @@ type stack struct {
 	who   audience
 	log   *slog.Logger
 	ids   map[string]bool // that servers ever had, see [middleware.Upstream.ID]
+	lists *lastseen.File  // nil: what servers offer is not kept
 
 	mu      sync.Mutex // guards the field below
 	servers []*server
@@ -152,7 +153,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	}
 	s := &stack{
 		store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger}),
-		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{},
+		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
 	}
 	opts := middleware.Options{
 		Store:         store,
@@ -231,6 +232,7 @@ func (s *stack) close() {
 	wg.Go(s.jq.Close)
 	wg.Go(s.scrape.close)
 	wg.Wait()
+	s.lists.Close()
 	var ends sync.WaitGroup
 	if s.audit != nil {
 		ends.Go(s.audit.Close)
@@ -240,44 +242,6 @@ func (s *stack) close() {
 	}
 	ends.Wait()
 	s.store.Close()
-}
-
-// settleTime is what somebody at a terminal waits for the slowest server.
-const settleTime = time.Minute
-
-// settle waits until every server has connected or failed to, or settleTime, and
-// logs which are late.
-func (s *stack) settle(ctx context.Context, logger *slog.Logger) {
-	ctx, cancel := context.WithTimeout(ctx, settleTime)
-	defer cancel()
-	for _, r := range s.list() {
-		r.up.Settled(ctx)
-		if state, _ := r.up.State(); state == upstream.Connecting {
-			logger.Warn("still connecting, its tools are missing", "server", r.entry.Name)
-		}
-	}
-}
-
-// anyReady is an error when there are servers and none is connected. Each has
-// logged why.
-func (s *stack) anyReady() error {
-	var why error
-	for _, r := range s.list() {
-		state, err := r.up.State()
-		switch state {
-		case upstream.Ready:
-			return nil
-		case upstream.Disabled:
-		case upstream.Connecting:
-			why = fmt.Errorf("no answer within %v", settleTime)
-		default:
-			why = err
-		}
-	}
-	if why == nil {
-		return nil
-	}
-	return fmt.Errorf("no server is connected: %w", why)
 }
 
 // state is that of a server, as operators read it.

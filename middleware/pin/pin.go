@@ -33,6 +33,7 @@ type Server struct {
 	mu      sync.Mutex // guards the fields below
 	list    []upstream.Tool
 	verdict *Verdict  // about list
+	kept    bool      // list is not from the server itself
 	read    stamp     // of the file when verdict was found
 	at      time.Time // then
 }
@@ -76,9 +77,19 @@ func (s *Server) Review() string { return s.store.Command("review", s.id.Name) }
 // refuses nobody gets. A list that was checked is not checked again, unless something is
 // held back and the operator has been at the file since.
 func (s *Server) Check(tools []upstream.Tool, offers func(string) bool) *Verdict {
+	return s.check(tools, offers, false)
+}
+
+// CheckKept is Check of what the server offered when it was last seen, of which nothing is
+// pinned or logged: that is for the list with which it connects.
+func (s *Server) CheckKept(tools []upstream.Tool, offers func(string) bool) *Verdict {
+	return s.check(tools, offers, true)
+}
+
+func (s *Server) check(tools []upstream.Tool, offers func(string) bool, kept bool) *Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	same := s.verdict != nil && len(tools) == len(s.list) && unsafe.SliceData(tools) == unsafe.SliceData(s.list)
+	same := s.verdict != nil && s.kept == kept && len(tools) == len(s.list) && unsafe.SliceData(tools) == unsafe.SliceData(s.list)
 	if same && !s.outdated() {
 		return s.verdict
 	}
@@ -86,8 +97,12 @@ func (s *Server) Check(tools []upstream.Tool, offers func(string) bool) *Verdict
 		return nil // not connected yet
 	}
 	s.read, s.at = stampOf(s.path()), time.Now() // before the file is read: what is written meanwhile is read next time
-	seen, err := s.compare(tools, offers)
 	last := s.verdict
+	if s.kept {
+		last = nil // nobody was told of that
+	}
+	s.kept = kept
+	seen, err := s.compare(tools, offers)
 	s.list, s.verdict = tools, s.judge(tools, offers, seen, err)
 	s.report(last, seen)
 	return s.verdict
@@ -116,7 +131,7 @@ func (s *Server) compare(tools []upstream.Tool, offers func(string) bool) (seen 
 		return seen, err
 	}
 	seen = r.see(tools, offers, s.quarantine)
-	if !r.changed || s.store.readOnly {
+	if !r.changed || s.store.readOnly || s.kept {
 		return seen, nil
 	}
 	// Once more, with the other proxies of this folder kept out.
@@ -161,7 +176,7 @@ func (s *Server) repair() string {
 
 // report logs what is new since the last verdict, once.
 func (s *Server) report(last *Verdict, seen sight) {
-	if s.store.readOnly {
+	if s.store.readOnly || s.kept {
 		return
 	}
 	v := s.verdict

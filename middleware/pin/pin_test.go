@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -282,5 +283,32 @@ func TestDiff(t *testing.T) {
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestCheckKept: of a list from the last time nothing is pinned or logged, though what has
+// changed is held back; the list with which the server connects is pinned, as ever.
+func TestCheckKept(t *testing.T) {
+	f := newFolder(t)
+	s := f.server(false)
+	if names := s.CheckKept(tools("a: x"), all).Names(); names != nil {
+		t.Errorf("never pinned: %q are held back", names)
+	}
+	if records, err := s.store.Records(); err != nil || len(records) > 0 {
+		t.Errorf("pinned: %v %v", records, err)
+	}
+	s.Check(tools("a: x"), all)
+	s = f.server(false)
+	if names := s.CheckKept(tools("a: y", "b: z"), all).Names(); !slices.Equal(names, []string{"a"}) || f.log.Len() > 0 {
+		t.Errorf("held back: %q, %s", names, &f.log)
+	}
+	list := tools("a: y")
+	for range 2 { // and once again the same
+		if names := s.Check(list, all).Names(); !slices.Equal(names, []string{"a"}) || strings.Count(f.log.String(), "tools held back") != 1 {
+			t.Errorf("held back: %q, %s", names, &f.log)
+		}
+	}
+	if records, _ := s.store.Records(); len(records) != 1 || len(records[0].Names()) != 1 {
+		t.Errorf("%v", records)
 	}
 }

@@ -5,16 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/robustio"
-
+	"rlmproxy/middleware/state"
 	"rlmproxy/middleware/upstream"
 )
 
@@ -46,24 +42,14 @@ const (
 // load reads a file. One that is not there is an empty record.
 func load(path string) (*Record, error) {
 	r := &Record{path: path}
-	f, err := os.Open(path)
+	data, err := state.Read(path, 2*maxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Record{Version: version, Tools: map[string]*Tool{}, path: path}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, 2*maxBytes+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(data) > 2*maxBytes:
-		err = fmt.Errorf("larger than %d bytes", 2*maxBytes)
-	default:
-		err = json.Unmarshal(data, r)
-	}
-	switch {
+	switch err := json.Unmarshal(data, r); {
 	case err != nil:
 		return nil, fmt.Errorf("%s is not as rlmproxy writes it: %w", path, err)
 	case r.Version != version || r.Tools == nil:
@@ -79,7 +65,7 @@ func load(path string) (*Record, error) {
 }
 
 // save writes the file anew, as a whole or not at all.
-func (r *Record) save() (err error) {
+func (r *Record) save() error {
 	var data bytes.Buffer
 	enc := json.NewEncoder(&data)
 	enc.SetEscapeHTML(false)
@@ -87,26 +73,7 @@ func (r *Record) save() (err error) {
 	if err := enc.Encode(r); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(r.path), "*.tmp") // which nobody else can read
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data.Bytes())
-	if err == nil {
-		err = f.Sync()
-	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = robustio.Rename(f.Name(), r.path)
-	}
-	return err
+	return state.Replace(r.path, data.Bytes())
 }
 
 // see compares tools with the record, which it changes: what is new is pinned, or with

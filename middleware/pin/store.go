@@ -4,15 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/lockedfile"
+	"rlmproxy/middleware/state"
 )
 
 // An Identity is who a server is: its name in the configuration, and what it runs, a
@@ -41,45 +39,15 @@ type Store struct {
 // Open opens the folder pins of a state folder, which it makes unless readOnly is set:
 // then nothing is ever written, and what is not pinned counts as seen for the first time.
 // Flags are what the commands in hints need to find it, or "".
-func Open(state, flags string, readOnly bool) (*Store, error) {
-	s := &Store{filepath.Join(state, "pins"), readOnly, flags}
-	if !readOnly {
-		if err := os.MkdirAll(s.dir, 0o700); err != nil {
-			return nil, err
-		}
-	}
-	info, err := os.Stat(s.dir)
-	switch {
-	case readOnly && errors.Is(err, fs.ErrNotExist):
-		return s, nil
-	case err != nil:
-		return nil, err
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
-		return nil, fmt.Errorf("%s can be written by others, who could change what is pinned: chmod 700 it", s.dir)
-	}
-	if readOnly {
-		return s, nil
-	}
-	unlock, err := s.lock()
-	if err != nil {
-		return nil, err
-	}
-	unlock()
-	return s, nil
+func Open(folder, flags string, readOnly bool) (*Store, error) {
+	s := &Store{filepath.Join(folder, "pins"), readOnly, flags}
+	return s, state.Open(s.dir, "could change what is pinned", readOnly)
 }
 
 // Dir is where the files are.
 func (s *Store) Dir() string { return s.dir }
 
-func (s *Store) lock() (unlock func(), err error) {
-	path := filepath.Join(s.dir, "lock")
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	f.Close()
-	return lockedfile.MutexAt(path).Lock()
-}
+func (s *Store) lock() (unlock func(), err error) { return state.Lock(s.dir) }
 
 // prefix begins the names of the files of all servers of a name, and of others that only
 // differ in what file names do not have.

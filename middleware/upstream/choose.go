@@ -100,7 +100,7 @@ func (u *Upstream) probe(a *active) {
 	ctx, cancel := context.WithTimeoutCause(a.ctx, probeWait, fmt.Errorf("no answer within %v", probeWait))
 	defer cancel()
 	sideBySide := a.http != nil
-	var all offers
+	var all Offers
 	s, err := a.session.newer(ctx)
 	if err == nil && !sideBySide {
 		all, err = u.readOffers(ctx, s)
@@ -117,7 +117,7 @@ func (u *Upstream) probe(a *active) {
 	case sideBySide:
 		a.beside, unused = s, nil
 	case !a.used: // else what the first process knows counts
-		u.state, u.active, u.speaksStateless, u.offers = Connecting, nil, true, all
+		u.state, u.active, u.speaksStateless, u.offers, u.seen = Connecting, nil, true, all, true
 		a.replacement <- s
 		unused = nil
 	}

@@ -20,11 +20,11 @@ const (
 	maxListPause = 30 * time.Second
 )
 
-// offers are what a server offers.
-type offers struct {
-	info           *Info // what it says of itself
-	tools, prompts []Tool
-	leftOut        LeftOut // of tools
+// Offers are what a server offers.
+type Offers struct {
+	Info           *Info // what it says of itself
+	Tools, Prompts []Tool
+	LeftOut        LeftOut // of tools
 }
 
 func (u *Upstream) markStale() {
@@ -80,7 +80,7 @@ func (u *Upstream) refresh(a *active) {
 	u.mu.Lock()
 	current := u.active == a
 	if current {
-		u.offers = all
+		u.offers, u.seen = all, true
 	}
 	u.mu.Unlock()
 	if current {
@@ -90,23 +90,23 @@ func (u *Upstream) refresh(a *active) {
 
 // readOffers asks the server what it offers, but not for lists that it does not
 // declare; only tools some forget to declare.
-func (u *Upstream) readOffers(ctx context.Context, s *session) (offers, error) {
-	all := offers{info: s.info}
+func (u *Upstream) readOffers(ctx context.Context, s *session) (Offers, error) {
+	all := Offers{Info: s.info}
 	var err error
-	if all.tools, all.leftOut, err = u.list(ctx, s, "tools", checkTool); err != nil {
-		return offers{}, err
+	if all.Tools, all.LeftOut, err = u.list(ctx, s, "tools", checkTool); err != nil {
+		return Offers{}, err
 	}
 	if s.http != nil {
-		schemas := make(map[string]json.RawMessage, len(all.tools))
-		for _, t := range all.tools {
+		schemas := make(map[string]json.RawMessage, len(all.Tools))
+		for _, t := range all.Tools {
 			schemas[t.Name] = jsonscan.Member(t.Raw, "inputSchema")
 		}
 		s.http.LearnTools(schemas)
 	}
-	if c := all.info.Capabilities; c != nil && c.Prompts != nil {
-		if all.prompts, _, err = u.list(ctx, s, "prompts", checkPrompt); err != nil {
+	if c := all.Info.Capabilities; c != nil && c.Prompts != nil {
+		if all.Prompts, _, err = u.list(ctx, s, "prompts", checkPrompt); err != nil {
 			u.logger.Warn("prompts not read, the last ones stay", "error", err)
-			all.prompts = u.Prompts()
+			all.Prompts = u.Prompts()
 		}
 	}
 	return all, nil

@@ -92,10 +92,10 @@ func (u *Upstream) connect(ctx context.Context) (*session, error) {
 	u.mu.Unlock()
 	s, err := u.opts.Dial(ctx, h)
 	if err == nil {
-		var all offers
+		var all Offers
 		if all, err = u.readOffers(ctx, s); err == nil {
 			u.mu.Lock()
-			u.offers = all
+			u.offers, u.seen = all, true
 			u.speaksStateless = s.meta != nil
 			u.lacksStateless = u.lacksStateless || h.stateless && !u.speaksStateless
 			u.mu.Unlock()

@@ -63,6 +63,9 @@ type Options struct {
 	// cancellation, with a ctx like that of Request. It must not block. Nil drops
 	// them.
 	Notify func(ctx context.Context, method string, params json.RawMessage)
+	// Kept is what the server offered when it was last seen. It counts until the server has
+	// connected. Zero: nothing is known.
+	Kept Offers
 	// Changed is called, never concurrently, when the lists of tools or prompts
 	// may have changed. Nil is not called.
 	Changed func()
@@ -97,7 +100,8 @@ type Upstream struct {
 	active          *active       // nil unless Ready
 	speaksStateless bool          // the server is to be spoken to in the stateless revision first
 	lacksStateless  bool          // it does not know the stateless revision
-	offers          offers        // the last good ones
+	offers          Offers        // the last good ones
+	seen            bool          // the server itself has said so, and not [Options.Kept]
 }
 
 // New returns an upstream that has begun to connect. Close ends it.
@@ -152,6 +156,7 @@ func New(opts Options) *Upstream {
 		wake:      make(chan struct{}, 1),
 		lifecycle: lifecycle{first: opts.MinBackoff, chance: rand.Float64},
 		changed:   make(chan struct{}),
+		offers:    opts.Kept,
 		junk:      rate.Sometimes{First: 20, Interval: time.Minute},
 		leftOut:   rate.Sometimes{First: 4, Interval: time.Minute},
 	}
@@ -180,21 +185,30 @@ func (u *Upstream) State() (State, error) {
 }
 
 // Tools returns the last good tool list, in the server's order.
-func (u *Upstream) Tools() []Tool { return u.offered().tools }
+func (u *Upstream) Tools() []Tool { return u.Offers().Tools }
 
 // Prompts returns the last good list of prompts, in the server's order.
-func (u *Upstream) Prompts() []Tool { return u.offered().prompts }
+func (u *Upstream) Prompts() []Tool { return u.Offers().Prompts }
 
 // LeftOut returns what the last good lists are without.
-func (u *Upstream) LeftOut() LeftOut { return u.offered().leftOut }
+func (u *Upstream) LeftOut() LeftOut { return u.Offers().LeftOut }
 
 // Info returns what the server last said of itself, nil if it never did.
-func (u *Upstream) Info() *Info { return u.offered().info }
+func (u *Upstream) Info() *Info { return u.Offers().Info }
 
-func (u *Upstream) offered() offers {
+// Offers returns all of that.
+func (u *Upstream) Offers() Offers {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.offers
+}
+
+// Seen reports whether the server itself has said what it offers: until then it is
+// [Options.Kept].
+func (u *Upstream) Seen() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.seen
 }
 
 // Settled waits until the first attempt to connect has ended, one way or the
