@@ -18,11 +18,17 @@ import (
 	"rlmproxy/middleware/upstream"
 )
 
-// change has a server connect again with another tool, and with another prompt if it can
+// change has a server connect again with one more tool, another each time, and with another prompt if it can
 // have any.
 func (f *fake) change() {
 	more := func(list []upstream.Tool) []upstream.Tool {
-		name := fmt.Sprintf("more%d", len(list)) // beside the others, which stay as they are
+		n := 0
+		if last := len(list) - 1; last >= 0 {
+			if k, _ := fmt.Sscanf(list[last].Name, "more%d", &n); k > 0 { // in its place
+				list = list[:last]
+			}
+		}
+		name := fmt.Sprintf("more%d", n+1)
 		raw := fmt.Appendf(nil, `{"name":%q,"inputSchema":{"type":"object"}}`, name)
 		return append(list[:len(list):len(list)], upstream.Tool{Name: name, Raw: raw})
 	}
