@@ -18,14 +18,22 @@ import (
 	"rlmproxy/middleware/upstream"
 )
 
-// change has a server connect again with another tool, and with another prompt if it can
+// change has a server connect again with one more tool, another each time, and with another prompt if it can
 // have any.
 func (f *fake) change() {
 	more := func(list []upstream.Tool) []upstream.Tool {
-		name := fmt.Sprintf("more%d", len(list)) // beside the others, which stay as they are
+		n := 0
+		if last := len(list) - 1; last >= 0 {
+			if k, _ := fmt.Sscanf(list[last].Name, "more%d", &n); k > 0 { // in its place
+				list = list[:last]
+			}
+		}
+		name := fmt.Sprintf("more%d", n+1)
 		raw := fmt.Appendf(nil, `{"name":%q,"inputSchema":{"type":"object"}}`, name)
 		return append(list[:len(list):len(list)], upstream.Tool{Name: name, Raw: raw})
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.tools = more(f.tools)
 	if f.info != nil {
 		again := *f.info
@@ -44,7 +52,7 @@ type starter struct {
 	settled chan struct{}
 }
 
-func (f *starter) Seen() bool { return f.seen }
+func (f *starter) Seen() (seen bool) { f.locked(func() { seen = f.seen }); return seen }
 
 func (f *starter) Settled(ctx context.Context) {
 	select {
@@ -55,10 +63,12 @@ func (f *starter) Settled(ctx context.Context) {
 
 // settle ends the first attempt to connect; nil is a good end.
 func (f *starter) settle(err error) {
-	if f.state, f.err = upstream.Ready, err; err != nil {
-		f.state = upstream.Failed
-	}
-	f.seen = f.seen || err == nil
+	f.locked(func() {
+		if f.state, f.err = upstream.Ready, err; err != nil {
+			f.state = upstream.Failed
+		}
+		f.seen = f.seen || err == nil
+	})
 	close(f.settled)
 }
 
@@ -91,10 +101,10 @@ func TestKeptLists(t *testing.T) {
 		{name: "one has changed", kept: "abc", comes: [3]func(*starter){same, change, same}, want: []string{prompts, tools}},
 		{name: "all have changed", kept: "abc", comes: [3]func(*starter){change, change, change}, after: [3]time.Duration{2 * time.Second, time.Second, 0}, want: []string{prompts, tools}},
 		{name: "all have changed, one is silent", kept: "abc", comes: [3]func(*starter){change, nil, change}, after: [3]time.Duration{2: time.Second}, want: []string{prompts, tools}},
-		{name: "one is gone", kept: "abc", comes: [3]func(*starter){same, func(f *starter) { f.err = errors.New("no such program") }, same}},
+		{name: "one is gone", kept: "abc", comes: [3]func(*starter){same, func(f *starter) { f.locked(func() { f.err = errors.New("no such program") }) }, same}},
 		{name: "resources were missing", kept: "abc", ask: "resources/list", comes: [3]func(*starter){same, same, same}, after: [3]time.Duration{1: 9 * time.Second}, want: []string{resources}},
 		{name: "it comes again as it was", kept: "abc", comes: [3]func(*starter){same, same, same}, then: func(s *Server, a *starter) { s.ListsChanged("a") }},
-		{name: "it changes later", kept: "abc", comes: [3]func(*starter){same, same, same}, then: func(s *Server, a *starter) { a.tools = a.tools[:1]; s.ListsChanged("a") }, more: []string{tools}},
+		{name: "it changes later", kept: "abc", comes: [3]func(*starter){same, same, same}, then: func(s *Server, a *starter) { a.locked(func() { a.tools = a.tools[:1] }); s.ListsChanged("a") }, more: []string{tools}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -112,10 +122,13 @@ func TestKeptLists(t *testing.T) {
 				}
 				for i, f := range all { // what they say, once they have connected
 					if !strings.Contains(tt.kept, ups[i].Name) {
-						said := *f.fake
+						tools, prompts, info := f.tools, f.prompts, f.info
 						f.tools, f.prompts, f.info = nil, nil, nil
 						if comes := tt.comes[i]; comes != nil {
-							tt.comes[i] = func(f *starter) { f.tools, f.prompts, f.info = said.tools, said.prompts, said.info; comes(f) }
+							tt.comes[i] = func(f *starter) {
+								f.locked(func() { f.tools, f.prompts, f.info = tools, prompts, info })
+								comes(f)
+							}
 						}
 					}
 				}
@@ -130,8 +143,9 @@ func TestKeptLists(t *testing.T) {
 					if comes != nil {
 						time.AfterFunc(max(tt.after[i], time.Millisecond), func() {
 							comes(all[i])
-							all[i].settle(all[i].err)
-							if all[i].err == nil {
+							_, err := all[i].State()
+							all[i].settle(err)
+							if err == nil {
 								s.ListsChanged(ups[i].Name)
 							}
 						})
@@ -212,8 +226,10 @@ func TestCallsOfKeptTools(t *testing.T) {
 				conn.initialize(t, nil)
 				begun := time.Now()
 				time.AfterFunc(5*time.Second, func() {
-					f.tools = slices.Clone(f.tools)
-					tt.come(f)
+					f.locked(func() {
+						f.tools = slices.Clone(f.tools)
+						tt.come(f)
+					})
 					f.settle(tt.err)
 				})
 				got := text(t, conn, "a", "{}")

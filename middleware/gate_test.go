@@ -186,7 +186,7 @@ func TestPromptsThatAreGone(t *testing.T) {
 		ask(t, conn, "initialize", hello)
 		ask(t, conn, "tools/list", `{}`)
 		s.ListsChanged("s")
-		f.prompts, f.info = nil, &upstream.Info{Capabilities: &mcp.ServerCapabilities{}}
+		f.locked(func() { f.prompts, f.info = nil, &upstream.Info{Capabilities: &mcp.ServerCapabilities{}} })
 		for _, want := range []int{1, 0} { // the prompts; nothing more
 			s.ListsChanged("s")
 			time.Sleep(time.Second)

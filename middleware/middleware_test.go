@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -22,6 +23,7 @@ import (
 
 // A fake is a server whose tools are functions of the raw arguments.
 type fake struct {
+	mu    sync.Mutex
 	tools []upstream.Tool
 	call  func(ctx context.Context, c toolCall) (json.RawMessage, error)
 	state upstream.State
@@ -43,11 +45,24 @@ type toolCall struct {
 	Progress  func(json.RawMessage)
 }
 
-func (f *fake) Tools() []upstream.Tool         { return f.tools }
-func (f *fake) State() (upstream.State, error) { return f.state, f.err }
-func (f *fake) Settled(context.Context)        {}
-func (f *fake) Prompts() []upstream.Tool       { return f.prompts }
-func (f *fake) Info() *upstream.Info           { return f.info }
+func (f *fake) Tools() (tools []upstream.Tool) { f.locked(func() { tools = f.tools }); return tools }
+func (f *fake) State() (state upstream.State, err error) {
+	f.locked(func() { state, err = f.state, f.err })
+	return state, err
+}
+func (f *fake) Settled(context.Context) {}
+func (f *fake) Prompts() (prompts []upstream.Tool) {
+	f.locked(func() { prompts = f.prompts })
+	return prompts
+}
+func (f *fake) Info() (info *upstream.Info) { f.locked(func() { info = f.info }); return info }
+
+// locked has do read or change what the server offers while others use it.
+func (f *fake) locked(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+}
 
 func (f *fake) Notify(_ context.Context, method string, params json.RawMessage) error {
 	if method == "notifications/progress" {

@@ -277,10 +277,10 @@ func TestRightsHearing(t *testing.T) {
 		}
 		expect("servers connect")
 		for _, name := range []string{"db", "fs"} {
+			s.upstream(name).Conn.(*fake).change()
 			s.Tell(t.Context(), name, "notifications/message", json.RawMessage(`{"level":"error","data":"`+name+`"}`))
 			s.Tell(t.Context(), name, "notifications/resources/updated", json.RawMessage(`{"uri":"a:`+name+`"}`))
 			s.Tell(t.Context(), name, "notifications/resources/list_changed", nil)
-			s.upstream(name).Conn.(*fake).change()
 			s.ListsChanged(name)
 			if name == "db" {
 				expect("what db tells")
