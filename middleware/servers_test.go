@@ -67,7 +67,7 @@ func (f slowFake) Settled(ctx context.Context) {
 // TestSetUpstreams: what is listed after the servers have changed, and what a client that may
 // use all but the server "hidden", and one that sees only "b", are told, once.
 func TestSetUpstreams(t *testing.T) {
-	const tools, prompts, resources = "tools", "prompts", "resources"
+	const tools, resources = "tools", "resources"
 	a, b, hidden := server(nil, "x", "y"), server(nil, "x"), server(nil, "x")
 	as := func(name string, conn Caller, change ...func(*Upstream)) Upstream {
 		up := Upstream{Name: name, Prefix: name, Conn: conn}
