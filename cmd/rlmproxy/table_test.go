@@ -25,7 +25,7 @@ func TestArchitectureTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile("(?m)^\\| `([a-z/]+)` \\| ([^|]+) \\| ([^|]*) \\| ([^|]*) \\|$")
+	row := regexp.MustCompile("(?m)^\\| `([a-z/]+)` \\| ([^|]+) \\| *([^|]*?) *\\| *([^|]*?) *\\|$")
 	n := 0
 	rewritten := row.ReplaceAllFunc(text, func(line []byte) []byte {
 		n++
