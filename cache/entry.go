@@ -27,6 +27,9 @@ type Origin struct {
 	Arguments json.RawMessage // must not be modified; nil for none
 	// ReadOnly says that the same call changes nothing: it gets the entry back.
 	ReadOnly bool
+	// Terms are those that counted when the call began, see [Store.SetTerms]. Empty: those
+	// of now.
+	Terms string
 }
 
 func (o Origin) size() int64 { return int64(len(o.Tool) + len(o.Arguments)) }

@@ -192,3 +192,37 @@ func TestHealingIsShared(t *testing.T) {
 		}
 	})
 }
+
+// TestHealingHides: a field is hidden while a call of its tool runs. What the call gives is
+// not kept for queries: they answer by the new rules, as does what one has begun that runs.
+func TestHealingHides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := cache.New(cache.Options{Terms: "none"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		f := server(nil, "read")
+		f.call = func(context.Context, toolCall) (json.RawMessage, error) {
+			time.Sleep(time.Second)
+			return textResult(records(400)), nil
+		}
+		s, conn := dial(t, Options{Store: store, Upstreams: []Upstream{{Name: "s", Conn: f, TrustHints: true, Terms: "none"}}})
+		later := make(chan string, 2)
+		go func() { later <- cutID(t, conn, "read", `{"n":1}`) }()
+		go func() {
+			later <- cutID(t, conn, "proxy_filter", `{"tool":"read","arguments":{"n":2},"jq":".,.,."}`)
+		}()
+		time.Sleep(time.Second / 2)
+		if err := s.SetUpstreams([]Upstream{{Name: "s", Conn: f, TrustHints: true, Policy: Policy{Hide: []string{"name"}}, Terms: "name"}}); err != nil {
+			t.Fatal(err)
+		}
+		store.SetTerms("name")
+		for range cap(later) {
+			d := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"jq":"[..|objects|has(\"name\")]|unique"}`, <-later)))
+			if first, text, _ := strings.Cut(d.Content[0].Text, "\n"); !strings.Contains(first, "had expired: read") || text != "[false]" {
+				t.Errorf("%s\n%s", first, text)
+			}
+		}
+	})
+}

@@ -62,6 +62,9 @@ type Upstream struct {
 	NoHandles bool
 	// Redact says what becomes of secrets in what the server sends.
 	Redact Redact
+	// Terms stand for what is taken out of what all servers send, see
+	// [cache.Store.SetTerms], which is to be called after SetUpstreams.
+	Terms string
 	// Pins holds back tools that are not as the operator knows them. Nil: none is.
 	Pins *pin.Server
 
@@ -172,14 +175,14 @@ func (p Policy) check() error {
 	if _, err := pipeline.NewHide(p.Hide); err != nil {
 		return err
 	}
-	return p.shaping("").Narrow.Check()
+	return p.shaping(&Upstream{}).Narrow.Check()
 }
 
 func (p Policy) shapes() bool { return p.Shape == nil || *p.Shape }
 
 // shaping is the part of the policy that is about answers, of a server.
-func (p Policy) shaping(server string) shape.Policy {
-	return shape.Policy{Server: server, Whole: !p.shapes(), MaxTokens: p.MaxTokens,
+func (p Policy) shaping(up *Upstream) shape.Policy {
+	return shape.Policy{Server: up.Name, Terms: up.Terms, Whole: !p.shapes(), MaxTokens: p.MaxTokens,
 		Narrow: shape.Narrow{Fields: p.Fields, Exclude: p.Exclude, JQ: p.JQ}}
 }
 

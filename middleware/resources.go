@@ -212,7 +212,7 @@ func (s *Server) readResource(ctx context.Context, r *session.Request) (json.Raw
 		var rpc *jsonrpc.Error
 		switch {
 		case err == nil:
-			return s.shaper.Resource(r.Session.Agent, uri, raw, p.up.Policy.shaping(p.up.Name))
+			return s.shaper.Resource(r.Session.Agent, uri, raw, p.up.Policy.shaping(p.up))
 		case !errors.As(err, &rpc):
 			return nil, err
 		}

@@ -121,10 +121,13 @@ func (s *stack) setList(list []*server) {
 }
 
 // upstreams are those that run, as the proxy wants them.
-func upstreams(list []*server) (ups []middleware.Upstream) {
+func upstreams(cfg *config.Config, list []*server) (ups []middleware.Upstream) {
+	terms := hiding(cfg)
 	for _, r := range list {
 		if !r.entry.Disabled {
-			ups = append(ups, r.m)
+			up := r.m
+			up.Terms = terms
+			ups = append(ups, up)
 		}
 	}
 	return ups
@@ -300,7 +303,7 @@ func (s *stack) prepare(cfg *config.Config) (*change, error) {
 // make puts the servers in their place. On an error those that were started are ended.
 func (c *change) make() error {
 	s := c.stack
-	err := s.server.SetUpstreams(upstreams(c.list))
+	err := s.server.SetUpstreams(upstreams(c.cfg, c.list))
 	close(c.made)
 	if err != nil {
 		for _, next := range c.list {
