@@ -29,8 +29,9 @@ const handleBegin = "rlmproxy:"
 
 // withContents returns the params of a call of t in which each string argument that is a
 // handle, rlmproxy://cache/ID, is replaced by what the agent's handle stands for: data goes
-// from one tool to another without passing through a model. All else keeps its bytes.
-func (s *Server) withContents(ctx context.Context, r *session.Request, t target, params json.RawMessage) (json.RawMessage, error) {
+// from one tool to another without passing through a model. All else keeps its bytes. Of is
+// for healerOf.
+func (s *Server) withContents(ctx context.Context, r *session.Request, t target, params json.RawMessage, of *heals) (json.RawMessage, error) {
 	arguments := jsonscan.Member(params, "arguments")
 	if t.up.NoHandles || len(arguments) == 0 || arguments[0] != '{' || !bytes.Contains(arguments, []byte(`"`+handleBegin)) {
 		return params, nil
@@ -39,7 +40,7 @@ func (s *Server) withContents(ctx context.Context, r *session.Request, t target,
 	first := *r
 	first.Params = nil
 	schema := gjson.GetBytes(t.tool.Raw, "inputSchema").Raw
-	healer, total, n := s.healerOf(&first), int64(len(params)), 0
+	healer, total, n := s.healerOf(&first, of), int64(len(params)), 0
 	arguments, err := replaceStrings(arguments, func(at []step, quoted json.RawMessage) (json.RawMessage, error) {
 		h, ok := shape.ParseHandle(jsonscan.Unquote(quoted))
 		if !ok {

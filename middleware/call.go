@@ -36,7 +36,7 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 		if s.freshOffer(r).any {
 			fresh = freshCaller{s, r, nil}
 		}
-		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, fresh, s.healerOf(r))
+		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, fresh, s.healerOf(r, nil))
 		s.seenBy(r).Note("")
 	} else {
 		raw, err = s.callUpstream(ctx, r)
@@ -65,7 +65,7 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	if err != nil {
 		return nil, err
 	}
-	if params, err = s.withContents(ctx, r, t, params); err != nil {
+	if params, err = s.withContents(ctx, r, t, params, nil); err != nil {
 		return nil, err
 	}
 	raw, err := s.result(ctx, t, r, params)

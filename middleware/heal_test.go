@@ -193,6 +193,32 @@ func TestHealingIsShared(t *testing.T) {
 	})
 }
 
+// TestHealingOfHandles: arguments of a call that is made again may be handles of what is gone
+// as well, and so on: all that counts as calls of the one request.
+func TestHealingOfHandles(t *testing.T) {
+	for _, tt := range []struct {
+		handles, made int
+		want          string
+	}{
+		{3, 4, "[cache_id ID had expired: read, then read, then read, then read was called again]\n400"},
+		{maxHeals, 0, "expired_cache_id: cache_id ID has expired: it was not read for a while; read was called again for it, and failed: expired_cache_id: arguments.h: cache_id ID has "},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			conn, calls := healingServer(t, Options{NoDifferences: true}, records(400))
+			id := cutID(t, conn, "read", `{}`)
+			for range tt.handles {
+				id = cutID(t, conn, "read", `{"h":"rlmproxy://cache/`+id+`?jq=length"}`)
+			}
+			time.Sleep(2 * time.Minute)
+			*calls = nil
+			got := anID.ReplaceAllString(text(t, conn, "proxy_filter", `{"cache_id":"`+id+`","jq":"length"}`), "ID")
+			if !strings.HasPrefix(got, tt.want) || len(*calls) != tt.made {
+				t.Errorf("%d handles: %d calls, %.300s", tt.handles, len(*calls), got)
+			}
+		})
+	}
+}
+
 // TestHealingHides: a field is hidden while a call of its tool runs. What the call gives is
 // not kept for queries: they answer by the new rules, as does what one has begun that runs.
 func TestHealingHides(t *testing.T) {

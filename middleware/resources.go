@@ -229,7 +229,7 @@ func (s *Server) readBlock(ctx context.Context, r *session.Request, uri string) 
 	}
 	raw, err := s.shaper.Block(ctx, r.Session.Agent, h)
 	if gone := shape.Gone(err); gone != nil {
-		healed, err := s.healerOf(r).Heal(ctx, gone)
+		healed, err := s.healerOf(r, nil).Heal(ctx, gone)
 		switch {
 		case errors.As(err, &gone):
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: gone.Code + ": " + gone.Text}
