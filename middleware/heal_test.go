@@ -240,10 +240,10 @@ func TestHealingHides(t *testing.T) {
 			later <- cutID(t, conn, "proxy_filter", `{"tool":"read","arguments":{"n":2},"jq":".,.,."}`)
 		}()
 		time.Sleep(time.Second / 2)
+		store.SetTerms("name")
 		if err := s.SetUpstreams([]Upstream{{Name: "s", Conn: f, TrustHints: true, Policy: Policy{Hide: []string{"name"}}, Terms: "name"}}); err != nil {
 			t.Fatal(err)
 		}
-		store.SetTerms("name")
 		for range cap(later) {
 			d := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"jq":"[..|objects|has(\"name\")]|unique"}`, <-later)))
 			if first, text, _ := strings.Cut(d.Content[0].Text, "\n"); !strings.Contains(first, "had expired: read") || text != "[false]" {

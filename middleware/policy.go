@@ -63,7 +63,8 @@ type Upstream struct {
 	// Redact says what becomes of secrets in what the server sends.
 	Redact Redact
 	// Terms stand for what is taken out of what all servers send, see
-	// [cache.Store.SetTerms], which is to be called after SetUpstreams.
+	// [cache.Store.SetTerms], which is to be called before SetUpstreams: what
+	// servers send by the old rules is not kept then.
 	Terms string
 	// Pins holds back tools that are not as the operator knows them. Nil: none is.
 	Pins *pin.Server

@@ -303,6 +303,7 @@ func (s *stack) prepare(cfg *config.Config) (*change, error) {
 // make puts the servers in their place. On an error those that were started are ended.
 func (c *change) make() error {
 	s := c.stack
+	s.store.SetTerms(hiding(c.cfg))
 	err := s.server.SetUpstreams(upstreams(c.cfg, c.list))
 	close(c.made)
 	if err != nil {
@@ -313,7 +314,6 @@ func (c *change) make() error {
 		}
 		return err
 	}
-	s.store.SetTerms(hiding(c.cfg))
 	s.cfg = c.cfg
 	s.setList(c.list)
 	return nil
