@@ -85,7 +85,7 @@ func (t target) origin(arguments json.RawMessage) cache.Origin {
 	if arguments == nil {
 		arguments = json.RawMessage("{}") // which says the same, and nil would be that they are not known
 	}
-	return cache.Origin{Tool: t.exposed, Arguments: arguments, ReadOnly: t.readOnly(), Terms: t.up.Terms}
+	return cache.Origin{Server: t.up.Name, Tool: t.exposed, Arguments: arguments, ReadOnly: t.readOnly(), Terms: t.up.Terms}
 }
 
 // find returns the tool of an exposed name that an agent may use. A name that is not known

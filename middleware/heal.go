@@ -84,8 +84,8 @@ func (h *healer) Heal(ctx context.Context, gone *pipeline.Error) (tools.Healed, 
 // goneHow is what became of a result.
 var goneHow = map[cache.Reason]string{cache.Expired: "expired", cache.Evicted: "been evicted"}
 
-// may reports whether the call that a result came from may be made again. The cache does
-// not keep long arguments.
+// may reports whether the call that a result came from may be made again: not at another
+// server that has the tool's name by now. The cache does not keep long arguments.
 func (h *healer) may(ctx context.Context, o cache.Origin) bool {
 	if h.s.opts.NoHealing || !o.ReadOnly || o.Arguments == nil || h.left == 0 {
 		return false
@@ -94,7 +94,7 @@ func (h *healer) may(ctx context.Context, o cache.Origin) bool {
 		return true
 	}
 	t, err := h.s.find(ctx, h.s.viewOf(h.request), o.Tool)
-	return err == nil && h.s.heals(t)
+	return err == nil && t.up.Name == o.Server && h.s.heals(t)
 }
 
 // firstText is what the result of a tools/call says first.

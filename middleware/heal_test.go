@@ -137,10 +137,25 @@ func TestHealingIsAskedAnew(t *testing.T) {
 		s, conn := dial(t, Options{Store: store, Upstreams: []Upstream{{Name: "s", Conn: f, TrustHints: true}}})
 		id := cutID(t, conn, "read", `{}`)
 		time.Sleep(2 * time.Minute)
-		s.SetRights(&rights.Rules{Agents: map[string]rights.Entry{}}) // nobody may do anything
-		if got := text(t, conn, "proxy_filter", `{"cache_id":"`+id+`","jq":"length"}`); !strings.HasPrefix(got, "expired_cache_id: ") {
-			t.Error(got)
+		f.raw = func(context.Context, upstream.Request) (json.RawMessage, error) {
+			t.Error("a call is made again")
+			return textResult(records(400)), nil
 		}
+		query := func() {
+			t.Helper()
+			if got := text(t, conn, "proxy_filter", `{"cache_id":"`+id+`","jq":"length"}`); !strings.HasPrefix(got, "expired_cache_id: ") {
+				t.Error(got)
+			}
+		}
+		if err := s.SetUpstreams([]Upstream{{Name: "other", Conn: f, TrustHints: true}}); err != nil { // which has a tool of the name
+			t.Fatal(err)
+		}
+		query()
+		if err := s.SetUpstreams([]Upstream{{Name: "s", Conn: f, TrustHints: true}}); err != nil {
+			t.Fatal(err)
+		}
+		s.SetRights(&rights.Rules{Agents: map[string]rights.Entry{}}) // nobody may do anything
+		query()
 	})
 }
 
