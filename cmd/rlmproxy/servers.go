@@ -266,7 +266,7 @@ type change struct {
 	cfg   *config.Config
 	list  []*server
 	made  chan struct{}
-	what  []any // for the log: which are added, restarted, changed in place or removed
+	what  []any // for the log: which are added, restarted, changed in place or removed, or their order
 }
 
 // prepare starts what is new in cfg. Nothing else changes before make.
@@ -294,10 +294,23 @@ func (s *stack) prepare(cfg *config.Config) (*change, error) {
 			names["removed"] = append(names["removed"], was.entry.Name)
 		}
 	}
+	if now := namesOf(c.list); len(names) == 0 && !slices.Equal(now, namesOf(s.list())) { // which decides on names of tools
+		names["order"] = now
+	}
 	for _, how := range slices.Sorted(maps.Keys(names)) {
 		c.what = append(c.what, how, strings.Join(names[how], ", "))
 	}
 	return c, nil
+}
+
+// namesOf are those of the servers that run.
+func namesOf(list []*server) (names []string) {
+	for _, r := range list {
+		if !r.entry.Disabled {
+			names = append(names, r.entry.Name)
+		}
+	}
+	return names
 }
 
 // make puts the servers in their place. On an error those that were started are ended.
