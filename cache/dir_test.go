@@ -315,11 +315,24 @@ func TestDirTerms(t *testing.T) {
 		if now := answer(strict, "a", id); before != "*** is 4" || now != "expired" {
 			t.Errorf("answers %q, and on other terms %q", before, now)
 		}
+		// The result of a call that began on other terms is gone when it comes, for the next
+		// process too; what they leave as it is stays.
+		old := Origin{Tool: "t", Terms: "salary"}
+		id, err := strict.Put("a", old, []byte("the iban is 5"))
+		for who, s := range map[string]*Store{"the store": strict, "the next": with("c", "salary, iban"), "one of those terms": with("c", "salary")} {
+			if got := answer(s, "a", id); err != nil || got != "expired" {
+				t.Errorf("a result on other terms: %v, %s answers %q", err, who, got)
+			}
+		}
+		_, err = strict.Put("a", Origin{Tool: "t", Terms: strict.Terms()}, []byte("plain"))
+		if id, again := strict.Put("a", old, []byte("plain")); err != nil || again != nil || answer(strict, "a", id) != "plain" {
+			t.Errorf("a result that is the same on both terms: %v, %v, answers %q", err, again, answer(strict, "a", id))
+		}
 		put(t, running, "a", "the salary is 3")
 		running.Close()
 		time.Sleep(time.Hour)
 		with("d", "")
-		if names := files(t, path); len(names) != 3 { // those that are gone
+		if names := files(t, path); len(names) != 5 { // those that are gone
 			t.Errorf("another configuration leaves %v", names)
 		}
 	})

@@ -23,13 +23,17 @@ type ID string
 
 // An Origin is the call that produced an entry.
 type Origin struct {
+	Server    string // whose Tool it is; empty: of nobody in particular
 	Tool      string
 	Arguments json.RawMessage // must not be modified; nil for none
 	// ReadOnly says that the same call changes nothing: it gets the entry back.
 	ReadOnly bool
+	// Terms are those that counted when the call began, see [Store.SetTerms]. Empty: those
+	// of now.
+	Terms string
 }
 
-func (o Origin) size() int64 { return int64(len(o.Tool) + len(o.Arguments)) }
+func (o Origin) size() int64 { return int64(len(o.Server) + len(o.Tool) + len(o.Arguments)) }
 
 // An Entry is a cached result.
 type Entry struct {

@@ -32,6 +32,7 @@ type head struct {
 	Terms     string        `json:"terms"`
 	Agent     []byte        `json:"agent"`
 	ID        ID            `json:"id"`
+	Server    []byte        `json:"server,omitempty"`
 	Tool      []byte        `json:"tool"`
 	Arguments []byte        `json:"arguments,omitempty"`
 	ReadOnly  bool          `json:"readOnly,omitempty"`
@@ -51,7 +52,7 @@ var (
 
 // encode returns the two parts of a file.
 func (d *dir) encode(e *stored) (top, packed []byte) {
-	h := head{Config: d.Config, Terms: e.terms, Agent: e.agent[:], ID: e.id, Tool: []byte(e.origin.Tool), Arguments: e.origin.Arguments,
+	h := head{Config: d.Config, Terms: e.terms, Agent: e.agent[:], ID: e.id, Server: []byte(e.origin.Server), Tool: []byte(e.origin.Tool), Arguments: e.origin.Arguments,
 		ReadOnly: e.origin.ReadOnly, Gone: e.gone, TTL: d.ttl}
 	if e.gone == "" {
 		packed = d.enc.EncodeAll(e.data, nil)
@@ -86,7 +87,7 @@ func (d *dir) read(path string, data bool) (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &stored{agent: agentKey(h.Agent), id: h.ID, origin: Origin{Tool: string(h.Tool), Arguments: h.Arguments, ReadOnly: h.ReadOnly},
+	e := &stored{agent: agentKey(h.Agent), id: h.ID, origin: Origin{Server: string(h.Server), Tool: string(h.Tool), Arguments: h.Arguments, ReadOnly: h.ReadOnly},
 		terms: h.Terms, gone: h.Gone, read: info.ModTime(), size: h.Size}
 	if h.Config != d.Config {
 		keep := h.TTL

@@ -48,18 +48,20 @@ func (s *Store) Put(agent string, origin Origin, data []byte) (ID, error) {
 	}
 	key := keyOf(agent)
 	id := newID(s.opts.Key, key, origin, data)
-	rec, filed, err := s.put(key, id, origin, data, size)
+	lasts := s.backing != nil && (s.opts.Dir.Lasts == nil || s.opts.Dir.Lasts(agent))
+	rec, filed, err := s.put(key, id, origin, data, size, lasts)
 	if err != nil {
 		return "", err
 	}
-	if s.backing != nil && !filed && (s.opts.Dir.Lasts == nil || s.opts.Dir.Lasts(agent)) {
+	if lasts && !filed {
 		s.file(rec)
 	}
 	return id, nil
 }
 
-// put is Put for the index. It returns the record, and whether the backing has it.
-func (s *Store) put(key agentKey, id ID, origin Origin, data []byte, size int64) (rec *record, filed bool, err error) {
+// put is Put for the index. It returns the record, and whether the backing has it or what
+// is to be there in its place. Lasts says that it should.
+func (s *Store) put(key agentKey, id ID, origin Origin, data []byte, size int64, lasts bool) (rec *record, filed bool, err error) {
 	s.mu.Lock()
 	defer s.unlock()
 	if s.closed {
@@ -67,6 +69,14 @@ func (s *Store) put(key agentKey, id ID, origin Origin, data []byte, size int64)
 	}
 	now := time.Now()
 	rec = s.live(key, id, now)
+	if rec == nil && origin.Terms != "" && origin.Terms != s.terms { // it may show what is hidden by now
+		origin.Arguments = bytes.Clone(origin.Arguments)
+		s.tombstones.add(key, id, Expired, origin)
+		if lasts {
+			s.unfile(key, id)
+		}
+		return nil, true, nil
+	}
 	if rec == nil {
 		s.makeRoom(key, size, now)
 		// Arguments are usually a slice of a whole request line.
@@ -106,8 +116,16 @@ func (s *Store) touch(rec *record, now time.Time) {
 	}
 }
 
+// Terms are those of now.
+func (s *Store) Terms() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.terms
+}
+
 // SetTerms says what is taken out of results from now on. Entries that were kept on other
-// terms expire at once: they may show what is hidden now.
+// terms expire at once: they may show what is hidden now. So do those of calls that began
+// before, see [Origin.Terms].
 func (s *Store) SetTerms(terms string) {
 	s.mu.Lock()
 	defer s.unlock()

@@ -23,19 +23,24 @@ import (
 // maxHandles bounds the handles in one call.
 const maxHandles = 16
 
+// handleBegin is how a string of JSON that is a handle begins, also as encoders write it that
+// escape slashes, as PHP's and Apple's do.
+const handleBegin = "rlmproxy:"
+
 // withContents returns the params of a call of t in which each string argument that is a
 // handle, rlmproxy://cache/ID, is replaced by what the agent's handle stands for: data goes
-// from one tool to another without passing through a model. All else keeps its bytes.
-func (s *Server) withContents(ctx context.Context, r *session.Request, t target, params json.RawMessage) (json.RawMessage, error) {
+// from one tool to another without passing through a model. All else keeps its bytes. Of is
+// for healerOf.
+func (s *Server) withContents(ctx context.Context, r *session.Request, t target, params json.RawMessage, of *heals) (json.RawMessage, error) {
 	arguments := jsonscan.Member(params, "arguments")
-	if t.up.NoHandles || len(arguments) == 0 || arguments[0] != '{' || !bytes.Contains(arguments, []byte(`"`+shape.HandlePrefix)) {
+	if t.up.NoHandles || len(arguments) == 0 || arguments[0] != '{' || !bytes.Contains(arguments, []byte(`"`+handleBegin)) {
 		return params, nil
 	}
 	// What the request answers to a server is for this call, and not for one before it.
 	first := *r
 	first.Params = nil
 	schema := gjson.GetBytes(t.tool.Raw, "inputSchema").Raw
-	healer, total, n := s.healerOf(&first), int64(len(params)), 0
+	healer, total, n := s.healerOf(&first, of), int64(len(params)), 0
 	arguments, err := replaceStrings(arguments, func(at []step, quoted json.RawMessage) (json.RawMessage, error) {
 		h, ok := shape.ParseHandle(jsonscan.Unquote(quoted))
 		if !ok {
@@ -113,8 +118,8 @@ func pathOf(at []step) string {
 	return show.ClipBytes(b.String(), 200)
 }
 
-// replaceStrings returns doc, which is JSON, with each string as f returns it that begins as
-// a handle and is no key. At is valid for the call.
+// replaceStrings returns doc, which is JSON, with each string as f returns it that begins with
+// handleBegin and is no key. At is valid for the call.
 func replaceStrings(doc json.RawMessage, f func(at []step, quoted json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
 	var out []byte
 	done := 0
@@ -138,7 +143,7 @@ func replaceStrings(doc json.RawMessage, f func(at []step, quoted json.RawMessag
 			quoted := doc[i:end]
 			if in := len(at) - 1; in >= 0 && at[in].index < 0 && at[in].key == nil {
 				at[in].key = quoted
-			} else if bytes.HasPrefix(quoted[1:], []byte(shape.HandlePrefix)) {
+			} else if bytes.HasPrefix(quoted[1:], []byte(handleBegin)) {
 				value, err := f(at, quoted)
 				if err != nil {
 					return nil, err

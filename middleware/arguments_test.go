@@ -55,6 +55,7 @@ func TestHandles(t *testing.T) {
 		{`{"rows":[{"x":["H?jq=.n"],"y":"H?jq=.rows[:1]"}]}`, `{"rows":[{"x":["2.0"],"y":[` + row + `]}]}`},
 		{`{"row":{"id":"H?jq=.big"}}`, `{"row":{"id":9007199254740993}}`},
 		{`{"loop":"H?jq=.n","H":"as it is"}`, `{"loop":"2.0","H":"as it is"}`},
+		{`{"text":"rlmproxy:\/\/cache\/ID?jq=.n","any":"rlmproxy:\/\/x"}`, `{"text":"2.0","any":"rlmproxy:\/\/x"}`},
 		{`{"text":"see H","any":" H","either":"H and more"}`, `{"text":"see H","any":" H","either":"H and more"}`},
 		{`{"text":"rlmproxy://cache/{id}"}`, `{"text":"rlmproxy://cache/{id}"}`},
 		{`{"n":"H?jq=.n"}`, `bad_arguments: arguments.n: write takes integer here, and what the handle stands for is number` + "\nhint: choose with ?jq=PROGRAM behind the ID"},
@@ -71,7 +72,7 @@ func TestHandles(t *testing.T) {
 			f, got := writer(&long)
 			_, conn := dial(t, Options{MaxLineBytes: 90_000, Upstreams: []Upstream{{Name: "s", Conn: f}}})
 			id := cutID(t, conn, "read", `{}`)
-			handle := func(s string) string { return strings.ReplaceAll(s, "H", "rlmproxy://cache/"+id) }
+			handle := func(s string) string { return strings.NewReplacer("H", "rlmproxy://cache/"+id, "ID", id).Replace(s) }
 			said := text(t, conn, "write", handle(tt.arguments))
 			switch {
 			case strings.HasPrefix(tt.want, "{"):

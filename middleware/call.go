@@ -36,7 +36,7 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 		if s.freshOffer(r).any {
 			fresh = freshCaller{s, r, nil}
 		}
-		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, fresh, s.healerOf(r))
+		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, fresh, s.healerOf(r, nil))
 		s.seenBy(r).Note("")
 	} else {
 		raw, err = s.callUpstream(ctx, r)
@@ -65,7 +65,7 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	if err != nil {
 		return nil, err
 	}
-	if params, err = s.withContents(ctx, r, t, params); err != nil {
+	if params, err = s.withContents(ctx, r, t, params, nil); err != nil {
 		return nil, err
 	}
 	raw, err := s.result(ctx, t, r, params)
@@ -74,7 +74,7 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	}
 	observed.Answered(raw, nil)
 	origin := t.origin(r.Arguments)
-	policy := t.up.policy(t.tool.Name).shaping(t.up.Name)
+	policy := t.up.policy(t.tool.Name).shaping(t.up)
 	policy.Seen = s.seenBy(r)
 	raw, err = s.shaper.ToolResult(r.Session.Agent, origin, raw, policy)
 	return raw, t.called(err)
@@ -85,7 +85,7 @@ func (t target) origin(arguments json.RawMessage) cache.Origin {
 	if arguments == nil {
 		arguments = json.RawMessage("{}") // which says the same, and nil would be that they are not known
 	}
-	return cache.Origin{Tool: t.exposed, Arguments: arguments, ReadOnly: t.readOnly()}
+	return cache.Origin{Server: t.up.Name, Tool: t.exposed, Arguments: arguments, ReadOnly: t.readOnly(), Terms: t.up.Terms}
 }
 
 // find returns the tool of an exposed name that an agent may use. A name that is not known

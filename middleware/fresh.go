@@ -57,7 +57,11 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 	if meta := observe.TraceMeta(f.request.Params); meta != nil {
 		params = jsonscan.AppendMember(params, "_meta", meta)
 	}
-	params, err = f.s.withContents(ctx, f.request, t, append(params, '}'))
+	var of *heals
+	if f.healer != nil {
+		of = f.healer.heals
+	}
+	params, err = f.s.withContents(ctx, f.request, t, append(params, '}'), of)
 	if err != nil {
 		return nil, cache.Origin{}, err
 	}

@@ -29,19 +29,30 @@ const maxHeals = 20
 type healer struct {
 	s       *Server
 	request *session.Request
-	made    []string // the tools that were called, in order
+	*heals
+}
+
+// heals are the calls of all healers of one request: arguments of a call that is made again
+// may be handles, and what those stand for may be gone as well.
+type heals struct {
+	left int      // that may begin
+	made []string // the tools that were called, in order
 }
 
 var _ tools.Healer = (*healer)(nil)
 
-// healerOf is what makes calls again for a request, which may be of another method.
-func (s *Server) healerOf(r *session.Request) *healer {
+// healerOf is what makes calls again for a request, which may be of another method. Of is nil
+// unless the request has some already.
+func (s *Server) healerOf(r *session.Request, of *heals) *healer {
 	if r.Method != "tools/call" {
 		call := *r
 		call.Method = "tools/call"
 		r = &call
 	}
-	return &healer{s: s, request: r}
+	if of == nil {
+		of = &heals{left: maxHeals}
+	}
+	return &healer{s, r, of}
 }
 
 // heals reports whether a call of a tool may be made again for its result.
@@ -54,6 +65,7 @@ func (h *healer) Heal(ctx context.Context, gone *pipeline.Error) (tools.Healed, 
 	if !errors.As(gone, &was) || !h.may(ctx, was.Origin) {
 		return tools.Healed{}, nil
 	}
+	h.left--
 	guard.HoldOf(ctx).Pause() // others have their turns meanwhile
 	return h.s.healing.share(ctx, h.request.Session.Agent+"\x00"+string(was.ID), func() (tools.Healed, error) {
 		before := len(h.made)
@@ -72,17 +84,17 @@ func (h *healer) Heal(ctx context.Context, gone *pipeline.Error) (tools.Healed, 
 // goneHow is what became of a result.
 var goneHow = map[cache.Reason]string{cache.Expired: "expired", cache.Evicted: "been evicted"}
 
-// may reports whether the call that a result came from may be made again. The cache does
-// not keep long arguments.
+// may reports whether the call that a result came from may be made again: not at another
+// server that has the tool's name by now. The cache does not keep long arguments.
 func (h *healer) may(ctx context.Context, o cache.Origin) bool {
-	if h.s.opts.NoHealing || !o.ReadOnly || o.Arguments == nil || len(h.made) >= maxHeals {
+	if h.s.opts.NoHealing || !o.ReadOnly || o.Arguments == nil || h.left == 0 {
 		return false
 	}
 	if h.s.tools.Has(o.Tool) {
 		return true
 	}
 	t, err := h.s.find(ctx, h.s.viewOf(h.request), o.Tool)
-	return err == nil && h.s.heals(t)
+	return err == nil && t.up.Name == o.Server && h.s.heals(t)
 }
 
 // firstText is what the result of a tools/call says first.

@@ -137,10 +137,25 @@ func TestHealingIsAskedAnew(t *testing.T) {
 		s, conn := dial(t, Options{Store: store, Upstreams: []Upstream{{Name: "s", Conn: f, TrustHints: true}}})
 		id := cutID(t, conn, "read", `{}`)
 		time.Sleep(2 * time.Minute)
-		s.SetRights(&rights.Rules{Agents: map[string]rights.Entry{}}) // nobody may do anything
-		if got := text(t, conn, "proxy_filter", `{"cache_id":"`+id+`","jq":"length"}`); !strings.HasPrefix(got, "expired_cache_id: ") {
-			t.Error(got)
+		f.raw = func(context.Context, upstream.Request) (json.RawMessage, error) {
+			t.Error("a call is made again")
+			return textResult(records(400)), nil
 		}
+		query := func() {
+			t.Helper()
+			if got := text(t, conn, "proxy_filter", `{"cache_id":"`+id+`","jq":"length"}`); !strings.HasPrefix(got, "expired_cache_id: ") {
+				t.Error(got)
+			}
+		}
+		if err := s.SetUpstreams([]Upstream{{Name: "other", Conn: f, TrustHints: true}}); err != nil { // which has a tool of the name
+			t.Fatal(err)
+		}
+		query()
+		if err := s.SetUpstreams([]Upstream{{Name: "s", Conn: f, TrustHints: true}}); err != nil {
+			t.Fatal(err)
+		}
+		s.SetRights(&rights.Rules{Agents: map[string]rights.Entry{}}) // nobody may do anything
+		query()
 	})
 }
 
@@ -189,6 +204,66 @@ func TestHealingIsShared(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{"tools/call s/read ok fresh keeps in"}, made); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+// TestHealingOfHandles: arguments of a call that is made again may be handles of what is gone
+// as well, and so on: all that counts as calls of the one request.
+func TestHealingOfHandles(t *testing.T) {
+	for _, tt := range []struct {
+		handles, made int
+		want          string
+	}{
+		{3, 4, "[cache_id ID had expired: read, then read, then read, then read was called again]\n400"},
+		{maxHeals, 0, "expired_cache_id: cache_id ID has expired: it was not read for a while; read was called again for it, and failed: expired_cache_id: arguments.h: cache_id ID has "},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			conn, calls := healingServer(t, Options{NoDifferences: true}, records(400))
+			id := cutID(t, conn, "read", `{}`)
+			for range tt.handles {
+				id = cutID(t, conn, "read", `{"h":"rlmproxy://cache/`+id+`?jq=length"}`)
+			}
+			time.Sleep(2 * time.Minute)
+			*calls = nil
+			got := anID.ReplaceAllString(text(t, conn, "proxy_filter", `{"cache_id":"`+id+`","jq":"length"}`), "ID")
+			if !strings.HasPrefix(got, tt.want) || len(*calls) != tt.made {
+				t.Errorf("%d handles: %d calls, %.300s", tt.handles, len(*calls), got)
+			}
+		})
+	}
+}
+
+// TestHealingHides: a field is hidden while a call of its tool runs. What the call gives is
+// not kept for queries: they answer by the new rules, as does what one has begun that runs.
+func TestHealingHides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := cache.New(cache.Options{Terms: "none"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		f := server(nil, "read")
+		f.call = func(context.Context, toolCall) (json.RawMessage, error) {
+			time.Sleep(time.Second)
+			return textResult(records(400)), nil
+		}
+		s, conn := dial(t, Options{Store: store, Upstreams: []Upstream{{Name: "s", Conn: f, TrustHints: true, Terms: "none"}}})
+		later := make(chan string, 2)
+		go func() { later <- cutID(t, conn, "read", `{"n":1}`) }()
+		go func() {
+			later <- cutID(t, conn, "proxy_filter", `{"tool":"read","arguments":{"n":2},"jq":".,.,."}`)
+		}()
+		time.Sleep(time.Second / 2)
+		store.SetTerms("name")
+		if err := s.SetUpstreams([]Upstream{{Name: "s", Conn: f, TrustHints: true, Policy: Policy{Hide: []string{"name"}}, Terms: "name"}}); err != nil {
+			t.Fatal(err)
+		}
+		for range cap(later) {
+			d := decode(t, call(t, conn, "proxy_filter", fmt.Sprintf(`{"cache_id":%q,"jq":"[..|objects|has(\"name\")]|unique"}`, <-later)))
+			if first, text, _ := strings.Cut(d.Content[0].Text, "\n"); !strings.Contains(first, "had expired: read") || text != "[false]" {
+				t.Errorf("%s\n%s", first, text)
+			}
 		}
 	})
 }

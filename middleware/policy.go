@@ -65,6 +65,10 @@ type Upstream struct {
 	// Late says that the server has never said what it offers, when it was waited for the
 	// last time. The first lists do not wait for it where there is another one.
 	Late bool
+	// Terms stand for what is taken out of what all servers send, see
+	// [cache.Store.SetTerms], which is to be called before SetUpstreams: what
+	// servers send by the old rules is not kept then.
+	Terms string
 	// Pins holds back tools that are not as the operator knows them. Nil: none is.
 	Pins *pin.Server
 
@@ -190,14 +194,14 @@ func (p Policy) check() error {
 	if _, err := pipeline.NewHide(p.Hide); err != nil {
 		return err
 	}
-	return p.shaping("").Narrow.Check()
+	return p.shaping(&Upstream{}).Narrow.Check()
 }
 
 func (p Policy) shapes() bool { return p.Shape == nil || *p.Shape }
 
 // shaping is the part of the policy that is about answers, of a server.
-func (p Policy) shaping(server string) shape.Policy {
-	return shape.Policy{Server: server, Whole: !p.shapes(), MaxTokens: p.MaxTokens,
+func (p Policy) shaping(up *Upstream) shape.Policy {
+	return shape.Policy{Server: up.Name, Terms: up.Terms, Whole: !p.shapes(), MaxTokens: p.MaxTokens,
 		Narrow: shape.Narrow{Fields: p.Fields, Exclude: p.Exclude, JQ: p.JQ}}
 }
 

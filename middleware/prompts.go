@@ -121,7 +121,7 @@ func (s *Server) getPrompt(ctx context.Context, r *session.Request) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	return s.shaper.Prompt(r.Session.Agent, p.exposed, raw, p.up.Policy.shaping(p.up.Name))
+	return s.shaper.Prompt(r.Session.Agent, p.exposed, raw, p.up.Policy.shaping(p.up))
 }
 
 // completeArgument answers completion/complete by the server of the prompt or resource.

@@ -221,7 +221,7 @@ func (s *Server) readResource(ctx context.Context, r *session.Request) (json.Raw
 		var rpc *jsonrpc.Error
 		switch {
 		case err == nil:
-			return s.shaper.Resource(r.Session.Agent, uri, raw, p.up.Policy.shaping(p.up.Name))
+			return s.shaper.Resource(r.Session.Agent, uri, raw, p.up.Policy.shaping(p.up))
 		case !errors.As(err, &rpc):
 			return nil, err
 		}
@@ -238,7 +238,7 @@ func (s *Server) readBlock(ctx context.Context, r *session.Request, uri string) 
 	}
 	raw, err := s.shaper.Block(ctx, r.Session.Agent, h)
 	if gone := shape.Gone(err); gone != nil {
-		healed, err := s.healerOf(r).Heal(ctx, gone)
+		healed, err := s.healerOf(r, nil).Heal(ctx, gone)
 		switch {
 		case errors.As(err, &gone):
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: gone.Code + ": " + gone.Text}

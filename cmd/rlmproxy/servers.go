@@ -122,10 +122,13 @@ func (s *stack) setList(list []*server) {
 }
 
 // upstreams are those that run, as the proxy wants them.
-func upstreams(list []*server) (ups []middleware.Upstream) {
+func upstreams(cfg *config.Config, list []*server) (ups []middleware.Upstream) {
+	terms := hiding(cfg)
 	for _, r := range list {
 		if !r.entry.Disabled {
-			ups = append(ups, r.m)
+			up := r.m
+			up.Terms = terms
+			ups = append(ups, up)
 		}
 	}
 	return ups
@@ -274,7 +277,7 @@ type change struct {
 	cfg   *config.Config
 	list  []*server
 	made  chan struct{}
-	what  []any // for the log: which are added, restarted, changed in place or removed
+	what  []any // for the log: which are added, restarted, changed in place or removed, or their order
 }
 
 // prepare starts what is new in cfg. Nothing else changes before make.
@@ -302,16 +305,30 @@ func (s *stack) prepare(cfg *config.Config) (*change, error) {
 			names["removed"] = append(names["removed"], was.entry.Name)
 		}
 	}
+	if now := namesOf(c.list); len(names) == 0 && !slices.Equal(now, namesOf(s.list())) { // which decides on names of tools
+		names["order"] = now
+	}
 	for _, how := range slices.Sorted(maps.Keys(names)) {
 		c.what = append(c.what, how, strings.Join(names[how], ", "))
 	}
 	return c, nil
 }
 
+// namesOf are those of the servers that run.
+func namesOf(list []*server) (names []string) {
+	for _, r := range list {
+		if !r.entry.Disabled {
+			names = append(names, r.entry.Name)
+		}
+	}
+	return names
+}
+
 // make puts the servers in their place. On an error those that were started are ended.
 func (c *change) make() error {
 	s := c.stack
-	err := s.server.SetUpstreams(upstreams(c.list))
+	s.store.SetTerms(hiding(c.cfg))
+	err := s.server.SetUpstreams(upstreams(c.cfg, c.list))
 	close(c.made)
 	if err != nil {
 		for _, next := range c.list {
@@ -321,7 +338,6 @@ func (c *change) make() error {
 		}
 		return err
 	}
-	s.store.SetTerms(hiding(c.cfg))
 	s.cfg = c.cfg
 	s.setList(c.list)
 	return nil

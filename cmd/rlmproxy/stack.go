@@ -203,7 +203,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	servers, err := s.serversOf(cfg, made)
 	s.setList(servers)
 	if err == nil {
-		opts.Upstreams = upstreams(servers)
+		opts.Upstreams = upstreams(cfg, servers)
 		s.server, err = middleware.New(opts)
 	}
 	close(made)

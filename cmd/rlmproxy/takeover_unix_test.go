@@ -203,6 +203,9 @@ func edit(t *testing.T, over string) {
 		t.Errorf("with another policy %s answers, want %s", got, changes)
 	}
 	eventually(t, "one that comes again does not answer", func() bool { return alive(call(first, "goes_next")) })
+	write("goes", `stays , "deny": ["x*"], "timeout": 30`, `changes , "env": {"A": "b"}, "prefix": "other"`)
+	hangup()
+	logs(`the servers have changed" order="goes, stays, changes"`)
 	hangup()
 	logs("nothing has changed")
 

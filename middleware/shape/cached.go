@@ -37,6 +37,9 @@ func (s *Shaper) keep(agent string, origin cache.Origin, docs *Documents) (*Cach
 	return c, err
 }
 
+// Terms are those on which answers are kept now, see [cache.Store.SetTerms].
+func (s *Shaper) Terms() string { return s.opts.Store.Terms() }
+
 // Keep puts the result of a tools/call into the cache, at any length.
 func (s *Shaper) Keep(agent string, origin cache.Origin, raw json.RawMessage) (cache.ID, error) {
 	docs, err := read(raw)

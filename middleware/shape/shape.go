@@ -71,6 +71,8 @@ type Policy struct {
 	// Server is whose answers these are, for a text that looks like one of ours. Empty:
 	// ours, or such texts are labelled already.
 	Server string
+	// Terms are those on which these answers are kept, see [cache.Origin.Terms].
+	Terms string
 	// Whole leaves answers as they came.
 	Whole bool
 	// MaxTokens is the limit. Zero means that of [Options].

@@ -89,6 +89,7 @@ func paramsOf(name string) []param { return newTool(name).params() }
 type call struct {
 	*Tools
 	agent     string
+	terms     string // when it began
 	tool      string
 	arguments json.RawMessage // nil: none
 	fresh     FreshCaller
@@ -108,7 +109,7 @@ func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.Raw
 	err := decodeArgs(name, arguments, params)
 	var raw json.RawMessage
 	if err == nil {
-		raw, err = tool.answer(ctx, &call{t, agent, name, arguments, fresh, healer, nil})
+		raw, err = tool.answer(ctx, &call{t, agent, t.opts.Shaper.Terms(), name, arguments, fresh, healer, nil})
 	}
 	if fresh == nil {
 		params = withoutFresh(params)
