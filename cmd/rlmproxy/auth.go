@@ -58,7 +58,7 @@ runs on another machine, paste the address that it ends at into the terminal.`,
 		},
 	}
 	login.Flags().BoolVar(&noBrowser, "no-browser", false, "only print the address to sign in at")
-	login.Flags().StringSliceVar(&scopes, "scope", nil, "ask for this `scope` besides those of the last sign-in")
+	login.Flags().StringArrayVar(&scopes, "scope", nil, "ask for this `scope` besides those of the last sign-in")
 	logout := &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Revoke and forget the tokens of a server",

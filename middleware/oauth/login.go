@@ -134,7 +134,7 @@ func (a *Account) person(ctx context.Context, p *place, l Login) (*grant, error)
 	if err != nil {
 		return nil, fmt.Errorf("the authorization server gives no token: %w", err)
 	}
-	unlock, err := a.lock()
+	unlock, err := a.lock(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
 	}

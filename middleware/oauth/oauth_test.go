@@ -76,6 +76,7 @@ func TestLogin(t *testing.T) {
 			},
 			server: configuredAs("known", "s"), client: configured},
 		"wrong secret":               {set: func(w *world) { w.secret = "s" }, server: configuredAs("known", "other"), err: "invalid_client"},
+		"secret for another host":    {set: func(w *world) { w.pages[resourceMetadata] = naming("https://evil.example", w) }, server: configuredAs("known", "s"), err: `told to https://evil.example only if "auth" has that as "issuer"`},
 		"no registration":            {set: meta(func(m *oauthex.AuthServerMeta) { m.RegistrationEndpoint = "" }), err: `set "auth"`},
 		"iss not advertised":         {set: meta(func(m *oauthex.AuthServerMeta) { m.AuthorizationResponseIssParameterSupported = false }), client: registered},
 		"wrong iss":                  {set: answer("iss", "https://evil.example"), err: "from another authorization server, https://evil.example"},
@@ -415,6 +416,63 @@ func TestOpenServer(t *testing.T) {
 	}
 }
 
+// TestAllRefused holds that a server which refuses each request costs no token each: its
+// authorization server would be asked as often as agents call.
+func TestAllRefused(t *testing.T) {
+	w := newWorld(t)
+	a := w.signedIn()
+	w.pages["/mcp"] = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }
+	for range 20 {
+		if _, err := w.call(a); err == nil || !strings.Contains(err.Error(), "a token that is new") {
+			t.Errorf("error %v", err)
+		}
+		a.failedAt = time.Time{} // as if time had passed
+	}
+	if n := w.times("refresh_token"); n != 1 {
+		t.Errorf("%d renewals for 20 requests", n)
+	}
+}
+
+// TestOtherIssuer holds that a token of one authorization server is not used where the
+// configuration names another by now.
+func TestOtherIssuer(t *testing.T) {
+	w := newWorld(t)
+	w.signedIn()
+	for issuer, kept := range map[string]bool{w.issuer.URL: true, w.issuer.URL + "/": true, "https://issuer.example": false} {
+		if g, err := w.account(func(s *Server) { s.Issuer = issuer }).load(); (g != nil) != kept || err != nil {
+			t.Errorf("%s: %v %v", issuer, g != nil, err)
+		}
+	}
+}
+
+// TestLocked holds that nobody waits for a process that was stopped while it had the lock for longer
+// than they have time.
+func TestLocked(t *testing.T) {
+	w := newWorld(t)
+	a := w.signedIn()
+	unlock, err := w.account().lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	older(t, 2*time.Hour, a)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := a.token(ctx, ""); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	unlock()
+	if got, err := w.call(a); got != "200 hello world" {
+		t.Errorf("call after it: %q %v", got, err)
+	}
+}
+
+var manyScopes = func() (all string) {
+	for i := range 50 {
+		all += fmt.Sprintf("s%0150d ", i)
+	}
+	return all
+}()
+
 // TestStepUp holds that a right which is missing refuses one call, and that the next sign-in
 // asks for it besides the others.
 func TestStepUp(t *testing.T) {
@@ -425,6 +483,16 @@ func TestStepUp(t *testing.T) {
 	var needs *transport.SignInError
 	if !errors.As(err, &needs) || !needs.Call || !strings.HasSuffix(needs.Hint, "rlmproxy auth login x --scope files:write") {
 		t.Errorf("error %v %+v", err, needs)
+	}
+	for scope, hint := range map[string]string{
+		"a&calc b;id $(id) c|d %x% repo:* ok":              " --scope 'repo:*' --scope ok",
+		strings.Repeat("x", 200) + strings.Repeat(" y", 9): " --scope " + strings.Repeat("x", 200) + " --scope y",
+		strings.Repeat("please-run/this ", 1) + manyScopes: " --scope please-run/this",
+	} {
+		w.scope = scope
+		if _, err := w.call(a); !errors.As(err, &needs) || !strings.Contains(needs.Hint, "rlmproxy auth login x"+hint) || len(needs.Hint) > 600 || strings.ContainsAny(needs.Hint, "&;$|%") {
+			t.Errorf("%s: hint %q", scope, needs.Hint)
+		}
 	}
 	w.scope = ""
 	scope := ""
@@ -509,8 +577,20 @@ func TestWhere(t *testing.T) {
 	if _, err := client.Post(w.server.URL+"/mcp", "application/json", strings.NewReader("{}")); err == nil || !strings.Contains(err.Error(), "another host") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := newClient("https://203.0.113.1/mcp").Get(foreign.URL); err == nil || !strings.Contains(err.Error(), "not on the Internet") {
+	if _, err := newClient(false, noProxy).Get(foreign.URL); err == nil || !strings.Contains(err.Error(), "not on the Internet") {
 		t.Errorf("error %v", err)
+	}
+	// With a proxy, that of this machine is still asked directly, as http.ProxyFromEnvironment has it.
+	local := func(r *http.Request) (*url.URL, error) {
+		if isLoopback(r.URL.Hostname()) {
+			return nil, nil
+		}
+		return url.Parse(foreign.URL)
+	}
+	for _, at := range []string{foreign.URL, "http://10.0.0.1/"} {
+		if _, err := newClient(false, local).Get(at); err == nil || !strings.Contains(err.Error(), "not on the Internet") {
+			t.Errorf("%s behind a proxy: error %v", at, err)
+		}
 	}
 	for address, ok := range map[string]bool{
 		"8.8.8.8": true, "127.0.0.1": false, "::1": false, "10.0.0.1": false, "169.254.169.254": false, "100.64.1.1": false,
@@ -519,6 +599,20 @@ func TestWhere(t *testing.T) {
 		if got := public(netip.MustParseAddr(address)); got != ok {
 			t.Errorf("%s: %v", address, got)
 		}
+	}
+}
+
+func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
+
+// TestNetworkLater holds that a server whose name could not be looked up is looked up again.
+func TestNetworkLater(t *testing.T) {
+	a := New(Server{URL: "https://no-such-name.invalid/mcp"}, Options{})
+	if first := a.http(); first == a.http() {
+		t.Error("what was not known is kept")
+	}
+	a = New(Server{URL: "https://127.0.0.1/mcp"}, Options{})
+	if first := a.http(); first != a.http() {
+		t.Error("what is known is not kept")
 	}
 }
 

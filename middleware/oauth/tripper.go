@@ -59,7 +59,7 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if resp, err = t.send(req, again); err == nil && resp.StatusCode == http.StatusUnauthorized {
 		done(resp)
-		return nil, a.needed("it does not take a token that is new")
+		return nil, a.dislike(again)
 	}
 	return resp, err
 }
