@@ -175,7 +175,10 @@ func (c *cli) login(ctx context.Context, a *oauth.Account, sc config.Server, sco
 		}
 		fmt.Fprintln(c.stderr, "A browser on this machine comes back by itself. From another one, paste the address that it ends at\n(http://127.0.0.1:…, a page that does not load) here, and press Enter.")
 	}
-	s, err := a.Login(ctx, oauth.Login{Scopes: scopes, Show: show, Pasted: c.stdin})
+	stray := func() {
+		fmt.Fprintln(c.stderr, "That is not the address that this sign-in ends at, which has state= and code= in it. Paste it whole.")
+	}
+	s, err := a.Login(ctx, oauth.Login{Scopes: scopes, Show: show, Pasted: c.stdin, Stray: stray})
 	if err != nil {
 		return err
 	}

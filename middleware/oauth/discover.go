@@ -65,6 +65,10 @@ func (a *Account) discover(ctx context.Context, c challenge) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
+	if resource == nil { // a server of the first revision with OAuth is its own authorization server
+		u, _ := url.Parse(a.server.URL)
+		resource = &oauthex.ProtectedResourceMetadata{Resource: a.server.URL, AuthorizationServers: []string{u.Scheme + "://" + u.Host}}
+	}
 	p := &place{resource: resource.Resource, scopes: scopesOf(resource.ScopesSupported)}
 	if len(c.scopes) > 0 {
 		p.scopes = c.scopes
@@ -112,8 +116,7 @@ func (a *Account) discover(ctx context.Context, c challenge) (*place, error) {
 }
 
 // resource is what the server says of itself: where its challenge says, else at the
-// well-known places. A server of the first revision with OAuth says nothing, and is its own
-// authorization server.
+// well-known places. Nil: it says nothing.
 func (a *Account) resource(ctx context.Context, c challenge) (*oauthex.ProtectedResourceMetadata, error) {
 	u, err := url.Parse(a.server.URL)
 	if err != nil {
@@ -141,7 +144,7 @@ func (a *Account) resource(ctx context.Context, c challenge) (*oauthex.Protected
 	if c.metadataURL != "" {
 		return nil, fmt.Errorf("the server's metadata is not where it says, at %s", clip(c.metadataURL))
 	}
-	return &oauthex.ProtectedResourceMetadata{Resource: a.server.URL, AuthorizationServers: []string{origin}}, nil
+	return nil, nil
 }
 
 // fetchResource reads metadata of a resource, nil where there is none.

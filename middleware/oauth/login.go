@@ -26,6 +26,8 @@ type Login struct {
 	// Pasted has lines from the person, one of which may be the URL that the browser was
 	// sent to where it runs elsewhere. Nil: nobody can paste.
 	Pasted io.Reader
+	// Stray is called for a line of Pasted that does not end the sign-in. Nil: nobody is told.
+	Stray func()
 	// Wait bounds the time for the person. Zero means 5 minutes.
 	Wait time.Duration
 }

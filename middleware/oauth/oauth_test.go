@@ -385,10 +385,15 @@ func TestNobodySignedIn(t *testing.T) {
 	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
 		t.Errorf("error %v", err)
 	}
-	w.noChallenge = true // it may want a key of another kind
+	w.noChallenge = true // but it has metadata
+	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
+		t.Errorf("error %v", err)
+	}
+	w.pages[resourceMetadata] = http.NotFound // it may want a key of another kind
 	if got, err := w.call(w.account()); got != "401 " {
 		t.Errorf("without a challenge: %q %v", got, err)
 	}
+	delete(w.pages, resourceMetadata)
 	w.signedIn()
 	a.failedAt = time.Time{}
 	if got, err := w.call(a); got != "200 hello world" {

@@ -86,7 +86,9 @@ func (a *Account) another(ctx context.Context, token string, c challenge) (strin
 	again, err := a.token(ctx, "(none)")
 	var needs *transport.SignInError
 	if errors.As(err, &needs) && c.metadataURL == "" && a.server.ClientID == "" {
-		return "", nil
+		if m, err := a.resource(ctx, c); err != nil || m == nil {
+			return "", nil
+		}
 	}
 	return again, err
 }
