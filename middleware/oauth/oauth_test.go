@@ -221,9 +221,17 @@ func older(t *testing.T, d time.Duration, accounts ...*Account) {
 // TestRenewed holds that tokens are renewed ahead of their end, once for all who wait, in
 // this process and others, and that each refresh token is used once.
 func TestRenewed(t *testing.T) {
-	for name, accounts := range map[string]int{"one process": 1, "three processes": 3} {
+	for name, accounts := range map[string]int{"one process": 1, "three processes": 3, "no rotation": 1} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			if name == "no rotation" {
+				w.token = func(m map[string]any) {
+					if old := w.lastForm.Get("refresh_token"); old != "" {
+						delete(m, "refresh_token")
+						w.refresh[old] = true
+					}
+				}
+			}
 			all := []*Account{w.signedIn()}
 			for len(all) < accounts {
 				all = append(all, w.account())
@@ -438,15 +446,47 @@ func TestAllRefused(t *testing.T) {
 	}
 }
 
-// TestOtherIssuer holds that a token of one authorization server is not used where the
-// configuration names another by now.
-func TestOtherIssuer(t *testing.T) {
+// TestChangedEntry holds that a token is not used where the configuration has another
+// authorization server or client by now.
+func TestChangedEntry(t *testing.T) {
 	w := newWorld(t)
 	w.signedIn()
-	for issuer, kept := range map[string]bool{w.issuer.URL: true, w.issuer.URL + "/": true, "https://issuer.example": false} {
-		if g, err := w.account(func(s *Server) { s.Issuer = issuer }).load(); (g != nil) != kept || err != nil {
-			t.Errorf("%s: %v %v", issuer, g != nil, err)
-		}
+	issuer := func(url string) func(*Server) { return func(s *Server) { s.Issuer = url } }
+	kept := func(change func(*Server)) bool {
+		g, err := w.account(change).load()
+		return g != nil && err == nil
+	}
+	if !kept(issuer(w.issuer.URL)) || !kept(issuer(w.issuer.URL+"/")) || kept(issuer("https://issuer.example")) || kept(configuredAs("known", "")) {
+		t.Error("registered: the wrong entries have the token")
+	}
+	if _, err := w.account(configuredAs("known", "")).Login(t.Context(), Login{Show: browser, Wait: 5 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	if !kept(configuredAs("known", "")) || kept(configuredAs("other", "")) || kept(func(*Server) {}) {
+		t.Error("configured: the wrong entries have the token")
+	}
+}
+
+// TestRegisteredAgain holds when a registered client is not used again: where the authorization
+// server does not know it any more, and at another authorization server.
+func TestRegisteredAgain(t *testing.T) {
+	w := newWorld(t)
+	a := w.signedIn()
+	w.end(false)
+	w.pages["/token"] = func(rw http.ResponseWriter, _ *http.Request) { reply(rw, 401, map[string]any{"error": "invalid_client"}) }
+	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
+		t.Errorf("error %v", err)
+	}
+	delete(w.pages, "/token")
+	w.signedIn()
+	w.signedIn()
+	if n := w.times("/register"); n != 2 {
+		t.Errorf("%d registrations with the client that is gone", n)
+	}
+	w.issuerPath = "/other"
+	w.signedIn()
+	if n := w.times("/other/register"); n != 1 {
+		t.Errorf("%d registrations at another authorization server", n)
 	}
 }
 
@@ -506,8 +546,10 @@ func TestStepUp(t *testing.T) {
 			scope = form.Get("scope")
 		}
 	}
-	if _, err := a.Login(t.Context(), Login{Show: browser, Scopes: []string{"files:write"}, Wait: 5 * time.Second}); err != nil || scope != "read offline_access files:write" {
-		t.Errorf("asked for %q, error %v", scope, err)
+	for _, step := range [][2]string{{"files:write", "read offline_access files:write"}, {"mail", "read offline_access files:write mail"}} {
+		if _, err := a.Login(t.Context(), Login{Show: browser, Scopes: step[:1], Wait: 5 * time.Second}); err != nil || scope != step[1] {
+			t.Errorf("asked for %q, error %v", scope, err)
+		}
 	}
 }
 
@@ -557,6 +599,10 @@ func TestLogout(t *testing.T) {
 	if had, _, err := a.Logout(t.Context()); had || err != nil {
 		t.Errorf("again: %v %v", had, err)
 	}
+	w.meta = func(m *oauthex.AuthServerMeta) { m.RevocationEndpoint = "http://issuer.example/revoke" }
+	if _, revoked, err := w.signedIn().Logout(t.Context()); err != nil || revoked == nil || !strings.Contains(revoked.Error(), "revokes none") {
+		t.Errorf("revoked without TLS: %v, %v", revoked, err)
+	}
 	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
 		t.Errorf("error %v", err)
 	}
@@ -592,7 +638,7 @@ func TestWhere(t *testing.T) {
 		}
 		return url.Parse(foreign.URL)
 	}
-	for _, at := range []string{foreign.URL, "http://10.0.0.1/"} {
+	for _, at := range []string{strings.Replace(foreign.URL, "127.0.0.1", "localhost", 1), "http://10.0.0.1/"} {
 		if _, err := newClient(false, local).Get(at); err == nil || !strings.Contains(err.Error(), "not on the Internet") {
 			t.Errorf("%s behind a proxy: error %v", at, err)
 		}
