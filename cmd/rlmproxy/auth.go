@@ -180,10 +180,21 @@ func (c *cli) login(ctx context.Context, a *oauth.Account, sc config.Server, sco
 	}
 	s, err := a.Login(ctx, oauth.Login{Scopes: scopes, Show: show, Pasted: c.stdin, Stray: stray})
 	if err != nil {
+		if text := hidden(sc, err.Error()); text != err.Error() {
+			return errors.New(text)
+		}
 		return err
 	}
 	fmt.Fprintf(c.stdout, "signed in to %q, %s\n", sc.Name, visible(until(s)))
 	return nil
+}
+
+// hidden is what is said of a server without its secrets, which its URL may hold.
+func hidden(sc config.Server, text string) string {
+	if hide := masks(sc.Secrets); hide != nil {
+		return hide(text)
+	}
+	return text
 }
 
 // until says for how long somebody is signed in.
@@ -229,7 +240,7 @@ func (c *cli) authStatus(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		line, good := stand(cmd.Context(), a)
-		fmt.Fprintf(c.stdout, "%s  %s\n", visible(sc.Name), visible(line))
+		fmt.Fprintf(c.stdout, "%s  %s\n", visible(sc.Name), visible(hidden(sc, line)))
 		if !good {
 			return &failedCall{}
 		}
@@ -258,7 +269,7 @@ func (c *cli) authStatus(cmd *cobra.Command, args []string) error {
 	for i, line := range lines {
 		if line != "" {
 			remote++
-			fmt.Fprintf(w, "%s\t%s\n", visible(cfg.Servers[i].Name), visible(line))
+			fmt.Fprintf(w, "%s\t%s\n", visible(cfg.Servers[i].Name), visible(hidden(cfg.Servers[i], line)))
 		}
 	}
 	if remote == 0 {

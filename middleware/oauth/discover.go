@@ -159,7 +159,7 @@ func (a *Account) fetchResource(ctx context.Context, at string) (*oauthex.Protec
 	req.Header.Set("Accept", "application/json")
 	resp, err := a.http().Do(req)
 	if err != nil {
-		return nil, errors.New(clip(err.Error()))
+		return nil, errors.New(clip(cause(err).Error()))
 	}
 	defer resp.Body.Close()
 	switch {
@@ -286,6 +286,15 @@ func checkPublic(ip netip.Addr) error {
 		return fmt.Errorf("%s is not on the Internet, as the server is", ip)
 	}
 	return nil
+}
+
+// cause is why a request failed, without its URL: that of a server may hold a secret.
+func cause(err error) error {
+	var in *url.Error
+	if errors.As(err, &in) {
+		return in.Err
+	}
+	return err
 }
 
 // clip is text of a stranger in an error.

@@ -91,11 +91,7 @@ func (a *Account) probe(ctx context.Context) (c challenge, code int, err error) 
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	resp, err := a.http().Do(req)
 	if err != nil {
-		var in *url.Error
-		if errors.As(err, &in) {
-			err = in.Err // without the URL, which may hold a secret
-		}
-		return c, 0, fmt.Errorf("server %q cannot be asked: %s", a.server.Name, clip(err.Error()))
+		return c, 0, fmt.Errorf("server %q cannot be asked: %s", a.server.Name, clip(cause(err).Error()))
 	}
 	done(resp)
 	return challengeOf(resp.Header), resp.StatusCode, nil

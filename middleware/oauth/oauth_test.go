@@ -473,7 +473,9 @@ func TestRegisteredAgain(t *testing.T) {
 	w := newWorld(t)
 	a := w.signedIn()
 	w.end(false)
-	w.pages["/token"] = func(rw http.ResponseWriter, _ *http.Request) { reply(rw, 401, map[string]any{"error": "invalid_client"}) }
+	w.pages["/token"] = func(rw http.ResponseWriter, _ *http.Request) {
+		reply(rw, 401, map[string]any{"error": "invalid_client"})
+	}
 	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
 		t.Errorf("error %v", err)
 	}
@@ -576,6 +578,11 @@ func TestMachine(t *testing.T) {
 	if left, _ := os.ReadDir(w.dir); len(left) > 0 {
 		t.Errorf("kept: %v", left)
 	}
+	w.pages[resourceMetadata] = func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "http://127.0.0.1:1/SECRET", 302) }
+	if _, err := w.call(w.account(machine)); err == nil || !strings.Contains(err.Error(), "refused") || strings.Contains(err.Error(), "SECRET") {
+		t.Errorf("error %v", err)
+	}
+	delete(w.pages, resourceMetadata)
 	w.secret = "changed"
 	_, err := w.call(w.account(machine))
 	var needs *transport.SignInError
