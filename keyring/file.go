@@ -38,20 +38,24 @@ func newFile(dir string) *file {
 
 // load reads the file. One that is not there holds no secrets.
 func (f *file) load() (map[string][]byte, error) {
-	in, err := os.Open(f.path)
+	info, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string][]byte{}, nil
+	}
+	if err == nil && !info.Mode().IsRegular() { // to open a named pipe waits for somebody to write
+		err = fmt.Errorf("%s is not a file", f.path)
 	}
 	if err != nil {
 		return nil, err
 	}
+	in, err := os.Open(f.path)
+	if err != nil {
+		return nil, err
+	}
 	defer in.Close()
-	info, err := in.Stat()
-	switch {
+	switch info, err = in.Stat(); {
 	case err != nil:
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file", f.path)
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf("%s can be read or written by others, so its secrets are none: change them, and chmod 600 it", f.path)
 	}

@@ -58,7 +58,7 @@ runs on another machine, paste the address that it ends at into the terminal.`,
 		},
 	}
 	login.Flags().BoolVar(&noBrowser, "no-browser", false, "only print the address to sign in at")
-	login.Flags().StringSliceVar(&scopes, "scope", nil, "ask for this `scope` besides those of the last sign-in")
+	login.Flags().StringArrayVar(&scopes, "scope", nil, "ask for this `scope` besides those of the last sign-in")
 	logout := &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Revoke and forget the tokens of a server",
@@ -175,12 +175,26 @@ func (c *cli) login(ctx context.Context, a *oauth.Account, sc config.Server, sco
 		}
 		fmt.Fprintln(c.stderr, "A browser on this machine comes back by itself. From another one, paste the address that it ends at\n(http://127.0.0.1:…, a page that does not load) here, and press Enter.")
 	}
-	s, err := a.Login(ctx, oauth.Login{Scopes: scopes, Show: show, Pasted: c.stdin})
+	stray := func() {
+		fmt.Fprintln(c.stderr, "That is not the address that this sign-in ends at, which has state= and code= in it. Paste it whole.")
+	}
+	s, err := a.Login(ctx, oauth.Login{Scopes: scopes, Show: show, Pasted: c.stdin, Stray: stray})
 	if err != nil {
+		if text := hidden(sc, err.Error()); text != err.Error() {
+			return errors.New(text)
+		}
 		return err
 	}
 	fmt.Fprintf(c.stdout, "signed in to %q, %s\n", sc.Name, visible(until(s)))
 	return nil
+}
+
+// hidden is what is said of a server without its secrets, which its URL may hold.
+func hidden(sc config.Server, text string) string {
+	if hide := masks(sc.Secrets); hide != nil {
+		return hide(text)
+	}
+	return text
 }
 
 // until says for how long somebody is signed in.
@@ -226,7 +240,7 @@ func (c *cli) authStatus(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		line, good := stand(cmd.Context(), a)
-		fmt.Fprintf(c.stdout, "%s  %s\n", visible(sc.Name), visible(line))
+		fmt.Fprintf(c.stdout, "%s  %s\n", visible(sc.Name), visible(hidden(sc, line)))
 		if !good {
 			return &failedCall{}
 		}
@@ -255,7 +269,7 @@ func (c *cli) authStatus(cmd *cobra.Command, args []string) error {
 	for i, line := range lines {
 		if line != "" {
 			remote++
-			fmt.Fprintf(w, "%s\t%s\n", visible(cfg.Servers[i].Name), visible(line))
+			fmt.Fprintf(w, "%s\t%s\n", visible(cfg.Servers[i].Name), visible(hidden(cfg.Servers[i], line)))
 		}
 	}
 	if remote == 0 {

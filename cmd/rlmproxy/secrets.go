@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,12 +50,31 @@ func masks(secrets []config.Secret) func(string) string {
 	if len(secrets) == 0 {
 		return nil
 	}
-	longest := slices.SortedStableFunc(slices.Values(secrets), func(a, b config.Secret) int { return len(b) - len(a) })
+	var forms []string
+	for _, secret := range secrets {
+		forms = append(forms, quotings(string(secret))...)
+	}
+	slices.SortStableFunc(forms, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
-	for _, secret := range longest {
-		pairs = append(pairs, string(secret), "[redacted: secret]")
+	for _, form := range forms {
+		pairs = append(pairs, form, "[redacted: secret]")
 	}
 	return strings.NewReplacer(pairs...).Replace
+}
+
+// quotings is a text as it is, and as it stands in the quotes of JSON, of Go and of an apostrophe
+// (Python, JavaScript): servers log so what they were given, and a key that is a file of
+// JSON has quotes and line ends.
+func quotings(text string) []string {
+	html, err := json.Marshal(text)
+	if err != nil {
+		return []string{text} // a string always has a form
+	}
+	quoted := strconv.Quote(text)
+	single := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(text)
+	all := []string{text, quoted[1 : len(quoted)-1], string(html[1 : len(html)-1]), single}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func (c *cli) secretCommand() *cobra.Command {

@@ -78,8 +78,12 @@ func (b *callback) paste(l Login) {
 	in := bufio.NewScanner(l.Pasted)
 	in.Buffer(nil, maxPasted)
 	for in.Scan() {
-		if u, err := url.Parse(strings.TrimSpace(in.Text())); err == nil && b.take(u.Query()) == nil {
+		line := strings.TrimSpace(in.Text())
+		if u, err := url.Parse(line); err == nil && b.take(u.Query()) == nil {
 			return
+		}
+		if line != "" && l.Stray != nil {
+			l.Stray()
 		}
 	}
 }

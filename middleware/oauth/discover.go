@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,6 +65,10 @@ func (a *Account) discover(ctx context.Context, c challenge) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
+	if resource == nil { // a server of the first revision with OAuth is its own authorization server
+		u, _ := url.Parse(a.server.URL)
+		resource = &oauthex.ProtectedResourceMetadata{Resource: a.server.URL, AuthorizationServers: []string{u.Scheme + "://" + u.Host}}
+	}
 	p := &place{resource: resource.Resource, scopes: scopesOf(resource.ScopesSupported)}
 	if len(c.scopes) > 0 {
 		p.scopes = c.scopes
@@ -77,8 +82,17 @@ func (a *Account) discover(ctx context.Context, c challenge) (*place, error) {
 	case !slices.Contains(named, issuer):
 		return nil, fmt.Errorf(`the server does not name the "issuer" of its configuration, but %s`, clip(strings.Join(named, ", ")))
 	}
-	if err := checkURL(issuer); err != nil {
+	at, err := url.Parse(issuer)
+	if err = cmp.Or(err, checkURL(issuer)); err != nil {
 		return nil, fmt.Errorf("the authorization server %w", err)
+	}
+	// Else a server could name one of its own, to be told the secret.
+	if u, _ := url.Parse(a.server.URL); a.server.ClientSecret != "" && a.server.Issuer == "" && !strings.EqualFold(at.Hostname(), u.Hostname()) {
+		why := fmt.Sprintf(`its clientSecret is told to %s only if "auth" has that as "issuer"`, clip(issuer))
+		if a.server.Machine {
+			return nil, a.needed(why)
+		}
+		return nil, errors.New(why)
 	}
 	m, err := auth.GetAuthServerMetadata(ctx, issuer, a.http())
 	switch {
@@ -102,8 +116,7 @@ func (a *Account) discover(ctx context.Context, c challenge) (*place, error) {
 }
 
 // resource is what the server says of itself: where its challenge says, else at the
-// well-known places. A server of the first revision with OAuth says nothing, and is its own
-// authorization server.
+// well-known places. Nil: it says nothing.
 func (a *Account) resource(ctx context.Context, c challenge) (*oauthex.ProtectedResourceMetadata, error) {
 	u, err := url.Parse(a.server.URL)
 	if err != nil {
@@ -131,7 +144,7 @@ func (a *Account) resource(ctx context.Context, c challenge) (*oauthex.Protected
 	if c.metadataURL != "" {
 		return nil, fmt.Errorf("the server's metadata is not where it says, at %s", clip(c.metadataURL))
 	}
-	return &oauthex.ProtectedResourceMetadata{Resource: a.server.URL, AuthorizationServers: []string{origin}}, nil
+	return nil, nil
 }
 
 // fetchResource reads metadata of a resource, nil where there is none.
@@ -146,7 +159,7 @@ func (a *Account) fetchResource(ctx context.Context, at string) (*oauthex.Protec
 	req.Header.Set("Accept", "application/json")
 	resp, err := a.http().Do(req)
 	if err != nil {
-		return nil, errors.New(clip(err.Error()))
+		return nil, errors.New(clip(cause(err).Error()))
 	}
 	defer resp.Body.Close()
 	switch {
@@ -197,23 +210,44 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// newClient returns what asks authorization servers. What a server on the Internet names is on
-// the Internet: it does not send us to this machine or its network.
-func newClient(server string) *http.Client {
+// newClient returns what asks authorization servers. Inside says that the server is on this
+// machine or in its network. What a server on the Internet names is on the Internet, too: it
+// does not send us to this machine or its network.
+func newClient(inside bool, proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.DisableKeepAlives = true // we come back in an hour
-	dialer := &net.Dialer{Timeout: askTime}
-	probe := &http.Request{URL: &url.URL{Scheme: "https", Host: "example.com"}}
-	if through, _ := http.ProxyFromEnvironment(probe); through == nil && !inside(server) {
-		dialer.Control = func(_, address string, _ syscall.RawConn) error {
-			if at, err := netip.ParseAddrPort(address); err != nil || !public(at.Addr()) {
-				return fmt.Errorf("%s is not on the Internet, as the server is", address)
+	base.Proxy = proxy
+	base.DialContext = (&net.Dialer{Timeout: askTime}).DialContext
+	client := &http.Client{Transport: base, Timeout: askTime, CheckRedirect: checkRedirect}
+	if !inside {
+		direct := base.Clone()
+		direct.Proxy = nil
+		direct.DialContext = (&net.Dialer{Timeout: askTime, Control: func(_, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return err
 			}
-			return nil
+			return checkPublic(at.Addr())
+		}}).DialContext
+		client.Transport = &outward{direct, base}
+	}
+	return client
+}
+
+// An outward sends requests to the Internet. Those that no proxy takes, such as those to
+// localhost, are checked when we dial; of the others we see the name alone.
+type outward struct{ direct, proxied *http.Transport }
+
+func (o *outward) RoundTrip(req *http.Request) (*http.Response, error) {
+	if through, err := o.proxied.Proxy(req); err == nil && through == nil {
+		return o.direct.RoundTrip(req)
+	}
+	if ip, err := netip.ParseAddr(req.URL.Hostname()); err == nil {
+		if err := checkPublic(ip); err != nil {
+			return nil, err
 		}
 	}
-	base.DialContext = dialer.DialContext
-	return &http.Client{Transport: base, Timeout: askTime, CheckRedirect: checkRedirect}
+	return o.proxied.RoundTrip(req)
 }
 
 // checkRedirect lets metadata be elsewhere, but takes no code and no token along.
@@ -228,15 +262,15 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 }
 
 // inside reports whether the operator's server is on this machine or in its network.
-func inside(address string) bool {
+func inside(address string) (bool, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return false
+		return false, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
-	return err == nil && len(ips) > 0 && !slices.ContainsFunc(ips, public)
+	return err == nil && len(ips) > 0 && !slices.ContainsFunc(ips, public), err
 }
 
 // shared is what carriers share among their customers (RFC 6598).
@@ -245,6 +279,22 @@ var shared = netip.MustParsePrefix("100.64.0.0/10")
 func public(ip netip.Addr) bool {
 	ip = ip.Unmap()
 	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !shared.Contains(ip)
+}
+
+func checkPublic(ip netip.Addr) error {
+	if !public(ip) {
+		return fmt.Errorf("%s is not on the Internet, as the server is", ip)
+	}
+	return nil
+}
+
+// cause is why a request failed, without its URL: that of a server may hold a secret.
+func cause(err error) error {
+	var in *url.Error
+	if errors.As(err, &in) {
+		return in.Err
+	}
+	return err
 }
 
 // clip is text of a stranger in an error.

@@ -26,6 +26,8 @@ type Login struct {
 	// Pasted has lines from the person, one of which may be the URL that the browser was
 	// sent to where it runs elsewhere. Nil: nobody can paste.
 	Pasted io.Reader
+	// Stray is called for a line of Pasted that does not end the sign-in. Nil: nobody is told.
+	Stray func()
 	// Wait bounds the time for the person. Zero means 5 minutes.
 	Wait time.Duration
 }
@@ -89,11 +91,7 @@ func (a *Account) probe(ctx context.Context) (c challenge, code int, err error) 
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	resp, err := a.http().Do(req)
 	if err != nil {
-		var in *url.Error
-		if errors.As(err, &in) {
-			err = in.Err // without the URL, which may hold a secret
-		}
-		return c, 0, fmt.Errorf("server %q cannot be asked: %s", a.server.Name, clip(err.Error()))
+		return c, 0, fmt.Errorf("server %q cannot be asked: %s", a.server.Name, clip(cause(err).Error()))
 	}
 	done(resp)
 	return challengeOf(resp.Header), resp.StatusCode, nil
@@ -134,7 +132,7 @@ func (a *Account) person(ctx context.Context, p *place, l Login) (*grant, error)
 	if err != nil {
 		return nil, fmt.Errorf("the authorization server gives no token: %w", err)
 	}
-	unlock, err := a.lock()
+	unlock, err := a.lock(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
 	}

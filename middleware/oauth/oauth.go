@@ -17,6 +17,7 @@
 package oauth
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -73,14 +74,16 @@ type Options struct {
 type Account struct {
 	server Server
 	opts   Options
-	http   func() *http.Client // that asks authorization servers
-	turn   chan struct{}       // holds one while tokens are renewed
+	turn   chan struct{} // holds one while tokens are renewed
 
-	mu       sync.Mutex // guards the fields below
-	read     bool       // the keyring has been read
-	grant    *grant     // nil: none
-	failed   error      // why tokens could not be renewed
-	failedAt time.Time
+	mu        sync.Mutex // guards the fields below
+	read      bool       // the keyring has been read
+	grant     *grant     // nil: none
+	failed    error      // why tokens could not be renewed
+	failedAt  time.Time
+	unliked   string // the token that the server refused when it was new, at unlikedAt
+	unlikedAt time.Time
+	client    *http.Client // that asks authorization servers; nil: not known yet
 }
 
 // New returns the account at a server. Nothing is read or sent before it is used.
@@ -89,8 +92,26 @@ func New(s Server, o Options) *Account {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Logger = o.Logger.With("server", s.Name)
-	client := sync.OnceValue(func() *http.Client { return newClient(s.URL) })
-	return &Account{server: s, opts: o, http: client, turn: make(chan struct{}, 1)}
+	return &Account{server: s, opts: o, turn: make(chan struct{}, 1)}
+}
+
+// http returns what asks authorization servers. Where the server is decides whom it may ask;
+// that is looked up again until it is known, for a laptop may wake before its network.
+func (a *Account) http() *http.Client {
+	a.mu.Lock()
+	client := a.client
+	a.mu.Unlock()
+	if client != nil {
+		return client
+	}
+	ours, err := inside(a.server.URL)
+	client = newClient(ours, http.ProxyFromEnvironment)
+	if err == nil {
+		a.mu.Lock()
+		a.client = client
+		a.mu.Unlock()
+	}
+	return client
 }
 
 // A grant is what a sign-in has brought, as the keyring has it.
@@ -151,8 +172,12 @@ func (a *Account) known() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// lock keeps other processes from changing the grant.
-func (a *Account) lock() (unlock func(), err error) {
+// lockTime is how long another process may keep a lock: it asks at most twice within.
+const lockTime = 30 * time.Second
+
+// lock keeps other processes from changing the grant. One that was stopped while it had the
+// lock, by Ctrl-Z say, does not have us wait for ever.
+func (a *Account) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(a.opts.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -161,7 +186,29 @@ func (a *Account) lock() (unlock func(), err error) {
 		return nil, err
 	}
 	f.Close()
-	return lockedfile.MutexAt(a.lockPath()).Lock()
+	ctx, cancel := context.WithTimeoutCause(ctx, lockTime, fmt.Errorf("another rlmproxy has had the lock of this sign-in for %v", lockTime))
+	defer cancel()
+	type lock struct {
+		unlock func()
+		err    error
+	}
+	locked := make(chan lock)
+	go func() {
+		unlock, err := lockedfile.MutexAt(a.lockPath()).Lock()
+		select {
+		case locked <- lock{unlock, err}:
+		case <-ctx.Done():
+			if err == nil {
+				unlock()
+			}
+		}
+	}()
+	select {
+	case l := <-locked:
+		return l.unlock, l.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // load reads the grant, nil if there is none for this server and client.
@@ -183,6 +230,9 @@ func (a *Account) load() (*grant, error) {
 	}
 	if id := a.server.ClientID; g.Client.Kind == configured && g.Client.ID != id || g.Client.Kind != configured && id != "" {
 		return nil, nil // it was for another client
+	}
+	if want := a.server.Issuer; want != "" && strings.TrimSuffix(want, "/") != strings.TrimSuffix(g.Issuer, "/") {
+		return nil, nil // it was from another authorization server
 	}
 	return g, nil
 }
@@ -237,7 +287,13 @@ func (a *Account) needed(why string, scopes ...string) error {
 	}
 	asked := ""
 	for _, s := range scopes {
-		asked += " --scope " + quoted(s)
+		switch {
+		case len(asked)+len(s) > maxAsked:
+		case strings.Trim(s, plainInShell) == "":
+			asked += " --scope " + s
+		case strings.Trim(s, plainInShell+"*=~") == "":
+			asked += " --scope '" + s + "'"
+		}
 	}
 	text := fmt.Sprintf("server %q needs you to sign in: %s%s", a.server.Name, a.server.Login, asked)
 	return &transport.SignInError{
@@ -248,16 +304,16 @@ func (a *Account) needed(why string, scopes ...string) error {
 	}
 }
 
-// quoted is a scope as a word of a shell's line.
-func quoted(scope string) string {
-	if strings.Trim(scope, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:+@,") == "" {
-		return scope
-	}
-	return "'" + scope + "'"
-}
+// The scopes of an instruction were written by a server, and somebody may run it: in a shell of
+// Windows, quotes do not keep & from being a second command. What is left out or does not fit is
+// asked for when the next call fails.
+const (
+	plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:+@,"
+	maxAsked     = 500 // bytes
+)
 
 // scopesOf are the scopes in text, which a server has written: those that can be scopes
-// (RFC 6749, section 3.3) and stand in quotes in a shell, each once.
+// (RFC 6749, section 3.3), each once.
 func scopesOf(words []string) []string {
 	var scopes []string
 	for _, s := range words {

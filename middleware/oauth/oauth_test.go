@@ -76,6 +76,7 @@ func TestLogin(t *testing.T) {
 			},
 			server: configuredAs("known", "s"), client: configured},
 		"wrong secret":               {set: func(w *world) { w.secret = "s" }, server: configuredAs("known", "other"), err: "invalid_client"},
+		"secret for another host":    {set: func(w *world) { w.pages[resourceMetadata] = naming("https://evil.example", w) }, server: configuredAs("known", "s"), err: `told to https://evil.example only if "auth" has that as "issuer"`},
 		"no registration":            {set: meta(func(m *oauthex.AuthServerMeta) { m.RegistrationEndpoint = "" }), err: `set "auth"`},
 		"iss not advertised":         {set: meta(func(m *oauthex.AuthServerMeta) { m.AuthorizationResponseIssParameterSupported = false }), client: registered},
 		"wrong iss":                  {set: answer("iss", "https://evil.example"), err: "from another authorization server, https://evil.example"},
@@ -220,9 +221,17 @@ func older(t *testing.T, d time.Duration, accounts ...*Account) {
 // TestRenewed holds that tokens are renewed ahead of their end, once for all who wait, in
 // this process and others, and that each refresh token is used once.
 func TestRenewed(t *testing.T) {
-	for name, accounts := range map[string]int{"one process": 1, "three processes": 3} {
+	for name, accounts := range map[string]int{"one process": 1, "three processes": 3, "no rotation": 1} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			if name == "no rotation" {
+				w.token = func(m map[string]any) {
+					if old := w.lastForm.Get("refresh_token"); old != "" {
+						delete(m, "refresh_token")
+						w.refresh[old] = true
+					}
+				}
+			}
 			all := []*Account{w.signedIn()}
 			for len(all) < accounts {
 				all = append(all, w.account())
@@ -384,10 +393,15 @@ func TestNobodySignedIn(t *testing.T) {
 	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
 		t.Errorf("error %v", err)
 	}
-	w.noChallenge = true // it may want a key of another kind
+	w.noChallenge = true // but it has metadata
+	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
+		t.Errorf("error %v", err)
+	}
+	w.pages[resourceMetadata] = http.NotFound // it may want a key of another kind
 	if got, err := w.call(w.account()); got != "401 " {
 		t.Errorf("without a challenge: %q %v", got, err)
 	}
+	delete(w.pages, resourceMetadata)
 	w.signedIn()
 	a.failedAt = time.Time{}
 	if got, err := w.call(a); got != "200 hello world" {
@@ -415,6 +429,97 @@ func TestOpenServer(t *testing.T) {
 	}
 }
 
+// TestAllRefused holds that a server which refuses each request costs no token each: its
+// authorization server would be asked as often as agents call.
+func TestAllRefused(t *testing.T) {
+	w := newWorld(t)
+	a := w.signedIn()
+	w.pages["/mcp"] = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }
+	for range 20 {
+		if _, err := w.call(a); err == nil || !strings.Contains(err.Error(), "a token that is new") {
+			t.Errorf("error %v", err)
+		}
+		a.failedAt = time.Time{} // as if time had passed
+	}
+	if n := w.times("refresh_token"); n != 1 {
+		t.Errorf("%d renewals for 20 requests", n)
+	}
+}
+
+// TestChangedEntry holds that a token is not used where the configuration has another
+// authorization server or client by now.
+func TestChangedEntry(t *testing.T) {
+	w := newWorld(t)
+	w.signedIn()
+	issuer := func(url string) func(*Server) { return func(s *Server) { s.Issuer = url } }
+	kept := func(change func(*Server)) bool {
+		g, err := w.account(change).load()
+		return g != nil && err == nil
+	}
+	if !kept(issuer(w.issuer.URL)) || !kept(issuer(w.issuer.URL+"/")) || kept(issuer("https://issuer.example")) || kept(configuredAs("known", "")) {
+		t.Error("registered: the wrong entries have the token")
+	}
+	if _, err := w.account(configuredAs("known", "")).Login(t.Context(), Login{Show: browser, Wait: 5 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	if !kept(configuredAs("known", "")) || kept(configuredAs("other", "")) || kept(func(*Server) {}) {
+		t.Error("configured: the wrong entries have the token")
+	}
+}
+
+// TestRegisteredAgain holds when a registered client is not used again: where the authorization
+// server does not know it any more, and at another authorization server.
+func TestRegisteredAgain(t *testing.T) {
+	w := newWorld(t)
+	a := w.signedIn()
+	w.end(false)
+	w.pages["/token"] = func(rw http.ResponseWriter, _ *http.Request) {
+		reply(rw, 401, map[string]any{"error": "invalid_client"})
+	}
+	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
+		t.Errorf("error %v", err)
+	}
+	delete(w.pages, "/token")
+	w.signedIn()
+	w.signedIn()
+	if n := w.times("/register"); n != 2 {
+		t.Errorf("%d registrations with the client that is gone", n)
+	}
+	w.issuerPath = "/other"
+	w.signedIn()
+	if n := w.times("/other/register"); n != 1 {
+		t.Errorf("%d registrations at another authorization server", n)
+	}
+}
+
+// TestLocked holds that nobody waits for a process that was stopped while it had the lock for longer
+// than they have time.
+func TestLocked(t *testing.T) {
+	w := newWorld(t)
+	a := w.signedIn()
+	unlock, err := w.account().lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	older(t, 2*time.Hour, a)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := a.token(ctx, ""); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	unlock()
+	if got, err := w.call(a); got != "200 hello world" {
+		t.Errorf("call after it: %q %v", got, err)
+	}
+}
+
+var manyScopes = func() (all string) {
+	for i := range 50 {
+		all += fmt.Sprintf("s%0150d ", i)
+	}
+	return all
+}()
+
 // TestStepUp holds that a right which is missing refuses one call, and that the next sign-in
 // asks for it besides the others.
 func TestStepUp(t *testing.T) {
@@ -426,6 +531,16 @@ func TestStepUp(t *testing.T) {
 	if !errors.As(err, &needs) || !needs.Call || !strings.HasSuffix(needs.Hint, "rlmproxy auth login x --scope files:write") {
 		t.Errorf("error %v %+v", err, needs)
 	}
+	for scope, hint := range map[string]string{
+		"a&calc b;id $(id) c|d %x% repo:* ok":              " --scope 'repo:*' --scope ok",
+		strings.Repeat("x", 200) + strings.Repeat(" y", 9): " --scope " + strings.Repeat("x", 200) + " --scope y",
+		strings.Repeat("please-run/this ", 1) + manyScopes: " --scope please-run/this",
+	} {
+		w.scope = scope
+		if _, err := w.call(a); !errors.As(err, &needs) || !strings.Contains(needs.Hint, "rlmproxy auth login x"+hint) || len(needs.Hint) > 600 || strings.ContainsAny(needs.Hint, "&;$|%") {
+			t.Errorf("%s: hint %q", scope, needs.Hint)
+		}
+	}
 	w.scope = ""
 	scope := ""
 	w.answer = func(url.Values) {
@@ -433,8 +548,10 @@ func TestStepUp(t *testing.T) {
 			scope = form.Get("scope")
 		}
 	}
-	if _, err := a.Login(t.Context(), Login{Show: browser, Scopes: []string{"files:write"}, Wait: 5 * time.Second}); err != nil || scope != "read offline_access files:write" {
-		t.Errorf("asked for %q, error %v", scope, err)
+	for _, step := range [][2]string{{"files:write", "read offline_access files:write"}, {"mail", "read offline_access files:write mail"}} {
+		if _, err := a.Login(t.Context(), Login{Show: browser, Scopes: step[:1], Wait: 5 * time.Second}); err != nil || scope != step[1] {
+			t.Errorf("asked for %q, error %v", scope, err)
+		}
 	}
 }
 
@@ -461,6 +578,11 @@ func TestMachine(t *testing.T) {
 	if left, _ := os.ReadDir(w.dir); len(left) > 0 {
 		t.Errorf("kept: %v", left)
 	}
+	w.pages[resourceMetadata] = func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "http://127.0.0.1:1/SECRET", http.StatusFound) }
+	if _, err := w.call(w.account(machine)); err == nil || !strings.Contains(err.Error(), "refused") || strings.Contains(err.Error(), "SECRET") {
+		t.Errorf("error %v", err)
+	}
+	delete(w.pages, resourceMetadata)
 	w.secret = "changed"
 	_, err := w.call(w.account(machine))
 	var needs *transport.SignInError
@@ -483,6 +605,10 @@ func TestLogout(t *testing.T) {
 	}
 	if had, _, err := a.Logout(t.Context()); had || err != nil {
 		t.Errorf("again: %v %v", had, err)
+	}
+	w.meta = func(m *oauthex.AuthServerMeta) { m.RevocationEndpoint = "http://issuer.example/revoke" }
+	if _, revoked, err := w.signedIn().Logout(t.Context()); err != nil || revoked == nil || !strings.Contains(revoked.Error(), "revokes none") {
+		t.Errorf("revoked without TLS: %v, %v", revoked, err)
 	}
 	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
 		t.Errorf("error %v", err)
@@ -509,8 +635,20 @@ func TestWhere(t *testing.T) {
 	if _, err := client.Post(w.server.URL+"/mcp", "application/json", strings.NewReader("{}")); err == nil || !strings.Contains(err.Error(), "another host") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := newClient("https://203.0.113.1/mcp").Get(foreign.URL); err == nil || !strings.Contains(err.Error(), "not on the Internet") {
+	if _, err := newClient(false, noProxy).Get(foreign.URL); err == nil || !strings.Contains(err.Error(), "not on the Internet") {
 		t.Errorf("error %v", err)
+	}
+	// With a proxy, that of this machine is still asked directly, as http.ProxyFromEnvironment has it.
+	local := func(r *http.Request) (*url.URL, error) {
+		if isLoopback(r.URL.Hostname()) {
+			return nil, nil
+		}
+		return url.Parse(foreign.URL)
+	}
+	for _, at := range []string{strings.Replace(foreign.URL, "127.0.0.1", "localhost", 1), "http://10.0.0.1/"} {
+		if _, err := newClient(false, local).Get(at); err == nil || !strings.Contains(err.Error(), "not on the Internet") {
+			t.Errorf("%s behind a proxy: error %v", at, err)
+		}
 	}
 	for address, ok := range map[string]bool{
 		"8.8.8.8": true, "127.0.0.1": false, "::1": false, "10.0.0.1": false, "169.254.169.254": false, "100.64.1.1": false,
@@ -519,6 +657,20 @@ func TestWhere(t *testing.T) {
 		if got := public(netip.MustParseAddr(address)); got != ok {
 			t.Errorf("%s: %v", address, got)
 		}
+	}
+}
+
+func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
+
+// TestNetworkLater holds that a server whose name could not be looked up is looked up again.
+func TestNetworkLater(t *testing.T) {
+	a := New(Server{URL: "https://no-such-name.invalid/mcp"}, Options{})
+	if first := a.http(); first == a.http() {
+		t.Error("what was not known is kept")
+	}
+	a = New(Server{URL: "https://127.0.0.1/mcp"}, Options{})
+	if first := a.http(); first != a.http() {
+		t.Error("what is known is not kept")
 	}
 }
 

@@ -65,7 +65,7 @@ func (a *Account) Logout(ctx context.Context) (had bool, revoked, err error) {
 	if !a.known() {
 		return false, nil, nil
 	}
-	unlock, err := a.lock()
+	unlock, err := a.lock(ctx)
 	if err != nil {
 		return false, nil, err
 	}

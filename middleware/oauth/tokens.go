@@ -52,9 +52,11 @@ func (a *Account) token(ctx context.Context, refused string) (string, error) {
 	case g.good(refused):
 		return g.access(), nil
 	case err == nil || !recent:
-		// A caller that goes away does not take along a token that the server has replaced.
-		if g, err = a.renew(context.WithoutCancel(ctx), refused); err == nil {
+		if g, err = a.renew(ctx, refused); err == nil {
 			return g.access(), nil
+		}
+		if ctx.Err() != nil { // which says nothing of the next attempt
+			return "", err
 		}
 		a.mu.Lock()
 		a.failed, a.failedAt = err, time.Now()
@@ -71,6 +73,28 @@ func (g *grant) good(refused string) bool {
 	return g != nil && g.Refused == "" && g.Access != refused && !g.due(time.Now())
 }
 
+// A server that has refused a token which was renewed for it refuses the next one, too. Without this pause,
+// each request that it refuses would cost a token.
+const (
+	unlikedPause = 30 * time.Second
+	unlikedText  = "it does not take a token that is new"
+)
+
+// dislike is the error where the server does not take a token that is new.
+func (a *Account) dislike(token string) error {
+	a.mu.Lock()
+	a.unliked, a.unlikedAt = token, time.Now()
+	a.mu.Unlock()
+	return a.needed(unlikedText)
+}
+
+// disliked reports whether the server has refused a token when it was new, just now.
+func (a *Account) disliked(token string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return token != "" && a.unliked == token && time.Since(a.unlikedAt) < unlikedPause
+}
+
 func (g *grant) access() string {
 	if g == nil {
 		return ""
@@ -82,20 +106,24 @@ func (g *grant) access() string {
 // meanwhile, or another process may have been faster.
 func (a *Account) renew(ctx context.Context, refused string) (*grant, error) {
 	if a.server.Machine {
+		if a.disliked(refused) {
+			return nil, a.needed(unlikedText)
+		}
 		a.mu.Lock()
 		old := a.grant
 		a.mu.Unlock()
 		g := *old
-		return a.machine(ctx, &g)
+		return a.machine(context.WithoutCancel(ctx), &g)
 	}
 	if !a.known() {
 		return nil, a.needed("nobody is signed in")
 	}
-	unlock, err := a.lock()
+	unlock, err := a.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
+	ctx = context.WithoutCancel(ctx) // a caller that goes away does not take along a token that the server has replaced
 	old, err := a.load()
 	switch {
 	case err != nil:
@@ -109,6 +137,8 @@ func (a *Account) renew(ctx context.Context, refused string) (*grant, error) {
 	case old.good(refused):
 		a.hold(old)
 		return old, nil
+	case old.Access == refused && a.disliked(refused):
+		return nil, a.needed(unlikedText)
 	case old.Refresh == "" && old.Access != refused:
 		a.hold(old)
 		return old, nil // the server will say when it has ended

@@ -59,7 +59,7 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if resp, err = t.send(req, again); err == nil && resp.StatusCode == http.StatusUnauthorized {
 		done(resp)
-		return nil, a.needed("it does not take a token that is new")
+		return nil, a.dislike(again)
 	}
 	return resp, err
 }
@@ -86,7 +86,9 @@ func (a *Account) another(ctx context.Context, token string, c challenge) (strin
 	again, err := a.token(ctx, "(none)")
 	var needs *transport.SignInError
 	if errors.As(err, &needs) && c.metadataURL == "" && a.server.ClientID == "" {
-		return "", nil
+		if m, err := a.resource(ctx, c); err != nil || m == nil {
+			return "", nil
+		}
 	}
 	return again, err
 }

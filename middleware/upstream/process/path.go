@@ -54,11 +54,11 @@ func nvm(dir string) string {
 	entries, _ := os.ReadDir(versions)
 	want := "default"
 	for range 3 { // as default → lts/* → lts/iron → v20.11.0
-		alias, err := os.ReadFile(filepath.Join(dir, "alias", filepath.FromSlash(want)))
-		if err != nil || !filepath.IsLocal(strings.TrimSpace(string(alias))) {
+		alias := firstBytes(filepath.Join(dir, "alias", filepath.FromSlash(want)))
+		if !filepath.IsLocal(alias) {
 			break
 		}
-		want = strings.TrimSpace(string(alias))
+		want = alias
 	}
 	newest, chosen := "", ""
 	for _, e := range entries {
@@ -80,6 +80,17 @@ func nvm(dir string) string {
 		return filepath.Join(versions, newest, "bin")
 	}
 	return ""
+}
+
+// firstBytes is what a small file holds, "" where it is none: to open a named pipe waits for somebody to
+// write, and a device has no end.
+func firstBytes(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<10 {
+		return ""
+	}
+	data, _ := os.ReadFile(path)
+	return strings.TrimSpace(string(data))
 }
 
 // addable returns those of dirs that can go on a PATH which has list: folders that are

@@ -111,6 +111,30 @@ func TestShortPath(t *testing.T) {
 	}
 }
 
+// TestOddNVM holds that what lies in a home, however odd, neither gets on the PATH nor has us wait.
+func TestOddNVM(t *testing.T) {
+	home := executables(t, map[string]string{".nvm/versions/node/v9.0.0/bin/node": "", ".nvm/versions/node/v99.0.0;rm/bin/node": "", ".nvm/versions/node/v98.0.0:x/bin/node": "", ".nvm/alias/up": ""})
+	dir := filepath.Join(home, ".nvm")
+	alias := filepath.Join(dir, "alias", "default")
+	for name, make := range map[string]func() error{
+		"a named pipe":  func() error { return syscall.Mkfifo(alias, 0o600) },
+		"a device":      func() error { return os.Symlink("/dev/zero", alias) },
+		"a long text":   func() error { return os.WriteFile(alias, bytes.Repeat([]byte("v9/"), 1<<20), 0o600) },
+		"another place": func() error { return os.WriteFile(alias, []byte("../../../etc/passwd"), 0o600) },
+		"itself":        func() error { return os.WriteFile(alias, []byte("default"), 0o600) },
+	} {
+		if err := make(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := nvm(dir), filepath.Join(dir, "versions/node/v9.0.0/bin"); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+		if err := os.Remove(alias); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestLoginShell: a command that is nowhere else is looked for where the user's shell
 // does, which is asked once, within bounds, and leaves nothing running.
 func TestLoginShell(t *testing.T) {
