@@ -64,6 +64,10 @@ func secretFile(path string) (string, error) {
 // secretName is the name of a variable or header whose value is likely to be a secret.
 var secretName = regexp.MustCompile(`(?i)token|secret|passw|passphrase|key$|[_-](pwd|pat)$|authorization|cookie`)
 
+// SecretName reports whether the value of a variable or header of that name is likely to be
+// a secret.
+func SecretName(name string) bool { return secretName.MatchString(name) }
+
 // minSecret is the shortest text that is looked for as a secret: shorter ones stand by
 // chance in what is no secret.
 const minSecret = 8

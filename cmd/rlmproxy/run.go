@@ -162,7 +162,7 @@ func (c *cli) root() *cobra.Command {
 		return &usageError{err, cmd.CommandPath() + " --help lists the flags"}
 	})
 	c.settings(root)
-	root.AddCommand(c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.versionCommand(), c.jqWorkerCommand())
+	root.AddCommand(c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.importCommand(), c.connectCommand(), c.disconnectCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.versionCommand(), c.jqWorkerCommand())
 	return root
 }
 
