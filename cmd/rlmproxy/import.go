@@ -117,11 +117,11 @@ func (c *cli) importClients(names []string, dry bool) error {
 			return err
 		}
 	}
-	fmt.Fprintf(c.stdout, "%s: %d added, %d there already", inHome(path), n[clients.Added], n[clients.Present]+n[clients.Differs])
+	line := "%s: %d added, %d there already\n"
 	if dry {
-		fmt.Fprint(c.stdout, " (a dry run: nothing is written)")
+		line = "%s: %d would be added, %d are there already\n"
 	}
-	fmt.Fprintln(c.stdout)
+	fmt.Fprintf(c.stdout, line, inHome(path), n[clients.Added], n[clients.Present]+n[clients.Differs])
 	return errors.Join(broken...)
 }
 

@@ -130,6 +130,13 @@ func (d *document) insert(obj *hujson.Object, at, depth int, key string, value h
 	}
 	comma := trailing(obj)
 	setTrailing(obj, false)
+	// A comment at the end of the line before stays there.
+	if i := bytes.IndexByte(obj.AfterExtra, '\n'); i >= 0 && at == len(obj.Members) && before != nil {
+		if line := bytes.TrimSpace(obj.AfterExtra[:i]); bytes.HasPrefix(line, []byte("//")) {
+			before = slices.Concat(hujson.Extra(" "), hujson.Extra(line), before)
+			obj.AfterExtra = slices.Concat(hujson.Extra(d.nl), obj.AfterExtra[i+1:])
+		}
+	}
 	m := hujson.ObjectMember{Name: hujson.Value{BeforeExtra: before, Value: hujson.String(key)}, Value: value}
 	if before != nil {
 		m.Value.BeforeExtra = hujson.Extra(" ")
