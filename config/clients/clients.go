@@ -138,7 +138,9 @@ var Clients = []Client{
 	},
 	{ // https://developers.openai.com/codex/mcp
 		Name: "codex", Title: "Codex", key: "mcp_servers", references: literal, form: table,
-		user:    func(s System) []string { return []string{filepath.Join(s.named("CODEX_HOME", ".codex"), "config.toml")} },
+		user: func(s System) []string {
+			return []string{filepath.Join(s.named("CODEX_HOME", ".codex"), "config.toml")}
+		},
 		project: []string{".codex/config.toml"},
 	},
 	{ // https://opencode.ai/docs/mcp-servers

@@ -19,6 +19,7 @@ type Entry struct {
 	Command    string            `json:"command,omitempty"`
 	Args       []string          `json:"args,omitempty"`
 	Env        map[string]string `json:"env,omitempty"`
+	EnvFile    string            `json:"envFile,omitempty"`
 	InheritEnv []string          `json:"inheritEnv,omitempty"`
 	Cwd        string            `json:"cwd,omitempty"`
 	Type       string            `json:"type,omitempty"`
@@ -32,7 +33,7 @@ type Entry struct {
 }
 
 // entryKeys are the keys of an [Entry].
-var entryKeys = []string{"command", "args", "env", "inheritEnv", "cwd", "type", "url", "headers", "auth", "timeout", "disabled", "allow", "deny"}
+var entryKeys = []string{"command", "args", "env", "envFile", "inheritEnv", "cwd", "type", "url", "headers", "auth", "timeout", "disabled", "allow", "deny"}
 
 // A Server is an entry of a client's file.
 type Server struct {
@@ -86,6 +87,9 @@ func (p Place) read(name string, raw any) Server {
 	}
 	if e.URL != "" && p.Client.Name == "gemini" {
 		e.Command, e.Args, e.Env = "", nil, nil // which it does not look at then
+	}
+	if e.URL != "" {
+		e.EnvFile = ""
 	}
 	if e.Command != "" {
 		e.Type = ""
@@ -207,7 +211,13 @@ func (r reading) field(key string, value any) {
 	case "excludeTools", "disabledTools", "disabled_tools":
 		e.Deny = append(e.Deny, r.globs(key, value)...)
 	case "envFile":
-		r.stays("envFile has no counterpart: put its variables in env, or name them in inheritEnv of mcp.json")
+		e.EnvFile = r.text(key, value)
+		if !filepath.IsAbs(e.EnvFile) && !strings.HasPrefix(e.EnvFile, "~") && !strings.HasPrefix(e.EnvFile, "${") {
+			if r.p.folder == "" {
+				r.stays("envFile is relative to where %s is started", r.p.Client.Title)
+			}
+			e.EnvFile = filepath.Join(r.p.folder, e.EnvFile)
+		}
 	case "headersHelper", "authProviderType", "tcp", "sandboxEnabled":
 		r.stays("%s has no counterpart", key)
 	default:
