@@ -38,6 +38,9 @@ func client(name string) (*clients.Client, error) {
 	return nil, &usageError{fmt.Errorf("no client %q is known", name), "one of " + strings.Join(clients.Names(), ", ")}
 }
 
+// oneLine is text of a file that others may have written, for a line of ours.
+func oneLine(text string) string { return strings.ReplaceAll(visible(text), "\n", `\n`) }
+
 // inHome is path with ~ for the home folder, for people.
 func inHome(path string) string {
 	if home, err := os.UserHomeDir(); err == nil {
@@ -45,7 +48,7 @@ func inHome(path string) string {
 			path = filepath.Join("~", rel)
 		}
 	}
-	return visible(path)
+	return oneLine(path)
 }
 
 // printDiff shows what a dry run would change.
@@ -82,7 +85,7 @@ func (c *cli) told(found []clients.Found, target string) {
 	for _, f := range found {
 		who := fmt.Sprintf("%s: %s", f.Place.Client.Name, f.Name)
 		say := func(format string, args ...any) {
-			fmt.Fprintln(c.stdout, visible(who+" "+fmt.Sprintf(format, args...)))
+			fmt.Fprintln(c.stdout, oneLine(who+" "+fmt.Sprintf(format, args...)))
 		}
 		switch {
 		case f.Name == clients.Ours: // connected
@@ -99,7 +102,7 @@ func (c *cli) told(found []clients.Found, target string) {
 			say("is named %q: another client has a different one of that name", f.As)
 		}
 		for _, note := range f.Notes {
-			fmt.Fprintln(c.stdout, visible(who+": "+note))
+			fmt.Fprintln(c.stdout, oneLine(who+": "+note))
 		}
 	}
 }

@@ -106,10 +106,12 @@ func (c *cli) connect(p clients.Place, dry bool) error {
 		return &usageError{err: err}
 	}
 	var taken []string
+	var longest float64
 	for _, f := range found {
 		still := slices.ContainsFunc(left, func(s clients.Server) bool { return s.Name == f.Name })
 		if f.As != "" && (f.Outcome != clients.Differs || !still) {
 			taken = append(taken, f.Name)
+			longest = max(longest, f.Entry.Timeout)
 		}
 	}
 	c.told(found, inHome(target))
@@ -122,7 +124,7 @@ func (c *cli) connect(p clients.Place, dry bool) error {
 	if err != nil {
 		return err
 	}
-	out, err := p.Connect(base, taken, clients.Launch{Command: command, Args: []string{"serve", "--config", target}})
+	out, err := p.Connect(base, taken, clients.Launch{Command: command, Args: []string{"serve", "--config", target}, Timeout: longest})
 	if err != nil {
 		return err
 	}
@@ -150,7 +152,7 @@ func (c *cli) connect(p clients.Place, dry bool) error {
 	if err := clients.WriteFile(p.Path, data, out, 0); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "%s has rlmproxy in front of %s\n", p.Client.Title, visible(strings.Join(taken, ", ")))
+	fmt.Fprintf(c.stdout, "%s has rlmproxy in front of %s\n", p.Client.Title, oneLine(strings.Join(taken, ", ")))
 	fmt.Fprintf(c.stdout, "  its file:     %s\n  as it was:    %s\n  the servers:  %s\n", inHome(p.Path), inHome(p.Backup()), inHome(target))
 	if p.Scope == "project" {
 		fmt.Fprintln(c.stdout, "  The file is the project's: whoever shares it gets an entry with your paths.")

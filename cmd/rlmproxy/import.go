@@ -73,7 +73,7 @@ func (c *cli) importClients(names []string, dry bool) error {
 			}
 			var list []string
 			for _, s := range servers {
-				list = append(list, visible(s.Name))
+				list = append(list, oneLine(s.Name))
 				found = append(found, clients.Found{Server: s, Place: p})
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\n", name, strings.Join(list, ", "), inHome(p.Path)+scope(p))

@@ -64,6 +64,9 @@ type Client struct {
 	key string
 	// unit is what its timeouts count. Zero: it has none that we know.
 	unit time.Duration
+	// patience is how long it waits for a call where its file says nothing. Zero: as long
+	// as it takes.
+	patience time.Duration
 	// references is how its values refer to variables.
 	references references
 	// form is what our entry looks like.
@@ -137,14 +140,14 @@ var Clients = []Client{
 		project: []string{".zed/settings.json"},
 	},
 	{ // https://developers.openai.com/codex/mcp
-		Name: "codex", Title: "Codex", key: "mcp_servers", references: literal, form: table,
+		Name: "codex", Title: "Codex", key: "mcp_servers", references: literal, form: table, unit: time.Second, patience: time.Minute,
 		user: func(s System) []string {
 			return []string{filepath.Join(s.named("CODEX_HOME", ".codex"), "config.toml")}
 		},
 		project: []string{".codex/config.toml"},
 	},
 	{ // https://opencode.ai/docs/mcp-servers
-		Name: "opencode", Title: "opencode", key: "mcp", unit: time.Millisecond, references: braces, form: list,
+		Name: "opencode", Title: "opencode", key: "mcp", unit: time.Millisecond, patience: 5 * time.Second, references: braces, form: list,
 		user: func(s System) []string {
 			dir := filepath.Join(s.dotConfig(), "opencode")
 			return []string{filepath.Join(dir, "opencode.jsonc"), filepath.Join(dir, "opencode.json")}
@@ -152,12 +155,12 @@ var Clients = []Client{
 		project: []string{"opencode.jsonc", "opencode.json"},
 	},
 	{ // https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md
-		Name: "gemini", Title: "Gemini CLI", key: "mcpServers", unit: time.Millisecond, references: bare,
+		Name: "gemini", Title: "Gemini CLI", key: "mcpServers", unit: time.Millisecond, patience: 10 * time.Minute, references: bare,
 		user:    func(s System) []string { return []string{filepath.Join(s.Home, ".gemini", "settings.json")} },
 		project: []string{".gemini/settings.json"},
 	},
 	{ // https://docs.cline.bot/mcp/configuring-mcp-servers
-		Name: "cline", Title: "Cline", key: "mcpServers", unit: time.Second,
+		Name: "cline", Title: "Cline", key: "mcpServers", unit: time.Second, patience: time.Minute,
 		user: func(s System) []string {
 			const file = "cline_mcp_settings.json"
 			return []string{

@@ -38,12 +38,14 @@ func connected(t *testing.T, p Place, data []byte) ([]string, []byte) {
 		t.Fatal(err)
 	}
 	var taken []string
+	l := launch
 	for _, s := range servers {
 		if s.Stays == "" && !s.Ours {
 			taken = append(taken, s.Name)
+			l.Timeout = max(l.Timeout, s.Entry.Timeout)
 		}
 	}
-	out, err := p.Connect(data, taken, launch)
+	out, err := p.Connect(data, taken, l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/tailscale/hujson"
@@ -32,6 +33,9 @@ func (p Place) Read(data []byte) ([]Server, error) {
 			return nil, fmt.Errorf("%s: %w", p.Path, err)
 		}
 		seen := map[string]bool{}
+		if err := p.bounded(len(entries)); err != nil {
+			return nil, err
+		}
 		for _, e := range all {
 			if name := e.serverOf(p.keys[0]); name != "" && !seen[name] {
 				seen[name] = true
@@ -39,17 +43,14 @@ func (p Place) Read(data []byte) ([]Server, error) {
 			}
 		}
 		// What is written in one line, as mcp_servers = {…}, stays.
-		return servers, p.bounded(len(servers))
+		return servers, nil
 	}
 	d, err := parse(p.Path, data)
 	if err != nil {
 		return nil, err
 	}
-	obj, err := d.object(p.keys, false)
+	obj, err := p.object(d, false)
 	if err != nil || obj == nil {
-		return nil, err
-	}
-	if err := p.bounded(len(obj.Members)); err != nil {
 		return nil, err
 	}
 	for _, m := range obj.Members {
@@ -61,6 +62,15 @@ func (p Place) Read(data []byte) ([]Server, error) {
 	}
 	p.excluded(d, servers)
 	return servers, nil
+}
+
+// object is that of the servers in d, or nil.
+func (p Place) object(d *document, create bool) (*hujson.Object, error) {
+	obj, err := d.object(p.keys, create)
+	if err == nil && obj != nil {
+		err = p.bounded(len(obj.Members))
+	}
+	return obj, err
 }
 
 func (p Place) bounded(n int) error {
@@ -94,6 +104,17 @@ func (p Place) excluded(d *document, servers []Server) {
 type Launch struct {
 	Command string
 	Args    []string
+	// Timeout is the longest of the servers behind it, in seconds, or 0.
+	Timeout float64
+}
+
+// timeout is that of our entry in the unit of c, or 0: the client has to wait for us as long
+// as it did for any server.
+func (l Launch) timeout(c *Client) int {
+	if c.patience == 0 || l.Timeout <= c.patience.Seconds() {
+		return 0
+	}
+	return int(math.Ceil(l.Timeout / c.unit.Seconds()))
 }
 
 // entry is our entry in the form of c.
@@ -103,21 +124,23 @@ func (l Launch) entry(c *Client) any {
 		Command any    `json:"command"`
 		Args    any    `json:"args,omitempty"`
 		Enabled bool   `json:"enabled,omitempty"`
+		Timeout int    `json:"timeout,omitempty"`
 	}
+	timeout := l.timeout(c)
 	switch c.form {
 	case list:
-		return form{Type: "local", Command: append([]string{l.Command}, l.Args...), Enabled: true}
+		return form{Type: "local", Command: append([]string{l.Command}, l.Args...), Enabled: true, Timeout: timeout}
 	case typed:
-		return form{Type: "stdio", Command: l.Command, Args: l.Args}
+		return form{Type: "stdio", Command: l.Command, Args: l.Args, Timeout: timeout}
 	}
-	return form{Command: l.Command, Args: l.Args}
+	return form{Command: l.Command, Args: l.Args, Timeout: timeout}
 }
 
 // Connect is data without the servers that are taken, and with the proxy.
 func (p Place) Connect(data []byte, taken []string, l Launch) ([]byte, error) {
 	gone := func(name string) bool { return name == Ours || slices.Contains(taken, name) }
 	if p.Client.form == table {
-		return cutTOML(p.Path, data, p.keys[0], gone, entryTOML(p.keys[0], l.Command, l.Args))
+		return cutTOML(p.Path, data, p.keys[0], gone, l.toml(p.Client))
 	}
 	return p.edit(data, gone, func(d *document, obj *hujson.Object) error {
 		return d.put(obj, p.keys, 0, Ours, l.entry(p.Client))
@@ -130,7 +153,7 @@ func (p Place) edit(data []byte, gone func(string) bool, put func(*document, *hu
 	if err != nil {
 		return nil, err
 	}
-	obj, err := d.object(p.keys, true)
+	obj, err := p.object(d, true)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +178,7 @@ func (p Place) Undo(data, backup []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj, err := d.object(p.keys, false)
+	obj, err := p.object(d, false)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +193,7 @@ func (p Place) Undo(data, backup []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	was, err := past.object(p.keys, false)
+	was, err := p.object(past, false)
 	if err != nil {
 		return nil, err
 	}

@@ -227,6 +227,28 @@ func TestAddedSince(t *testing.T) {
 	}
 }
 
+// TestLocal: the servers that Claude Code has for a project alone are told from the others of
+// its file, and run where the project is.
+func TestLocal(t *testing.T) {
+	_, data := fixture(t, Find("claude-code"))
+	p := ann.Places(Find("claude-code"), func(string) bool { return false })[1]
+	servers, err := p.Read(data)
+	want := []Server{{Name: "tests", Entry: Entry{Command: "node", Args: []string{"./tools/mcp.js"}, Env: map[string]string{"CI": "1"}, Cwd: "/home/ann/work"}}}
+	if diff := cmp.Diff(want, servers); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	_, after := connected(t, p, data)
+	if !bytes.Contains(after, []byte(`"sentry"`)) || bytes.Contains(after, []byte(`"tests"`)) || !bytes.Contains(after, []byte("        \"rlmproxy\": {\n          \"type\"")) {
+		t.Errorf("%s", after)
+	}
+	for _, now := range [][]byte{after, bytes.Replace(after, []byte("42"), []byte("43"), 1)} {
+		got, err := p.Undo(now, data)
+		if want := bytes.Replace(data, []byte("42"), now[bytes.Index(now, []byte("4")):][:2], 1); err != nil || !bytes.Equal(got, want) {
+			t.Error(err, cmp.Diff(string(want), string(got)))
+		}
+	}
+}
+
 // TestPlaces: where the clients have their files, on each system.
 func TestPlaces(t *testing.T) {
 	var b strings.Builder

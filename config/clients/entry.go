@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"rlmproxy/config"
 )
@@ -317,9 +316,6 @@ func (r reading) auth(key string, value any) {
 // timeout is that of a call, in seconds.
 func (r reading) timeout(key string, value any) {
 	unit := r.p.Client.unit
-	if key == "tool_timeout_sec" {
-		unit = time.Second
-	}
 	if m, ok := value.(map[string]any); ok {
 		value = m["request"] // opencode
 	}

@@ -173,8 +173,8 @@ func serversIn(tree map[string]any, key string) map[string]any {
 	return map[string]any{}
 }
 
-// entryTOML is our entry.
-func entryTOML(key, command string, args []string) []byte {
+// toml is our entry in the form of c.
+func (l Launch) toml(c *Client) []byte {
 	quoted := func(v any) string { // strings of JSON are strings of TOML
 		var b strings.Builder
 		enc := json.NewEncoder(&b)
@@ -182,5 +182,9 @@ func entryTOML(key, command string, args []string) []byte {
 		_ = enc.Encode(v)
 		return strings.TrimSpace(b.String())
 	}
-	return fmt.Appendf(nil, "[%s.%s]\ncommand = %s\nargs = %s\n", key, Ours, quoted(command), quoted(args))
+	text := fmt.Appendf(nil, "[%s.%s]\ncommand = %s\nargs = %s\n", c.key, Ours, quoted(l.Command), quoted(l.Args))
+	if seconds := l.timeout(c); seconds > 0 {
+		text = fmt.Appendf(text, "tool_timeout_sec = %d\n", seconds)
+	}
+	return text
 }
