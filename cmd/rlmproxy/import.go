@@ -15,28 +15,29 @@ import (
 )
 
 func (c *cli) importCommand() *cobra.Command {
-	var dry bool
+	var dry, project bool
 	cmd := &cobra.Command{
 		Use:   "import [CLIENT…]",
 		Short: "Copy the servers that your MCP clients have into mcp.json",
 		Long: `Import reads the files of ` + strings.Join(clients.Names(), ", ") + `, or of those that
-are named: the user's, and those of the project in the working directory. It writes their
-servers into the file of --config, or the one that serve would find, or a new one in the
+are named: the user's, and with --project those of the project in the working directory,
+which may be a stranger's. It writes their servers into the file of --config, or the one that serve would find, or a new one in the
 user's configuration folder. The clients' files stay as they are; connect changes them.
 
 Secrets stay references: ${env:X} is written ${X}. A server that is in the file already
 stays as it is there.`,
 		Example: "  rlmproxy import --dry-run\n  rlmproxy import cursor vscode --config mcp.json",
 		RunE: func(_ *cobra.Command, args []string) error {
-			return c.importClients(args, dry)
+			return c.importClients(args, dry, project)
 		},
 		ValidArgsFunction: cobra.FixedCompletions(clients.Names(), cobra.ShellCompDirectiveNoFileComp),
 	}
 	c.clientFlags(cmd, &dry, "configuration `file` to write")
+	cmd.Flags().BoolVar(&project, "project", false, "the files of the project in the working directory too")
 	return cmd
 }
 
-func (c *cli) importClients(names []string, dry bool) error {
+func (c *cli) importClients(names []string, dry, project bool) error {
 	sys, err := system()
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (c *cli) importClients(names []string, dry bool) error {
 		}
 	}
 	var found []clients.Found
-	var looked []string
+	var looked, others []string
 	var broken []error
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	for _, name := range names {
@@ -68,6 +69,10 @@ func (c *cli) importClients(names []string, dry bool) error {
 			if len(servers) == 0 {
 				continue
 			}
+			if p.Scope == "project" && !project {
+				others = append(others, inHome(p.Path))
+				continue
+			}
 			if len(found) == 0 {
 				fmt.Fprintln(w, "CLIENT\tSERVERS\tFILE")
 			}
@@ -80,6 +85,9 @@ func (c *cli) importClients(names []string, dry bool) error {
 		}
 	}
 	_ = w.Flush()
+	for _, path := range others {
+		fmt.Fprintf(c.stdout, "%s has servers too: look at it, then rlmproxy import --project\n", path)
+	}
 	if len(found) == 0 {
 		if broken != nil {
 			return errors.Join(broken...)

@@ -33,6 +33,7 @@ A result over the limit stays in the proxy; the agent gets a preview and a
 cache_id, and looks into it with proxy_explore, proxy_filter and proxy_search.
 
   $ rlmproxy demo
+  $ rlmproxy connect claude-desktop   # or claude-code, cursor, vscode, …
   $ rlmproxy tools -- npx -y @modelcontextprotocol/server-filesystem .
   $ claude mcp add files -- rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem .
 

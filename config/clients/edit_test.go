@@ -249,6 +249,41 @@ func TestLocal(t *testing.T) {
 	}
 }
 
+// TestNoSecretsForStrangers: no reference in a client's file becomes one to a file or the
+// keyring of the person that it is not there.
+func TestNoSecretsForStrangers(t *testing.T) {
+	for _, tt := range []struct{ client, text, want string }{
+		{"claude-desktop", "${keyring:github}", ""},
+		{"zed", "a${file:~/.ssh/id_rsa}", ""},
+		{"codex", "${keyring:github}", ""},
+		{"opencode", "${keyring:github}", ""},
+		{"cursor", "${file:~/.ssh/id_rsa}", ""},
+		{"cursor", "${keyring:github}", ""},
+		{"claude-code", "${keyring:github}", ""},
+		{"gemini", "${keyring:github} $X", ""},
+		{"vscode", "${env:A}${input:b}", "${A}${keyring:b}"},
+		{"windsurf", "${file:/run/key}", "${file:/run/key}"},
+		{"opencode", "{file:~/key} {env:A}", "${file:~/key} ${A}"},
+		{"gemini", "$A-${B:-c}", "${A}-${B:-c}"},
+		{"claude-code", "$A ${B:-c d}", "$A ${B:-c d}"},
+	} {
+		p := ann.Places(Find(tt.client), func(string) bool { return false })[0]
+		s := p.read("x", map[string]any{"command": "x", "env": map[string]any{"K": tt.text}})
+		if got := s.Entry.Env["K"]; tt.want != "" && (got != tt.want || s.Stays != "") || tt.want == "" && s.Stays == "" {
+			t.Errorf("%s: %s is %s, %q", tt.client, tt.text, got, s.Stays)
+		}
+	}
+}
+
+// TestInputs: what VS Code asks for in a project has a name of its own in the keyring.
+func TestInputs(t *testing.T) {
+	places := ann.Places(Find("vscode"), func(string) bool { return false })
+	s := places[1].read("x", map[string]any{"url": "https://x", "headers": map[string]any{"K": "${input:github}"}})
+	if got := s.Entry.Headers["K"]; got == "${keyring:github}" || !strings.HasPrefix(got, "${keyring:github-") || len(s.Notes) != 1 {
+		t.Errorf("%s %q", got, s.Notes)
+	}
+}
+
 // TestPlaces: where the clients have their files, on each system.
 func TestPlaces(t *testing.T) {
 	var b strings.Builder

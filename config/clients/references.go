@@ -14,6 +14,8 @@ var (
 	inBare   = regexp.MustCompile(`\$\{([^{}]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)`)
 	inBraces = regexp.MustCompile(`\{((?:env|file):[^{}]+)\}`)
 
+	toSecret = regexp.MustCompile(`\$\{(?:file|keyring):`) // in mcp.json
+
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	withDefault  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(:-.*)?$`)
 	secretID     = regexp.MustCompile(`^[!-|~]{1,64}$`) // what a keyring takes
@@ -27,14 +29,10 @@ func (r reading) translate(key, text string) string {
 	case bare:
 		pattern = inBare
 	case braces:
-		if inDollar.MatchString(text) {
-			r.literal(key)
-		}
+		r.literal(key, text)
 		pattern = inBraces
 	case literal:
-		if inDollar.MatchString(text) {
-			r.literal(key)
-		}
+		r.literal(key, text)
 		return text
 	}
 	return pattern.ReplaceAllStringFunc(text, func(ref string) string {
@@ -47,8 +45,16 @@ func (r reading) translate(key, text string) string {
 	})
 }
 
-// literal notes that a text means here what it does not mean there.
-func (r reading) literal(key string) {
+// literal notes that a text means here what it does not mean there. Where it would be a
+// secret of the person's, the server stays: the file may be a stranger's project's.
+func (r reading) literal(key, text string) {
+	switch {
+	case !inDollar.MatchString(text):
+		return
+	case toSecret.MatchString(text):
+		r.stays("%s holds a reference to a file or the keyring, which is none in %s", key, r.p.Client.Title)
+		return
+	}
 	r.note("%s holds ${…}, which %s passes as it stands and rlmproxy replaces", key, r.p.Client.Title)
 }
 
@@ -68,9 +74,13 @@ func (r reading) reference(key, ref, name string) string {
 	case name == "pathSeparator" || name == "/":
 		return string(filepath.Separator)
 	case kind == "input" && secretID.MatchString(rest):
-		r.note("${input:%s} is asked for there; keep it here: rlmproxy secret set %s", rest, rest)
-		return "${keyring:" + rest + "}"
-	case kind == "file" && rest != "":
+		secret := rest
+		if r.p.Scope == "project" { // which does not get at the person's others by their names
+			secret += "-" + short(folder)
+		}
+		r.note("${input:%s} is asked for there; keep it here: rlmproxy secret set %s", rest, secret)
+		return "${keyring:" + secret + "}"
+	case kind == "file" && rest != "" && (r.p.Client.references == braces || r.p.Client.Name == "windsurf"):
 		if !filepath.IsAbs(rest) && !strings.HasPrefix(rest, "~/") { // from where the file is
 			rest = filepath.Join(filepath.Dir(r.p.Path), rest)
 		}
