@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rlmproxy/config/clients"
+	"rlmproxy/middleware/pin"
 	"rlmproxy/pipeline/redact"
 )
 
@@ -103,6 +104,19 @@ func (c *cli) told(found []clients.Found, target string) {
 		}
 		for _, note := range f.Notes {
 			fmt.Fprintln(c.stdout, oneLine(who+": "+note))
+		}
+	}
+}
+
+// secretsFirst says which secrets the servers that were taken need.
+func (c *cli) secretsFirst(found []clients.Found) {
+	said := map[string]bool{}
+	for _, f := range found {
+		for _, name := range f.Secrets {
+			if f.As != "" && !said[name] {
+				said[name] = true
+				fmt.Fprintf(c.stdout, "First, as %s asked for it: rlmproxy secret set %s\n", f.Place.Client.Title, pin.Quoted(name))
+			}
 		}
 	}
 }

@@ -157,6 +157,7 @@ func (c *cli) connect(p clients.Place, dry bool) error {
 	if p.Scope == "project" {
 		fmt.Fprintln(c.stdout, "  The file is the project's: whoever shares it gets an entry with your paths.")
 	}
+	c.secretsFirst(found)
 	fmt.Fprintf(c.stdout, "Restart %s. To look: rlmproxy tools --config %s\nTo undo: rlmproxy disconnect %s\n", p.Client.Title, pin.Quoted(target), p.Client.Name+scopeArgument(p))
 	return nil
 }
@@ -197,7 +198,10 @@ func executable() (string, error) {
 }
 
 func (c *cli) disconnect(p clients.Place, dry bool) error {
-	data, err := clients.ReadFile(p.Path)
+	data, err := readOrNil(p.Path)
+	if err == nil && data == nil {
+		err = &usageError{fmt.Errorf("%s has no file %s", p.Client.Title, p.Path), "name another --scope, if it was connected with one"}
+	}
 	if err != nil {
 		return err
 	}

@@ -130,6 +130,7 @@ func (c *cli) importClients(names []string, dry, project bool) error {
 		line = "%s: %d would be added, %d are there already\n"
 	}
 	fmt.Fprintf(c.stdout, line, inHome(path), n[clients.Added], n[clients.Present]+n[clients.Differs])
+	c.secretsFirst(found)
 	return errors.Join(broken...)
 }
 

@@ -72,6 +72,9 @@ func TestImport(t *testing.T) {
 				if s.Ours {
 					fmt.Fprintf(&notes, "%s is ours\n", s.Name)
 				}
+				for _, name := range s.Secrets {
+					fmt.Fprintf(&notes, "%s needs the secret %s\n", s.Name, name)
+				}
 				for _, n := range s.Notes {
 					fmt.Fprintf(&notes, "%s: %s\n", s.Name, n)
 				}

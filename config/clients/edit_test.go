@@ -279,8 +279,8 @@ func TestNoSecretsForStrangers(t *testing.T) {
 func TestInputs(t *testing.T) {
 	places := ann.Places(Find("vscode"), func(string) bool { return false })
 	s := places[1].read("x", map[string]any{"url": "https://x", "headers": map[string]any{"K": "${input:github}"}})
-	if got := s.Entry.Headers["K"]; got == "${keyring:github}" || !strings.HasPrefix(got, "${keyring:github-") || len(s.Notes) != 1 {
-		t.Errorf("%s %q", got, s.Notes)
+	if got := s.Entry.Headers["K"]; got == "${keyring:github}" || !strings.HasPrefix(got, "${keyring:github-") || len(s.Secrets) != 1 {
+		t.Errorf("%s %q", got, s.Secrets)
 	}
 }
 

@@ -38,8 +38,11 @@ var entryKeys = []string{"command", "args", "env", "envFile", "inheritEnv", "cwd
 type Server struct {
 	Name  string
 	Entry Entry
-	// Notes are what of it is not taken over, and what there is to do, a line each.
+	// Notes are what of it is not taken over, a line each.
 	Notes []string
+	// Secrets are names in the keyring that the entry refers to, for what the client asks
+	// the person for. Without them the proxy does not start.
+	Secrets []string
 	// Stays is why the proxy cannot run the server as the client does, or "".
 	Stays string
 	// Ours says that it is a proxy already.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -78,7 +79,9 @@ func (r reading) reference(key, ref, name string) string {
 		if r.p.Scope == "project" { // which does not get at the person's others by their names
 			secret += "-" + short(folder)
 		}
-		r.note("${input:%s} is asked for there; keep it here: rlmproxy secret set %s", rest, secret)
+		if !slices.Contains(r.s.Secrets, secret) {
+			r.s.Secrets = append(r.s.Secrets, secret)
+		}
 		return "${keyring:" + secret + "}"
 	case kind == "file" && rest != "" && (r.p.Client.references == braces || r.p.Client.Name == "windsurf"):
 		if !filepath.IsAbs(rest) && !strings.HasPrefix(rest, "~/") { // from where the file is
