@@ -70,7 +70,7 @@ func (c *cli) connect(p clients.Place, dry bool) error {
 	if err != nil {
 		return err
 	}
-	backup, err := readOrNil(p.Backup())
+	backup, err := readBackup(p)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (c *cli) connect(p clients.Place, dry bool) error {
 		return err
 	}
 	if !bytes.Equal(base, backup) {
-		before, err := readOrNil(p.Backup())
+		before, err := readBackup(p)
 		if err == nil {
 			err = clients.WriteFile(p.Backup(), before, base, 0o600)
 		}
@@ -160,6 +160,15 @@ func (c *cli) connect(p clients.Place, dry bool) error {
 	c.secretsFirst(found)
 	fmt.Fprintf(c.stdout, "Restart %s. To look: rlmproxy tools --config %s\nTo undo: rlmproxy disconnect %s\n", p.Client.Title, pin.Quoted(target), p.Client.Name+scopeArgument(p))
 	return nil
+}
+
+// readBackup is the copy of p's file, or nil. A project may be a stranger's, who put a link
+// there for us to write through.
+func readBackup(p clients.Place) ([]byte, error) {
+	if info, err := os.Lstat(p.Backup()); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file: take it away", p.Backup())
+	}
+	return readOrNil(p.Backup())
 }
 
 func scopeArgument(p clients.Place) string {
@@ -205,7 +214,7 @@ func (c *cli) disconnect(p clients.Place, dry bool) error {
 	if err != nil {
 		return err
 	}
-	backup, err := readOrNil(p.Backup())
+	backup, err := readBackup(p)
 	if err != nil {
 		return err
 	}

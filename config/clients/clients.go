@@ -201,9 +201,6 @@ type Place struct {
 	home   string // as a reference to a variable
 }
 
-// Scopes are those of places.
-var Scopes = []string{"user", "local", "project"}
-
 // Places are where c may have servers. exists says whether there is such a file.
 func (s System) Places(c *Client, exists func(path string) bool) []Place {
 	first := func(paths []string) string {
