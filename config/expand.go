@@ -143,6 +143,11 @@ func (r *reader) expandServer(s *Server, fields map[string]node, vars variables)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		s.Env[name] = expand(s.Env[name], "env", "."+shownKey(name))
 	}
+	if n, ok := fields["envFile"]; ok && n.kind() == '"' {
+		if path := expand(n.literal().String(), "envFile", ""); !vars.asIs && s.URL == "" {
+			r.envFile(n, s, absolute(vars.inHome(path), vars.dir))
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		s.Headers[name] = expand(s.Headers[name], "headers", "."+shownKey(name))
 	}

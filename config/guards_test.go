@@ -38,7 +38,7 @@ func TestKeysOfClients(t *testing.T) {
 	for _, tt := range []struct{ client, entry, warning string }{
 		{"Claude Code", `"alwaysLoad": true, "oauth": {"clientId": "x"}, "timeout": 60`, ""},
 		{"Claude Code's helper", `"headersHelper": "./token.sh"`, "mcp.json:1:39: mcpServers.a.headersHelper: not read; put what it prints in headers"},
-		{"Cursor", `"auth": {"CLIENT_ID": "x"}, "envFile": ".env"`, "mcp.json:1:67: mcpServers.a.envFile: not read; put its variables in env, or name them in inheritEnv"},
+		{"Cursor", `"auth": {"CLIENT_ID": "x"}, "envFile": ".env"`, ""},
 		{"VS Code", `"dev": {"watch": "*"}, "gallery": "x", "version": "1", "sandboxEnabled": true, "sandbox": {}`, ""},
 		{"Windsurf", `"disabledTools": [], "disabled": false`, ""},
 		{"Cline", `"autoApprove": ["x"], "timeout": 60, "disabled": false, "transportType": "stdio"`, ""},

@@ -7,7 +7,7 @@ import (
 
 // serverKeys are the keys of ours in a server's entry.
 var serverKeys = []string{
-	"command", "args", "env", "cwd", "url", "headers", "auth", "type", "timeout", "disabled", "prefix", "shape",
+	"command", "args", "env", "envFile", "cwd", "url", "headers", "auth", "type", "timeout", "disabled", "prefix", "shape",
 	"maxResponseTokens", "allow", "deny", "freshCalls", "trustHints", "pinTools", "quarantine", "hide", "redact", "tools", "isolation", "maxProcesses", "inheritEnv", "rateLimit", "concurrency", "handles",
 }
 
@@ -27,7 +27,6 @@ var otherSpellings = map[string]string{
 // notRead are keys of other hosts that we leave unread though a server may lack what they
 // bring, with what to write instead.
 var notRead = map[string]string{
-	"envFile":              "put its variables in env, or name them in inheritEnv",
 	"headersHelper":        "put what it prints in headers",
 	"bearer_token_env_var": `write "headers": {"Authorization": "Bearer ${NAME}"}`,
 	"env_http_headers":     `write "headers": {"NAME": "${VARIABLE}"}`,

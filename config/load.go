@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"github.com/tailscale/hujson"
 )
 
 // Options says where [Load] looks. Nothing else of the process is consulted,
@@ -146,6 +147,27 @@ func load(shown, path string, data []byte, opts Options) (*Config, error) {
 	servers, file := r.sections(node{value: tree}, newVariables(opts.Environ, filepath.Dir(path)), opts)
 	return assemble(path, servers, file, r, opts)
 }
+
+// Parse is Load from data, the content of a file at path, without the environment, flags and
+// secrets that it refers to.
+func Parse(path string, data []byte) (*Config, error) { return load(path, path, data, Options{}) }
+
+// ParseJSON is the tree of data: JSON with comments, of at most 4 MiB, not nested too deeply.
+// The error names the place, and shows nothing of what stands there.
+func ParseJSON(path string, data []byte) (hujson.Value, error) {
+	if len(data) > maxFileBytes {
+		return hujson.Value{}, fmt.Errorf("%s: larger than %d MiB", path, maxFileBytes>>20)
+	}
+	_, tree, err := parse(path, data)
+	if list, ok := errors.AsType[ErrorList](err); ok {
+		list[0].Excerpt = ""
+	}
+	return tree, err
+}
+
+// Find names the file that [Load] would read: as the operator knows it, and as an absolute
+// path. The error wraps [ErrNoConfig] when there is none.
+func Find(opts Options) (shown, path string, err error) { return find(opts) }
 
 // Single is the configuration of one server that the command line gives. No
 // file is read: the settings are those of the environment and the flags. The

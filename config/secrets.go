@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/joho/godotenv"
 )
 
 // maxSecretFile bounds what ${file:PATH} reads: a key or a certificate chain.
@@ -63,6 +65,35 @@ func secretFile(path string) (string, error) {
 
 // secretName is the name of a variable or header whose value is likely to be a secret.
 var secretName = regexp.MustCompile(`(?i)token|secret|passw|passphrase|key$|[_-](pwd|pat)$|authorization|cookie`)
+
+// environName is what the variables of a file may be called.
+var environName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+
+// envFile gives s the variables of a file with a NAME=value in each line, but for those that
+// its entry has.
+func (r *reader) envFile(n node, s *Server, path string) {
+	text, err := secretFile(path)
+	if err != nil {
+		r.mistake(n, err.Error(), "")
+		return
+	}
+	env, err := godotenv.Unmarshal(text)
+	for name := range env {
+		if !environName.MatchString(name) {
+			err = errors.New("not a name")
+		}
+	}
+	if err != nil || strings.ContainsRune(text, 0) { // the error quotes the file
+		r.mistake(n, "not a file of variables, a NAME=value in each line", "")
+		return
+	}
+	maps.Copy(env, s.Env)
+	s.Env = env
+}
+
+// SecretName reports whether the value of a variable or header of that name is likely to be
+// a secret.
+func SecretName(name string) bool { return secretName.MatchString(name) }
 
 // minSecret is the shortest text that is looked for as a secret: shorter ones stand by
 // chance in what is no secret.

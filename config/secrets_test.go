@@ -23,7 +23,7 @@ func testRing(_, name string) (string, error) {
 // known as a secret, and what the server is stays the same when they change.
 func TestSecrets(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"key": "hunter2 of 1\n", "crlf": "hunter2 of 2\r\n", "lines": "line one\nline two\n\n", "empty": "\n", "big": strings.Repeat("x", 65<<10), "zero": "a\x00b"} {
+	for name, text := range map[string]string{"key": "hunter2 of 1\n", "crlf": "hunter2 of 2\r\n", "lines": "line one\nline two\n\n", "empty": "\n", "big": strings.Repeat("x", 65<<10), "zero": "a\x00b", "vars": "# ours\nexport TOKEN=\"hunter2 of 6\"\nB=$TOKEN.x\nMINE=theirs\n", "nonsense": "hunter2 of 7"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -44,6 +44,10 @@ func TestSecrets(t *testing.T) {
 			Server{URL: "https://x", Headers: map[string]string{"K": "Bearer of the ring"}, Secrets: []Secret{"of the ring"}}, ""},
 		{"by name", `"command": "x", "env": {"MY_TOKEN": "hunter2 of 5", "PLACE": "somewhere"}, "inheritEnv": ["AWS_*", "PASSWORD"]`,
 			Server{Command: "x", Env: map[string]string{"MY_TOKEN": "hunter2 of 5", "PLACE": "somewhere"}, InheritEnv: []string{"AWS_*", "PASSWORD"}, Secrets: []Secret{"hunter2 of 5", "hunter2 of 4"}}, ""},
+		{"file of variables", `"command": "x", "envFile": "vars", "env": {"MINE": "y"}`,
+			Server{Command: "x", Env: map[string]string{"TOKEN": "hunter2 of 6", "B": "hunter2 of 6.x", "MINE": "y"}, Secrets: []Secret{"hunter2 of 6"}}, ""},
+		{"no variables", `"command": "x", "envFile": "nonsense"`, Server{}, "envFile: not a file of variables, a NAME=value in each line"},
+		{"no file of variables", `"command": "x", "envFile": "~/none"`, Server{}, "envFile: no such file or directory"},
 		{"header by name", `"url": "https://x", "headers": {"Authorization": "Bearer hunter2", "X-Api-Key": "hunter2!"}`,
 			Server{URL: "https://x", Headers: map[string]string{"Authorization": "Bearer hunter2", "X-Api-Key": "hunter2!"}, Secrets: []Secret{"hunter2!"}}, ""},
 		{"of a server that is off", `"command": "x", "args": ["${file:none}${keyring:none}"], "disabled": true`,

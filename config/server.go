@@ -101,6 +101,8 @@ func (r *reader) field(key string, n node, s *Server) {
 		s.Args = r.texts(n)
 	case "env":
 		s.Env = r.textMap(n, r.checkVariable)
+	case "envFile":
+		r.text(n) // expandServer reads it
 	case "inheritEnv":
 		s.InheritEnv = r.inheritEnv(n)
 	case "cwd":
@@ -222,7 +224,9 @@ func (r *reader) checkKind(entry node, s *Server, fields map[string]node, misspe
 		noEffect("auth", hasAuth && s.HasAuthorization(), "headers has an Authorization of its own", "keep one")
 		const remote = "the server at a url is not started here"
 		noEffect("args", len(s.Args) > 0, remote, "")
+		_, hasEnvFile := fields["envFile"]
 		noEffect("env", len(s.Env) > 0, remote, "pass secrets to it in headers")
+		noEffect("envFile", hasEnvFile, remote, "pass secrets to it in headers")
 		noEffect("cwd", s.Cwd != "", remote, "")
 		noEffect("inheritEnv", len(s.InheritEnv) > 0, remote, "pass secrets to it in headers")
 	}

@@ -33,6 +33,7 @@ A result over the limit stays in the proxy; the agent gets a preview and a
 cache_id, and looks into it with proxy_explore, proxy_filter and proxy_search.
 
   $ rlmproxy demo
+  $ rlmproxy connect claude-desktop   # or claude-code, cursor, vscode, …
   $ rlmproxy tools -- npx -y @modelcontextprotocol/server-filesystem .
   $ claude mcp add files -- rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem .
 
@@ -162,7 +163,7 @@ func (c *cli) root() *cobra.Command {
 		return &usageError{err, cmd.CommandPath() + " --help lists the flags"}
 	})
 	c.settings(root)
-	root.AddCommand(c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.versionCommand(), c.jqWorkerCommand())
+	root.AddCommand(c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.importCommand(), c.connectCommand(), c.disconnectCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.versionCommand(), c.jqWorkerCommand())
 	return root
 }
 

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"rlmproxy/config/clients"
+	"rlmproxy/middleware/pin"
+	"rlmproxy/pipeline/redact"
+)
+
+// system is where the clients of this person have their files.
+func system() (clients.System, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return clients.System{}, err
+	}
+	dir, err := os.Getwd()
+	return clients.System{OS: runtime.GOOS, Home: home, Dir: dir, Getenv: os.Getenv}, err
+}
+
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// client is the one that an argument names.
+func client(name string) (*clients.Client, error) {
+	if c := clients.Find(name); c != nil {
+		return c, nil
+	}
+	return nil, &usageError{fmt.Errorf("no client %q is known", name), "one of " + strings.Join(clients.Names(), ", ")}
+}
+
+// oneLine is text of a file that others may have written, for a line of ours.
+func oneLine(text string) string { return strings.ReplaceAll(visible(text), "\n", `\n`) }
+
+// inHome is path with ~ for the home folder, for people.
+func inHome(path string) string {
+	if home, err := os.UserHomeDir(); err == nil {
+		if rel, err := filepath.Rel(home, path); err == nil && filepath.IsLocal(rel) {
+			path = filepath.Join("~", rel)
+		}
+	}
+	return oneLine(path)
+}
+
+// printDiff shows what a dry run would change.
+func (c *cli) printDiff(path string, old, data []byte) {
+	fmt.Fprint(c.stdout, visible(redact.All(clients.Diff(path, old, data))))
+}
+
+func (c *cli) clientFlags(cmd *cobra.Command, dry *bool, file string) {
+	if file != "" {
+		cmd.Flags().StringVarP(&c.configPath, "config", "c", "", file)
+	}
+	cmd.Flags().BoolVar(dry, "dry-run", false, "only show what would change")
+}
+
+// readOrNil is the content of a file, or nil if there is none.
+func readOrNil(path string) ([]byte, error) {
+	data, err := clients.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// writeConfig writes a file of ours, which may hold secrets.
+func writeConfig(path string, old, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return clients.WriteFile(path, old, data, 0o600)
+}
+
+// told says of each server what the totals do not.
+func (c *cli) told(found []clients.Found, target string) {
+	for _, f := range found {
+		who := fmt.Sprintf("%s: %s", f.Place.Client.Name, f.Name)
+		say := func(format string, args ...any) {
+			fmt.Fprintln(c.stdout, oneLine(who+" "+fmt.Sprintf(format, args...)))
+		}
+		switch {
+		case f.Name == clients.Ours: // connected
+			continue
+		case f.Ours:
+			say("is rlmproxy itself, and stays")
+			continue
+		case f.Stays != "":
+			say("stays with %s: %s", f.Place.Client.Title, f.Stays)
+			continue
+		case f.Outcome == clients.Differs:
+			say("differs from %q in %s, which stays as it is", f.As, target)
+		case f.As != f.Name:
+			say("is named %q: another client has a different one of that name", f.As)
+		}
+		for _, note := range f.Notes {
+			fmt.Fprintln(c.stdout, oneLine(who+": "+note))
+		}
+	}
+}
+
+// secretsFirst says which secrets the servers that were taken need.
+func (c *cli) secretsFirst(found []clients.Found) {
+	said := map[string]bool{}
+	for _, f := range found {
+		for _, name := range f.Secrets {
+			if f.As != "" && !said[name] {
+				said[name] = true
+				fmt.Fprintf(c.stdout, "First, as %s asked for it: rlmproxy secret set %s\n", f.Place.Client.Title, pin.Quoted(name))
+			}
+		}
+	}
+}
+
+func scopeFlag(cmd *cobra.Command, scope *string) {
+	cmd.Flags().StringVar(scope, "scope", "user", "whose servers: `user`, project (the file in the working directory), or local (Claude Code's of the user in this project)")
+}
+
+// withPlace is a command about one place of a client.
+func (c *cli) withPlace(scope *string, run func(clients.Place) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return &usageError{fmt.Errorf("%s takes one client", cmd.Name()), "one of " + strings.Join(clients.Names(), ", ")}
+		}
+		known, err := client(args[0])
+		if err != nil {
+			return err
+		}
+		sys, err := system()
+		if err != nil {
+			return err
+		}
+		var scopes []string
+		for _, p := range sys.Places(known, isFile) {
+			if p.Scope == *scope {
+				return run(p)
+			}
+			scopes = append(scopes, p.Scope)
+		}
+		return &usageError{fmt.Errorf("%s has no scope %q here", known.Name, *scope), "one of " + strings.Join(scopes, ", ")}
+	}
+}
