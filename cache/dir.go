@@ -1,10 +1,7 @@
 package cache
 
 import (
-	"bytes"
 	"crypto/hmac"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,12 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/rogpeppe/go-internal/lockedfile"
+
+	"rlmproxy/private"
 )
 
 // A Dir is a folder that only its owner uses, in which entries are kept so that the next
@@ -41,8 +38,7 @@ type Dir struct {
 }
 
 const (
-	keyFile  = "key"
-	keyBytes = 32
+	keyFile = "key"
 	// tmpAge is after how long an unfinished file is taken for one whose process has ended.
 	tmpAge = time.Hour
 	// goneAge is how long the folder says what became of an id. That says which call
@@ -73,22 +69,18 @@ var _ backing = (*dir)(nil)
 // openDir opens the folder of opts, and takes the key from there unless opts has one.
 func openDir(opts *Options) (*dir, error) {
 	d := &dir{Dir: opts.Dir, ttl: opts.TTL, most: min(opts.MaxBytesPerAgent, opts.MaxBytes), log: opts.Logger}
-	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+	if err := private.Folder(d.Path, "could change what agents read"); err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(d.Path)
-	switch {
-	case err != nil:
+	if err == nil && !owned(info) {
+		err = fmt.Errorf("%s belongs to another user", d.Path)
+	}
+	if err != nil {
 		return nil, err
-	case !info.IsDir():
-		return nil, fmt.Errorf("%s is not a folder", d.Path)
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
-		return nil, fmt.Errorf("%s can be written by others, who could change what agents read: chmod 700 it", d.Path)
-	case !owned(info):
-		return nil, fmt.Errorf("%s belongs to another user", d.Path)
 	}
 	if opts.Key == nil {
-		if opts.Key, err = readKey(filepath.Join(d.Path, keyFile)); err != nil {
+		if opts.Key, err = private.Key(filepath.Join(d.Path, keyFile), "could forge ids by it"); err != nil {
 			return nil, err
 		}
 	}
@@ -101,34 +93,6 @@ func openDir(opts *Options) (*dir, error) {
 	}
 	d.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20), zstd.WithDecodeAllCapLimit(true))
 	return d, err
-}
-
-// readKey returns the key in a file, which it makes at the first time.
-func readKey(path string) (key []byte, err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	f.Close()
-	switch {
-	case err != nil:
-		return nil, err
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s can be read by others, who could forge ids by it: delete it and all beside it", path)
-	}
-	err = lockedfile.Transform(path, func(old []byte) ([]byte, error) {
-		if text := bytes.TrimSpace(old); len(text) > 0 {
-			if key, err = hex.DecodeString(string(text)); err != nil || len(key) != keyBytes {
-				return nil, fmt.Errorf("%s does not hold a key: delete it, and another is made", path)
-			}
-			return old, nil
-		}
-		key = make([]byte, keyBytes)
-		rand.Read(key) // never fails
-		return []byte(hex.EncodeToString(key) + "\n"), nil
-	})
-	return key, err
 }
 
 // path is where the entry of an id is.

@@ -262,7 +262,7 @@ func TestDirRefused(t *testing.T) {
 		want string
 	}{
 		{"shared", func(path string) error { return os.Chmod(path, 0o777) }, "can be written by others"},
-		{"readable key", func(path string) error { return os.WriteFile(filepath.Join(path, keyFile), nil, 0o644) }, "can be read by others"},
+		{"readable key", func(path string) error { return os.WriteFile(filepath.Join(path, keyFile), nil, 0o644) }, "can be read or written by others"},
 		{"no key", func(path string) error { return os.WriteFile(filepath.Join(path, keyFile), []byte("x\n"), 0o600) }, "does not hold a key"},
 		{"a file", func(path string) error { os.Remove(path); return os.WriteFile(path, nil, 0o600) }, "not a directory"},
 		{"fine", func(path string) error { return os.Chmod(path, 0o755) }, ""},

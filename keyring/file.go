@@ -4,22 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 
-	"github.com/rogpeppe/go-internal/lockedfile"
-	"github.com/rogpeppe/go-internal/robustio"
+	"rlmproxy/private"
 )
 
 // A file is the secrets that the system's keyring did not take. It is replaced as a whole,
 // under a lock, so it can be read without.
-type file struct {
-	path string
-	lock *lockedfile.Mutex
-}
+type file struct{ path, lock string }
 
 // content is what the file holds. Secrets are bytes, which JSON has in base64.
 type content struct {
@@ -33,41 +27,26 @@ const (
 )
 
 func newFile(dir string) *file {
-	return &file{filepath.Join(dir, "secrets.json"), lockedfile.MutexAt(filepath.Join(dir, "secrets.lock"))}
+	return &file{filepath.Join(dir, "secrets.json"), filepath.Join(dir, "secrets.lock")}
 }
 
 // load reads the file. One that is not there holds no secrets.
 func (f *file) load() (map[string][]byte, error) {
-	info, err := os.Stat(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := private.Read(f.path, maxBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return map[string][]byte{}, nil
-	}
-	if err == nil && !info.Mode().IsRegular() { // to open a named pipe waits for somebody to write
-		err = fmt.Errorf("%s is not a file", f.path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	in, err := os.Open(f.path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	switch info, err = in.Stat(); {
 	case err != nil:
 		return nil, err
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s can be read or written by others, so its secrets are none: change them, and chmod 600 it", f.path)
+	}
+	if err := private.CheckFile(f.path); err != nil {
+		return nil, fmt.Errorf("%w, so its secrets are none: change them, and chmod 600 it", err)
 	}
 	if err := f.checkDir(); err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxBytes+1))
-	if err != nil {
-		return nil, err
-	}
 	var c content
-	if len(data) > maxBytes || json.Unmarshal(data, &c) != nil || c.Version != version || c.Secrets == nil {
+	if json.Unmarshal(data, &c) != nil || c.Version != version || c.Secrets == nil {
 		return nil, fmt.Errorf("%s is not as this rlmproxy writes it", f.path) // an error of JSON would quote it
 	}
 	return c.Secrets, nil
@@ -75,12 +54,7 @@ func (f *file) load() (map[string][]byte, error) {
 
 // checkDir refuses a folder in which others could put a file of theirs.
 func (f *file) checkDir() error {
-	dir := filepath.Dir(f.path)
-	info, err := os.Stat(dir)
-	if err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
-		err = fmt.Errorf("%s can be written by others: chmod 700 it", dir)
-	}
-	return err
+	return private.CheckFolder(filepath.Dir(f.path), "could put secrets there")
 }
 
 // set writes the file with a secret.
@@ -113,10 +87,7 @@ func (f *file) update(change func(map[string][]byte) bool) error {
 	if err := f.checkDir(); err != nil {
 		return err
 	}
-	if l, err := os.OpenFile(f.lock.Path, os.O_RDWR|os.O_CREATE, 0o600); err == nil { // which others cannot hold
-		l.Close()
-	}
-	unlock, err := f.lock.Lock()
+	unlock, err := private.Lock(f.lock)
 	if err != nil {
 		return err
 	}
@@ -132,20 +103,5 @@ func (f *file) update(change func(map[string][]byte) bool) error {
 	if err != nil {
 		return err
 	}
-	out, err := os.CreateTemp(filepath.Dir(f.path), "secrets-*.tmp") // which nobody else can read
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(data)
-	if err == nil {
-		err = out.Sync()
-	}
-	err = errors.Join(err, out.Close())
-	if err == nil {
-		err = robustio.Rename(out.Name(), f.path)
-	}
-	if err != nil {
-		os.Remove(out.Name())
-	}
-	return err
+	return private.Replace(f.path, data)
 }

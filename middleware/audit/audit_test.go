@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rlmproxy/middleware/observe"
+	"rlmproxy/private"
 )
 
 func call(n int) *observe.Call {
@@ -285,7 +286,7 @@ func TestTorn(t *testing.T) {
 func TestKey(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	a, err := Key(dir)
-	if err != nil || len(a) != keyBytes {
+	if err != nil || len(a) != private.KeyBytes {
 		t.Fatal(a, err)
 	}
 	if b, err := Key(dir); !bytes.Equal(a, b) {
@@ -304,7 +305,7 @@ func TestKey(t *testing.T) {
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Key(dir); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := Key(dir); err == nil || !strings.Contains(err.Error(), "can be read or written by others") {
 		t.Error(err)
 	}
 }

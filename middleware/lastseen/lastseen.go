@@ -26,8 +26,8 @@ import (
 	"time"
 
 	"rlmproxy/jsonscan"
-	"rlmproxy/middleware/state"
 	"rlmproxy/middleware/upstream"
+	"rlmproxy/private"
 )
 
 const (
@@ -70,10 +70,14 @@ type File struct {
 func Open(folder, configuration string, readOnly bool, log *slog.Logger) (*File, error) {
 	f := &File{dir: filepath.Join(folder, "lists"), log: log, begun: time.Now(), now: map[string]json.RawMessage{}}
 	f.path = filepath.Join(f.dir, configuration+".json")
-	if err := state.Open(f.dir, "could change what agents are told", readOnly); err != nil {
+	may := "could change what agents are told"
+	err := private.CheckFolder(f.dir, may)
+	if !readOnly {
+		err = private.Folder(f.dir, may)
+	}
+	if err != nil && !(readOnly && errors.Is(err, fs.ErrNotExist)) {
 		return nil, err
 	}
-	var err error
 	if f.last, err = read(f.path); err != nil {
 		log.Warn("what servers offered when they were last seen is not known: the lists of tools wait for them", "error", err)
 	}
@@ -86,7 +90,7 @@ func Open(folder, configuration string, readOnly bool, log *slog.Logger) (*File,
 
 // read returns what a file has, by server. One that is not there has nothing.
 func read(path string) (map[string]json.RawMessage, error) {
-	data, err := state.Read(path, maxBytes)
+	data, err := private.Read(path, maxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -172,7 +176,7 @@ func (f *File) write() {
 }
 
 func (f *File) merge(now map[string]json.RawMessage) error {
-	unlock, err := state.Lock(f.dir)
+	unlock, err := private.Lock(filepath.Join(f.dir, "lock"))
 	if err != nil {
 		return err
 	}
@@ -198,7 +202,7 @@ func (f *File) merge(now map[string]json.RawMessage) error {
 		return nil
 	}
 	data := fmt.Appendf(nil, `{"version":%d,"servers":%s}`+"\n", version, append(servers, '}'))
-	if err := state.Replace(f.path, data); err != nil {
+	if err := private.Replace(f.path, data); err != nil {
 		return err
 	}
 	return f.sweep()

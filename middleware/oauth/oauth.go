@@ -33,10 +33,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rogpeppe/go-internal/lockedfile"
-
 	"rlmproxy/keyring"
 	"rlmproxy/middleware/upstream/transport"
+	"rlmproxy/private"
 )
 
 // A Server is a remote server, and what the operator says of how we sign in to it.
@@ -181,11 +180,6 @@ func (a *Account) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(a.opts.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(a.lockPath(), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	f.Close()
 	ctx, cancel := context.WithTimeoutCause(ctx, lockTime, fmt.Errorf("another rlmproxy has had the lock of this sign-in for %v", lockTime))
 	defer cancel()
 	type lock struct {
@@ -194,7 +188,7 @@ func (a *Account) lock(ctx context.Context) (unlock func(), err error) {
 	}
 	locked := make(chan lock)
 	go func() {
-		unlock, err := lockedfile.MutexAt(a.lockPath()).Lock()
+		unlock, err := private.Lock(a.lockPath())
 		select {
 		case locked <- lock{unlock, err}:
 		case <-ctx.Done():

@@ -578,7 +578,9 @@ func TestMachine(t *testing.T) {
 	if left, _ := os.ReadDir(w.dir); len(left) > 0 {
 		t.Errorf("kept: %v", left)
 	}
-	w.pages[resourceMetadata] = func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "http://127.0.0.1:1/SECRET", http.StatusFound) }
+	w.pages[resourceMetadata] = func(rw http.ResponseWriter, r *http.Request) {
+		http.Redirect(rw, r, "http://127.0.0.1:1/SECRET", http.StatusFound)
+	}
 	if _, err := w.call(w.account(machine)); err == nil || !strings.Contains(err.Error(), "refused") || strings.Contains(err.Error(), "SECRET") {
 		t.Errorf("error %v", err)
 	}

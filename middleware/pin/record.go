@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"rlmproxy/middleware/state"
 	"rlmproxy/middleware/upstream"
+	"rlmproxy/private"
 )
 
 // A Record is what a file holds: the tools of one server.
@@ -42,7 +42,7 @@ const (
 // load reads a file. One that is not there is an empty record.
 func load(path string) (*Record, error) {
 	r := &Record{path: path}
-	data, err := state.Read(path, 2*maxBytes)
+	data, err := private.Read(path, 2*maxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Record{Version: version, Tools: map[string]*Tool{}, path: path}, nil
 	}
@@ -73,7 +73,7 @@ func (r *Record) save() error {
 	if err := enc.Encode(r); err != nil {
 		return err
 	}
-	return state.Replace(r.path, data.Bytes())
+	return private.Replace(r.path, data.Bytes())
 }
 
 // see compares tools with the record, which it changes: what is new is pinned, or with
