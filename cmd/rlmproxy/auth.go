@@ -108,7 +108,8 @@ func (c *cli) account(cmd *cobra.Command, args []string) (*oauth.Account, config
 	if err != nil && !(byURL && errors.Is(err, config.ErrNoConfig)) {
 		return nil, config.Server{}, &usageError{err: err}
 	}
-	sc := config.Server{Name: unnamed, URL: args[0]}
+	sc := config.Server{URL: args[0]}
+	sc.Name = nameOf(sc)
 	if byURL {
 		cfg.Path = ""
 	} else {

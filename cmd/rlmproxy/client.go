@@ -44,7 +44,7 @@ func split(cmd *cobra.Command, args []string) (before, command []string) {
 func (c *cli) open(cmd *cobra.Command, command []string, agent *string, calls []toolCall) (s *stack, conn *rpc.Conn, done func(), err error) {
 	var cfg *config.Config
 	if command != nil {
-		cfg, err = c.single(cmd, config.Server{Name: unnamed, Prefix: new(""), Isolation: "shared"}, command)
+		cfg, err = c.single(cmd, config.Server{Prefix: new(""), Isolation: "shared"}, command)
 	} else {
 		cfg, err = c.load(cmd)
 	}

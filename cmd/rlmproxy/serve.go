@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,7 +131,7 @@ stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
 			return c.serveConfig(cmd, cfg, http, nil)
 		},
 	}
-	cmd.Flags().StringVar(&w.name, "name", unnamed, "the server's `name` in logs and errors")
+	cmd.Flags().StringVar(&w.name, "name", "", "the server's `name` in logs and errors; without it, that of its package, program or host")
 	cmd.Flags().StringVar(&w.prefix, "prefix", "", "expose tools as `prefix`_tool")
 	cmd.Flags().StringVar(&w.url, "url", "", "connect to the server at `URL` instead of starting one")
 	cmd.Flags().StringArrayVar(&w.headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR}, ${file:PATH} and ${keyring:NAME} are replaced; may be repeated")
@@ -183,6 +184,7 @@ func (c *cli) wrapped(cmd *cobra.Command, w wrapFlags, args []string) (*config.C
 }
 
 func configured(cmd *cobra.Command, server config.Server) (*config.Config, error) {
+	server.Name = cmp.Or(server.Name, nameOf(server))
 	cfg, err := config.Single(server, config.Options{Environ: os.Environ(), Flags: cmd.Flags()})
 	if err != nil {
 		return nil, &usageError{err: err}
