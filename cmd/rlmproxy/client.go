@@ -23,6 +23,9 @@ import (
 	"rlmproxy/pipeline/tokens"
 )
 
+// quiet is the level of commands whose output somebody reads, with the log beside it.
+const quiet = "warn"
+
 // A failedCall ends the program with exitFailed; its text was already printed.
 type failedCall struct{}
 
@@ -52,7 +55,7 @@ func (c *cli) open(cmd *cobra.Command, command []string, agent *string, calls []
 		return nil, nil, nil, err
 	}
 	if f := cmd.Flags().Lookup("log-level"); f == nil || !f.Changed {
-		cfg.Proxy.LogLevel = "warn" // somebody reads along
+		cfg.Proxy.LogLevel = quiet
 	}
 	var rules *rights.Rules // whoever has the file may look at everything
 	if cmd.Flags().Changed("agent") {
@@ -121,7 +124,8 @@ func (c *cli) toolsCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result of tools/list")
 	agentFlag(cmd, &agent)
-	c.settings(cmd)
+	c.settings(cmd, listShows...)
+	cmd.Flags().Lookup("log-level").DefValue = quiet
 	return cmd
 }
 
@@ -254,7 +258,8 @@ file gets the bytes that an agent gets.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print whole results as JSON, a line each")
 	agentFlag(cmd, &agent)
-	c.settings(cmd)
+	c.settings(cmd, callShows...)
+	cmd.Flags().Lookup("log-level").DefValue = quiet
 	return cmd
 }
 

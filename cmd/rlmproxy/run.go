@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rlmproxy/config"
 	"rlmproxy/pipeline/jq"
 )
 
@@ -162,14 +161,9 @@ func (c *cli) root() *cobra.Command {
 		return &usageError{err, cmd.CommandPath() + " --help lists the flags"}
 	})
 	c.settings(root)
-	root.AddCommand(c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.versionCommand(), c.jqWorkerCommand())
+	groupFlags(root)
+	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.versionCommand(), c.jqWorkerCommand())
 	return root
-}
-
-// settings adds the flags of the configuration to cmd.
-func (c *cli) settings(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&c.configPath, "config", "c", "", "configuration `file`")
-	config.RegisterFlags(cmd.Flags())
 }
 
 func (c *cli) versionCommand() *cobra.Command {

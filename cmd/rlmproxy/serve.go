@@ -35,7 +35,7 @@ func (c *cli) serveCommand() *cobra.Command {
 		},
 	}
 	httpFlag(cmd, &http)
-	c.settings(cmd)
+	c.settings(cmd, serveShows...)
 	return cmd
 }
 
@@ -137,7 +137,7 @@ stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
 	cmd.Flags().StringArrayVar(&w.headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR}, ${file:PATH} and ${keyring:NAME} are replaced; may be repeated")
 	cmd.Flags().StringVar(&w.isolation, "isolation", "shared", "give each agent over HTTP a process or session of its own, or let all share one: `agent|shared`")
 	httpFlag(cmd, &http)
-	config.RegisterFlags(cmd.Flags())
+	settings(cmd, serveShows...)
 	return cmd
 }
 
