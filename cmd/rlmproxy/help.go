@@ -35,6 +35,14 @@ func (c *cli) settings(cmd *cobra.Command, shown ...string) {
 	settings(cmd, shown...)
 }
 
+// stateFlags adds those that say where a command about what is kept finds it.
+func (c *cli) stateFlags(cmd *cobra.Command) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.RegisterFlags(all)
+	cmd.Flags().StringVarP(&c.configPath, "config", "c", "", "configuration `file`")
+	cmd.Flags().AddFlag(all.Lookup("state-dir"))
+}
+
 func settings(cmd *cobra.Command, shown ...string) {
 	config.RegisterFlags(cmd.Flags())
 	for _, s := range config.Settings() {

@@ -143,12 +143,7 @@ func (c *cli) root() *cobra.Command {
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &usageError{fmt.Errorf("no command %q", args[0]), "rlmproxy --help lists the commands"}
-			}
-			return nil
-		},
+		Args:          noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if terminal(c.stdin) {
 				return cmd.Help()
@@ -162,7 +157,7 @@ func (c *cli) root() *cobra.Command {
 	})
 	c.settings(root)
 	groupFlags(root)
-	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.versionCommand(), c.jqWorkerCommand())
+	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand())
 	return root
 }
 
@@ -208,6 +203,20 @@ func version() string {
 		}
 	}
 	return v
+}
+
+// family is a command that only has others below it.
+func family(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = noCommand
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}
+
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("no command %q", args[0]), cmd.CommandPath() + " --help lists the commands"}
+	}
+	return nil
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
