@@ -128,7 +128,10 @@ func Schema() []byte {
 		about := schema{"description": "of another client, or a note; means nothing here"}
 		server[key], tool[key] = about, about
 	}
-	rights := formsOf(rightsKeys)
+	rights := schema{} // in which null is no "not set"
+	for _, key := range rightsKeys {
+		rights[key] = schema{"type": "array", "items": schema{"type": "string"}, "description": forms[key]["description"]}
+	}
 	settings := schema{}
 	for _, s := range Settings() {
 		if !s.EnvOnly() {

@@ -151,6 +151,7 @@ func TestSchemaAgrees(t *testing.T) {
 		`{"mcpServers": {"a": {"command": "x"}}, "proxySettings": {"agents": {"ann": {"allow": ["x_*"], "comment": 1}, "*": {}}}}`,
 		`{"mcpServers": {"a": {"command": "x"}}, "proxySettings": {"agents": {"ann": {"alow": []}}}}`,
 		`{"mcpServers": {"a": {"command": "x"}}, "proxySettings": {"agents": null}}`,
+		`{"mcpServers": {"a": {"command": "x"}}, "proxySettings": {"agents": {"ann": {"allow": null}}}}`,
 		`{"mcpServers": {"a": {"command": "x"}}, "proxySettings": {"maxResponseTokensByKind": {"log": 500}}}`,
 		`{"mcpServers": {"a": {"command": "x"}}, "proxySettings": {"maxResponseTokensByKind": {"logs": 500}}}`,
 		`{"$schema": "mcp.schema.json", "mcpServers": {"a": {"command": "x"}}, "theirs": 1}`,

@@ -82,6 +82,7 @@ runs on another machine, paste the address that it ends at into the terminal.`,
 	}
 	for _, cmd := range []*cobra.Command{login, logout, status} {
 		c.stateFlags(cmd)
+		cmd.ValidArgsFunction = c.completing(1, c.remoteNames)
 		auth.AddCommand(cmd)
 	}
 	return auth

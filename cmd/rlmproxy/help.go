@@ -51,6 +51,7 @@ func settings(cmd *cobra.Command, shown ...string) {
 			if slices.Contains(shown, s.Name) {
 				title = s.Group()
 			}
+			completeWords(cmd, s)
 			f.Annotations = map[string][]string{ofGroup: {title}}
 		}
 	}

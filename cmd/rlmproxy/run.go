@@ -53,6 +53,7 @@ func (e *usageError) Unwrap() error { return e.err }
 
 // A cli holds what the commands share.
 type cli struct {
+	args           []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	log            *logWriter // to stderr
@@ -77,7 +78,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
-	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr, log: newLogWriter(stderr)}
+	c := &cli{args: args, stdin: stdin, stdout: stdout, stderr: stderr, log: newLogWriter(stderr)}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, ends...)
 	defer signal.Stop(signals)

@@ -43,6 +43,11 @@ func httpFlag(cmd *cobra.Command, addr *string) {
 	cmd.Flags().StringVar(addr, "http", "", "serve /mcp over HTTP at `address`: host:port, a port of 127.0.0.1, or unix:/path of a socket")
 }
 
+func urlFlags(cmd *cobra.Command, w *wrapFlags) {
+	cmd.Flags().StringVar(&w.url, "url", "", "connect to the server at `URL` instead of starting one")
+	cmd.Flags().StringArrayVar(&w.headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR}, ${file:PATH} and ${keyring:NAME} are replaced; may be repeated")
+}
+
 func (c *cli) serve(cmd *cobra.Command) error {
 	cfg, err := c.load(cmd)
 	if err != nil {
@@ -133,8 +138,7 @@ stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
 	}
 	cmd.Flags().StringVar(&w.name, "name", "", "the server's `name` in logs and errors; without it, that of its package, program or host")
 	cmd.Flags().StringVar(&w.prefix, "prefix", "", "expose tools as `prefix`_tool")
-	cmd.Flags().StringVar(&w.url, "url", "", "connect to the server at `URL` instead of starting one")
-	cmd.Flags().StringArrayVar(&w.headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR}, ${file:PATH} and ${keyring:NAME} are replaced; may be repeated")
+	urlFlags(cmd, &w)
 	cmd.Flags().StringVar(&w.isolation, "isolation", "shared", "give each agent over HTTP a process or session of its own, or let all share one: `agent|shared`")
 	httpFlag(cmd, &http)
 	settings(cmd, serveShows...)

@@ -66,6 +66,7 @@ that run take it up by themselves.`,
 	}
 	for _, cmd := range []*cobra.Command{review, accept, forget} {
 		c.stateFlags(cmd)
+		cmd.ValidArgsFunction = c.completing(0, c.pinnedNames)
 		trust.AddCommand(cmd)
 	}
 	return trust
