@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"rlmproxy/config"
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/observe"
 	"rlmproxy/pipeline/show"
 )
@@ -71,7 +72,10 @@ func (l callLog) said(raw json.RawMessage) string {
 	text := string(masked(raw))
 	var secrets []config.Secret
 	for _, r := range l.stack.list() {
-		secrets = append(secrets, r.entry.Secrets...)
+		for _, s := range r.entry.Secrets { // which JSON may write in another way
+			quoted := string(jsonscan.Quote(string(s)))
+			secrets = append(secrets, s, config.Secret(quoted[1:len(quoted)-1]))
+		}
 	}
 	if mask := masks(secrets); mask != nil {
 		text = mask(text)
