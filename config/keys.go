@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// serverKeys are the keys of ours in a server's entry.
+// serverKeys are the keys of ours in a server's entry. Each has a case in field, and a form in
+// schema.go.
 var serverKeys = []string{
 	"command", "args", "env", "envFile", "cwd", "url", "headers", "auth", "type", "timeout", "disabled", "prefix", "shape",
 	"maxResponseTokens", "allow", "deny", "freshCalls", "trustHints", "pinTools", "quarantine", "hide", "redact", "tools", "isolation", "maxProcesses", "inheritEnv", "rateLimit", "concurrency", "handles",

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -72,6 +73,24 @@ func (s Setting) words() []string {
 		}
 	}
 	return append(words, string(runes[start:]))
+}
+
+// groups are what settings are about, by the first of each.
+var groups = map[string]string{
+	"maxResponseTokens": "What an agent reads", "cacheTTLSeconds": "What is kept", "maxCallsPerAgent": "Limits for each agent",
+	"redact": "Secrets, and calls that proxy_* tools make", "trustHints": "Tools that change, and lists of tools", "stateDir": "Folders",
+	"maxLineBytes": "Time and memory", "logLevel": "Log, audit log and metrics", "httpTokensFile": "Over HTTP",
+}
+
+// Group is what s is about, a title for help. The settings of a group are neighbours.
+func (s Setting) Group() (title string) {
+	for _, each := range Settings() {
+		title = cmp.Or(groups[each.Name], title)
+		if each.Name == s.Name {
+			break
+		}
+	}
+	return title
 }
 
 // isSetting reports whether name is that of a setting.

@@ -24,8 +24,8 @@ func (r *reader) tools(n node) map[string]Tool {
 	return tools
 }
 
-// tool reads the settings of one tool, or glob. A new key has a place in toolKeys, a case
-// here, a field of [Tool], a line in served of cmd/rlmproxy and, where calls are routed, in
+// tool reads the settings of one tool, or glob. A new key has a place in toolKeys and in
+// forms of schema.go, a case here, a field of [Tool], a line in served of cmd/rlmproxy and, where calls are routed, in
 // middleware.Policy; if it is about answers, in shape.Policy too.
 func (r *reader) tool(entry node) Tool {
 	var t Tool

@@ -87,6 +87,20 @@ func (n *names) all() []target {
 	return targets
 }
 
+// Names are what agents know the tools of servers by that say now what they have.
+func Names(ups []Upstream) (names []string) {
+	list := make([]*Upstream, len(ups))
+	for i := range ups {
+		list[i] = &ups[i]
+	}
+	var servers atomic.Pointer[serverSet]
+	servers.Store(newServerSet(list))
+	for _, t := range newNames(&servers, slog.New(slog.DiscardHandler)).all() {
+		names = append(names, t.exposed)
+	}
+	return names
+}
+
 // see notes the tools of a server, and reports whether there is one that has no name yet.
 func (n *names) see(up *Upstream, tools []upstream.Tool) (news bool) {
 	server := up.Name

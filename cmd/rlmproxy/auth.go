@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"rlmproxy/config"
 	"rlmproxy/keyring"
@@ -27,21 +26,14 @@ import (
 )
 
 func (c *cli) authCommand() *cobra.Command {
-	auth := &cobra.Command{
+	auth := family(&cobra.Command{
 		Use:   "auth",
 		Short: "Sign in to remote servers",
 		Long: `Servers at a URL may want a person to sign in (OAuth). What that brings is kept in
 the system's keyring, else in a file that only you can read, and renewed by itself.
 Proxies that run take it up.`,
 		Example: "  rlmproxy auth status\n  rlmproxy auth login wiki\n  rlmproxy auth login https://mcp.example.com/mcp   # for wrap --url",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &usageError{fmt.Errorf("no command %q", args[0]), "rlmproxy auth --help lists the commands"}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	var noBrowser bool
 	var scopes []string
 	login := &cobra.Command{
@@ -88,11 +80,9 @@ runs on another machine, paste the address that it ends at into the terminal.`,
 			return c.authStatus(cmd, args)
 		},
 	}
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	config.RegisterFlags(all)
 	for _, cmd := range []*cobra.Command{login, logout, status} {
-		cmd.Flags().StringVarP(&c.configPath, "config", "c", "", "configuration `file`")
-		cmd.Flags().AddFlag(all.Lookup("state-dir"))
+		c.stateFlags(cmd)
+		cmd.ValidArgsFunction = c.completing(1, c.remoteNames)
 		auth.AddCommand(cmd)
 	}
 	return auth
@@ -108,7 +98,8 @@ func (c *cli) account(cmd *cobra.Command, args []string) (*oauth.Account, config
 	if err != nil && !(byURL && errors.Is(err, config.ErrNoConfig)) {
 		return nil, config.Server{}, &usageError{err: err}
 	}
-	sc := config.Server{Name: unnamed, URL: args[0]}
+	sc := config.Server{URL: args[0]}
+	sc.Name = nameOf(sc)
 	if byURL {
 		cfg.Path = ""
 	} else {

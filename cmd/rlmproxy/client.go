@@ -23,6 +23,9 @@ import (
 	"rlmproxy/pipeline/tokens"
 )
 
+// quiet is the level of commands whose output somebody reads, with the log beside it.
+const quiet = "warn"
+
 // A failedCall ends the program with exitFailed; its text was already printed.
 type failedCall struct{}
 
@@ -38,13 +41,14 @@ func split(cmd *cobra.Command, args []string) (before, command []string) {
 	return args[:at], args[at:]
 }
 
-// open starts the server that command names, or those of the file, and connects
+// open starts the server that command names, or takes that at a URL, or those of the file, and connects
 // to the proxy in front, as that agent if the flag is set. It waits for the servers that the
 // calls need, and without calls for all.
-func (c *cli) open(cmd *cobra.Command, command []string, agent *string, calls []toolCall) (s *stack, conn *rpc.Conn, done func(), err error) {
+func (c *cli) open(cmd *cobra.Command, w wrapFlags, command []string, agent *string, calls []toolCall) (s *stack, conn *rpc.Conn, done func(), err error) {
 	var cfg *config.Config
-	if command != nil {
-		cfg, err = c.single(cmd, config.Server{Name: unnamed, Prefix: new(""), Isolation: "shared"}, command)
+	if command != nil || cmd.Flags().Changed("url") || cmd.Flags().Changed("header") {
+		w.isolation = "shared"
+		cfg, err = c.wrapped(cmd, w, command)
 	} else {
 		cfg, err = c.load(cmd)
 	}
@@ -52,7 +56,7 @@ func (c *cli) open(cmd *cobra.Command, command []string, agent *string, calls []
 		return nil, nil, nil, err
 	}
 	if f := cmd.Flags().Lookup("log-level"); f == nil || !f.Changed {
-		cfg.Proxy.LogLevel = "warn" // somebody reads along
+		cfg.Proxy.LogLevel = quiet
 	}
 	var rules *rights.Rules // whoever has the file may look at everything
 	if cmd.Flags().Changed("agent") {
@@ -88,16 +92,18 @@ func agentFlag(cmd *cobra.Command, agent *string) {
 func (c *cli) toolsCommand() *cobra.Command {
 	var asJSON bool
 	var agent string
+	var w wrapFlags
 	cmd := &cobra.Command{
-		Use:     "tools [--json] [-- COMMAND [ARGUMENT...]]",
-		Short:   "List the tools as an agent sees them, and what they cost in tokens",
-		Example: "  rlmproxy tools\n  rlmproxy tools -- npx -y @modelcontextprotocol/server-filesystem .",
+		Use:               "tools [flags] [--url URL | -- COMMAND [ARGUMENT...]]",
+		Short:             "List the tools as an agent sees them, and what they cost in tokens",
+		Example:           "  rlmproxy tools\n  rlmproxy tools -- npx -y @modelcontextprotocol/server-filesystem .\n  rlmproxy tools --url https://mcp.example.com/mcp",
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, command := split(cmd, args)
 			if err := noArgs(cmd, before); err != nil {
 				return err
 			}
-			s, conn, done, err := c.open(cmd, command, &agent, nil)
+			s, conn, done, err := c.open(cmd, w, command, &agent, nil)
 			if err != nil {
 				return err
 			}
@@ -121,7 +127,9 @@ func (c *cli) toolsCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result of tools/list")
 	agentFlag(cmd, &agent)
-	c.settings(cmd)
+	urlFlags(cmd, &w)
+	c.settings(cmd, listShows...)
+	cmd.Flags().Lookup("log-level").DefValue = quiet
 	return cmd
 }
 
@@ -228,8 +236,9 @@ func (c *cli) printFindings(findings []string) error {
 func (c *cli) callCommand() *cobra.Command {
 	var asJSON bool
 	var agent string
+	var w wrapFlags
 	cmd := &cobra.Command{
-		Use:   "call [--json] TOOL [JSON] [TOOL [JSON]]... [-- COMMAND [ARGUMENT...]]",
+		Use:   "call [flags] TOOL [JSON] [TOOL [JSON]]... [--url URL | -- COMMAND [ARGUMENT...]]",
 		Short: "Call tools through the proxy, from a terminal",
 		Long: `Call makes one call after the other and prints what an agent would read. In a
 later call "cache_id":"last" stands for the cache_id of the reply before it.
@@ -237,14 +246,16 @@ later call "cache_id":"last" stands for the cache_id of the reply before it.
 On a terminal, control characters of a server are written out, as \u001b; a pipe or
 file gets the bytes that an agent gets.`,
 		Example: `  rlmproxy call directory_tree '{"path":"."}' proxy_explore '{"cache_id":"last"}' \
-    -- npx -y @modelcontextprotocol/server-filesystem .`,
+    -- npx -y @modelcontextprotocol/server-filesystem .
+  rlmproxy call --json search '{"q":"x"}' --url https://mcp.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'`,
+		ValidArgsFunction: c.completing(0, c.toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, command := split(cmd, args)
 			calls, err := parseCalls(before)
 			if err != nil {
 				return err
 			}
-			_, conn, done, err := c.open(cmd, command, &agent, calls)
+			_, conn, done, err := c.open(cmd, w, command, &agent, calls)
 			if err != nil {
 				return err
 			}
@@ -254,7 +265,9 @@ file gets the bytes that an agent gets.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print whole results as JSON, a line each")
 	agentFlag(cmd, &agent)
-	c.settings(cmd)
+	urlFlags(cmd, &w)
+	c.settings(cmd, callShows...)
+	cmd.Flags().Lookup("log-level").DefValue = quiet
 	return cmd
 }
 

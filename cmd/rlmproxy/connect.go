@@ -7,13 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"rlmproxy/config"
-	"rlmproxy/config/clients"
-	"rlmproxy/middleware/pin"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"rlmproxy/config"
+	"rlmproxy/config/clients"
+	"rlmproxy/middleware/pin"
 )
 
 func (c *cli) connectCommand() *cobra.Command {

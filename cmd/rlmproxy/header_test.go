@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // TestWrapSendsHeaders: --header reaches the server with its variables replaced,
@@ -43,5 +46,38 @@ func TestWrapSendsHeaders(t *testing.T) {
 	}
 	if strings.Contains(stderr.String(), "sesame") {
 		t.Errorf("the log has the value: %s", stderr.String())
+	}
+}
+
+// TestCallURL: tools and call reach the server at a URL, with headers, and say nothing besides.
+func TestCallURL(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "small", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "1.0"}}}, nil
+	})
+	serve := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer sesame" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		serve.ServeHTTP(w, r)
+	}))
+	defer web.Close()
+	t.Setenv("CALL_TOKEN", "sesame")
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"tools"}, "small "},
+		{[]string{"tools", "--json"}, `"name":"small"}`},
+		{[]string{"call", "small"}, "1.0"},
+		{[]string{"call", "--json", "small"}, `{"content":[{"type":"text","text":"1.0"}]`},
+	} {
+		var stdout, stderr strings.Builder
+		code := run(append(tt.args, "--url", web.URL, "--header", "Authorization: Bearer ${CALL_TOKEN}"), strings.NewReader(""), &stdout, &stderr)
+		if code != exitOK || !strings.Contains(stdout.String(), tt.want) || stderr.Len() > 0 {
+			t.Errorf("%q: exit code %d: %s%s", tt.args, code, &stdout, &stderr)
+		}
 	}
 }

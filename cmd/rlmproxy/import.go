@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"rlmproxy/config"
-	"rlmproxy/config/clients"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"rlmproxy/config"
+	"rlmproxy/config/clients"
 )
 
 func (c *cli) importCommand() *cobra.Command {

@@ -25,10 +25,21 @@ func openLists(cfg *config.Config, who audience, logger *slog.Logger) *lastseen.
 	if !cfg.Proxy.KeepLists {
 		return nil
 	}
-	named := []any{"pipe"}
+	over := "pipe"
 	if who == manyClients {
-		named = []any{"http"}
+		over = "http"
 	}
+	lists, err := listsOf(cfg, over, who == nobody, logger)
+	if err != nil {
+		logger.Warn("what servers offer is not kept for the next start: the state folder cannot be used", "error", err, "hint", "name one in stateDir, or switch keepLists off")
+		return nil
+	}
+	return lists
+}
+
+// listsOf opens what servers offered over a pipe, or over HTTP.
+func listsOf(cfg *config.Config, over string, readOnly bool, logger *slog.Logger) (*lastseen.File, error) {
+	named := []any{over}
 	where := cfg.Path
 	if where == "" { // what the command line names may be something else in another folder
 		where = "."
@@ -40,15 +51,10 @@ func openLists(cfg *config.Config, who audience, logger *slog.Logger) *lastseen.
 	if err == nil {
 		where, err = filepath.Abs(where)
 	}
-	var lists *lastseen.File
-	if err == nil {
-		lists, err = lastseen.Open(dir, lastseen.Hash(append(named, where)...), who == nobody, logger)
-	}
 	if err != nil {
-		logger.Warn("what servers offer is not kept for the next start: the state folder cannot be used", "error", err, "hint", "name one in stateDir, or switch keepLists off")
-		return nil
+		return nil, err
 	}
-	return lists
+	return lastseen.Open(dir, lastseen.Hash(append(named, where)...), readOnly, logger)
 }
 
 // listsKey names a server with all that decides what it offers: another command, folder,

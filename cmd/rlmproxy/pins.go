@@ -1,20 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"rlmproxy/config"
 	"rlmproxy/middleware/pin"
 )
-
-// unnamed is what a server of the command line is called that has no other name.
-const unnamed = "server"
 
 // openPins opens the pins of all servers, for reading or to pin as well.
 func openPins(p config.Proxy, readOnly bool) (*pin.Store, error) {
@@ -61,12 +55,9 @@ func identity(cfg *config.Config, sc config.Server) pin.Identity {
 	if sc.Runs != nil { // a server is the same with another secret
 		id.Runs = sc.Runs
 	}
-	if cfg.Path == "" && sc.Name == unnamed {
-		name := strings.TrimSuffix(filepath.Base(sc.Command), ".exe")
-		if u, err := url.Parse(sc.URL); err == nil && sc.URL != "" {
-			name = u.Hostname()
-		}
-		id.Name = cmp.Or(name, unnamed) + "-" + id.Short()[:8]
+	if cfg.Path == "" && sc.Name == nameOf(sc) {
+		id.Name = unnamed
+		id.Name = programOf(sc) + "-" + id.Short()[:8]
 	}
 	return id
 }

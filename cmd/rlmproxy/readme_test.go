@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -668,6 +669,14 @@ func testReadmeOutput(t *testing.T, c command, args []string) {
 // TestReadmeJSON reads every JSON block; those with servers as the proxy would,
 // and what they start as a command line.
 func TestReadmeJSON(t *testing.T) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(config.Schema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	configs := 0
 	for _, f := range readmeFences(t, "json") {
 		if !json.Valid([]byte(f.text)) {
@@ -678,6 +687,13 @@ func TestReadmeJSON(t *testing.T) {
 			continue
 		}
 		configs++
+		var v any
+		if err := json.Unmarshal([]byte(f.text), &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(v); err != nil {
+			t.Errorf("README:%d: %v", f.line, err)
+		}
 		path := filepath.Join(t.TempDir(), "mcp.json")
 		if err := os.WriteFile(path, []byte(f.text), 0o600); err != nil {
 			t.Fatal(err)

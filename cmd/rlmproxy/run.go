@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rlmproxy/config"
 	"rlmproxy/pipeline/jq"
 )
 
@@ -55,6 +54,7 @@ func (e *usageError) Unwrap() error { return e.err }
 
 // A cli holds what the commands share.
 type cli struct {
+	args           []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	log            *logWriter // to stderr
@@ -79,7 +79,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
-	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr, log: newLogWriter(stderr)}
+	c := &cli{args: args, stdin: stdin, stdout: stdout, stderr: stderr, log: newLogWriter(stderr)}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, ends...)
 	defer signal.Stop(signals)
@@ -145,12 +145,7 @@ func (c *cli) root() *cobra.Command {
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &usageError{fmt.Errorf("no command %q", args[0]), "rlmproxy --help lists the commands"}
-			}
-			return nil
-		},
+		Args:          noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if terminal(c.stdin) {
 				return cmd.Help()
@@ -163,14 +158,9 @@ func (c *cli) root() *cobra.Command {
 		return &usageError{err, cmd.CommandPath() + " --help lists the flags"}
 	})
 	c.settings(root)
-	root.AddCommand(c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.importCommand(), c.connectCommand(), c.disconnectCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.versionCommand(), c.jqWorkerCommand())
+	groupFlags(root)
+	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.importCommand(), c.connectCommand(), c.disconnectCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand())
 	return root
-}
-
-// settings adds the flags of the configuration to cmd.
-func (c *cli) settings(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&c.configPath, "config", "c", "", "configuration `file`")
-	config.RegisterFlags(cmd.Flags())
 }
 
 func (c *cli) versionCommand() *cobra.Command {
@@ -215,6 +205,20 @@ func version() string {
 		}
 	}
 	return v
+}
+
+// family is a command that only has others below it.
+func family(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = noCommand
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}
+
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("no command %q", args[0]), cmd.CommandPath() + " --help lists the commands"}
+	}
+	return nil
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"rlmproxy/config"
@@ -78,21 +77,14 @@ func quotings(text string) []string {
 }
 
 func (c *cli) secretCommand() *cobra.Command {
-	secret := &cobra.Command{
+	secret := family(&cobra.Command{
 		Use:   "secret",
 		Short: "Keep a secret for ${keyring:NAME} in mcp.json",
 		Long: `A secret is kept in the keyring of the system, or where there is none in a file of
 the state folder that only its owner can read. ${keyring:NAME} stands for it in the
 entry of a server.`,
 		Example: "  rlmproxy secret set github\n  pass show github | rlmproxy secret set github\n  rlmproxy secret delete github",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &usageError{fmt.Errorf("no command %q", args[0]), "rlmproxy secret --help lists the commands"}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	set := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Keep the secret that is typed, or that comes by stdin",
@@ -119,11 +111,8 @@ entry of a server.`,
 			return err
 		}),
 	}
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	config.RegisterFlags(all)
 	for _, cmd := range []*cobra.Command{set, remove} {
-		cmd.Flags().StringVarP(&c.configPath, "config", "c", "", "configuration `file`")
-		cmd.Flags().AddFlag(all.Lookup("state-dir"))
+		c.stateFlags(cmd)
 		secret.AddCommand(cmd)
 	}
 	return secret

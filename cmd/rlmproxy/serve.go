@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,12 +35,17 @@ func (c *cli) serveCommand() *cobra.Command {
 		},
 	}
 	httpFlag(cmd, &http)
-	c.settings(cmd)
+	c.settings(cmd, serveShows...)
 	return cmd
 }
 
 func httpFlag(cmd *cobra.Command, addr *string) {
 	cmd.Flags().StringVar(addr, "http", "", "serve /mcp over HTTP at `address`: host:port, a port of 127.0.0.1, or unix:/path of a socket")
+}
+
+func urlFlags(cmd *cobra.Command, w *wrapFlags) {
+	cmd.Flags().StringVar(&w.url, "url", "", "connect to the server at `URL` instead of starting one")
+	cmd.Flags().StringArrayVar(&w.headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR}, ${file:PATH} and ${keyring:NAME} are replaced; may be repeated")
 }
 
 func (c *cli) serve(cmd *cobra.Command) error {
@@ -130,13 +136,12 @@ stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
 			return c.serveConfig(cmd, cfg, http, nil)
 		},
 	}
-	cmd.Flags().StringVar(&w.name, "name", unnamed, "the server's `name` in logs and errors")
+	cmd.Flags().StringVar(&w.name, "name", "", "the server's `name` in logs and errors; without it, that of its package, program or host")
 	cmd.Flags().StringVar(&w.prefix, "prefix", "", "expose tools as `prefix`_tool")
-	cmd.Flags().StringVar(&w.url, "url", "", "connect to the server at `URL` instead of starting one")
-	cmd.Flags().StringArrayVar(&w.headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR}, ${file:PATH} and ${keyring:NAME} are replaced; may be repeated")
+	urlFlags(cmd, &w)
 	cmd.Flags().StringVar(&w.isolation, "isolation", "shared", "give each agent over HTTP a process or session of its own, or let all share one: `agent|shared`")
 	httpFlag(cmd, &http)
-	config.RegisterFlags(cmd.Flags())
+	settings(cmd, serveShows...)
 	return cmd
 }
 
@@ -183,6 +188,7 @@ func (c *cli) wrapped(cmd *cobra.Command, w wrapFlags, args []string) (*config.C
 }
 
 func configured(cmd *cobra.Command, server config.Server) (*config.Config, error) {
+	server.Name = cmp.Or(server.Name, nameOf(server))
 	cfg, err := config.Single(server, config.Options{Environ: os.Environ(), Flags: cmd.Flags()})
 	if err != nil {
 		return nil, &usageError{err: err}

@@ -190,6 +190,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		Logger:    logger,
 		Retired:   func(conn middleware.Caller) { conn.(*upstream.Upstream).Close() },
 	}
+	if who != nobody || logger.Enabled(context.Background(), slog.LevelInfo) {
+		opts.Observers = append(opts.Observers, callLog{s})
+	}
 	if log != nil {
 		opts.Observers = append(opts.Observers, log)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"rlmproxy/config"
 	"rlmproxy/middleware/pin"
@@ -16,21 +15,14 @@ import (
 )
 
 func (c *cli) trustCommand() *cobra.Command {
-	trust := &cobra.Command{
+	trust := family(&cobra.Command{
 		Use:   "trust",
 		Short: "Look at tools that have changed, and accept them",
 		Long: `Serve and wrap pin a tool's definition when they first see it. One that changes
 is held back: agents neither see nor call it until it is accepted here. Proxies
 that run take it up by themselves.`,
 		Example: "  rlmproxy trust review\n  rlmproxy trust accept files/read_file",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &usageError{fmt.Errorf("no command %q", args[0]), "rlmproxy trust --help lists the commands"}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	var everything bool
 	review := &cobra.Command{
 		Use:   "review [SERVER[/TOOL]...]",
@@ -72,11 +64,9 @@ that run take it up by themselves.`,
 			return c.forget(store, args)
 		},
 	}
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	config.RegisterFlags(all)
 	for _, cmd := range []*cobra.Command{review, accept, forget} {
-		cmd.Flags().StringVarP(&c.configPath, "config", "c", "", "configuration `file`")
-		cmd.Flags().AddFlag(all.Lookup("state-dir"))
+		c.stateFlags(cmd)
+		cmd.ValidArgsFunction = c.completing(0, c.pinnedNames)
 		trust.AddCommand(cmd)
 	}
 	return trust

@@ -284,24 +284,28 @@ func TestNoStateFolder(t *testing.T) {
 }
 
 // TestIdentity: names of servers that have none do not show arguments, which may be
-// secrets.
+// secrets. They are what they were: another one would be without its pins.
 func TestIdentity(t *testing.T) {
 	for _, tt := range []struct {
 		path, want string
 		server     config.Server
 	}{
-		{"", `^npx-[0-9a-f]{8}$`, config.Server{Name: unnamed, Command: "/usr/bin/npx", Args: []string{"-y", "hunter2"}}},
-		{"", `^mcp\.example\.com-[0-9a-f]{8}$`, config.Server{Name: unnamed, URL: "https://mcp.example.com/mcp?key=hunter2"}},
+		{"", `^npx-0ecabef0$`, config.Server{Command: "/usr/bin/npx", Args: []string{"-y", "hunter2"}}},
+		{"", `^npx-de94181f$`, config.Server{Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-memory"}}},
+		{"", `^mcp\.example\.com-8c2389af$`, config.Server{URL: "https://mcp.example.com/mcp?key=hunter2"}},
 		{"", `^mine$`, config.Server{Name: "mine", Command: "npx"}},
 		{"/mcp.json", `^server$`, config.Server{Name: "server", Command: "npx"}},
 	} {
+		if tt.server.Name == "" {
+			tt.server.Name = nameOf(tt.server)
+		}
 		id := identity(&config.Config{Path: tt.path}, tt.server)
 		if !regexp.MustCompile(tt.want).MatchString(id.Name) {
 			t.Errorf("%+v: %s", tt.server, id.Name)
 		}
 	}
-	a := identity(&config.Config{}, config.Server{Name: unnamed, Command: "npx", Args: []string{"a", "b"}})
-	b := identity(&config.Config{}, config.Server{Name: unnamed, Command: "npx", Args: []string{"a b"}})
+	a := identity(&config.Config{}, config.Server{Command: "npx", Args: []string{"a", "b"}})
+	b := identity(&config.Config{}, config.Server{Command: "npx", Args: []string{"a b"}})
 	if a.Short() == b.Short() {
 		t.Error("two commands have one identity")
 	}

@@ -3,7 +3,7 @@
 //	a request ─► Watch.Begin ─► Running: what is reached, answered, failed ─► End ─► Observers
 //	                                └─► Fresh: a call of a server that a proxy_* tool makes
 //
-// An audit log, metrics and traces observe. Without any, nothing is noted or counted.
+// The log, an audit log, metrics and traces observe. Without any, nothing is noted or counted.
 package observe
 
 import (
@@ -68,6 +68,7 @@ type Call struct {
 	// TokensIn is what the server's result has, TokensOut what the agent reads of it. A
 	// proxy_* call reads what is kept, and has no TokensIn.
 	TokensIn, TokensOut int
+	Cut                 bool     // the agent is sent a part, and told so
 	ReadID              cache.ID // of what a call read that the cache keeps
 	CacheID             cache.ID // under which the cache keeps its result
 }
@@ -317,7 +318,7 @@ func (o *Running) count(reply json.RawMessage) {
 	}
 	switch {
 	case shaped:
-		c.TokensOut = facts.ShownTokens
+		c.TokensOut, c.Cut = facts.ShownTokens, !facts.Complete
 		if facts.CacheID != c.ReadID {
 			c.CacheID = facts.CacheID
 		}

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"rlmproxy/jsonscan"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rlmproxy/jsonscan"
 )
 
 func TestParse(t *testing.T) {

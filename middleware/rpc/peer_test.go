@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"rlmproxy/middleware/guard"
 	"runtime"
 	"strings"
 	"testing"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"rlmproxy/middleware/guard"
 )
 
 // peer is the far end of a Conn under test.

@@ -1,11 +1,12 @@
 package session
 
 import (
-	"rlmproxy/pipeline/show"
 	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/pipeline/show"
 )
 
 // metaLogLevel is the member of a request's _meta that has its level, in revision

@@ -3,6 +3,7 @@ package shape
 import (
 	"bytes"
 	"encoding/json"
+
 	"rlmproxy/jsonscan"
 )
 

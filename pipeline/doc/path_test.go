@@ -1,12 +1,12 @@
 package doc_test
 
 import (
-	. "rlmproxy/pipeline/doc"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	. "rlmproxy/pipeline/doc"
 	"rlmproxy/pipeline/jq"
 )
 
