@@ -103,6 +103,9 @@ func (v variables) runs(s *Server) []string {
 	return written
 }
 
+// unset is what helps whoever refers to a variable that is not set.
+const unset = `set it for the program that starts rlmproxy, or keep it with "rlmproxy secret set NAME" and write ${keyring:NAME}`
+
 // expandServer replaces the references in s and makes its paths absolute.
 func (r *reader) expandServer(s *Server, fields map[string]node, vars variables) {
 	vars.asIs = vars.asIs || s.Disabled // which may well lack its secrets
@@ -112,10 +115,11 @@ func (r *reader) expandServer(s *Server, fields map[string]node, vars variables)
 		n := fields[key]
 		n.path += within
 		if len(e.missing) > 0 && !s.Disabled {
-			r.warn(n, "not set, left as written: "+e.missing[0], "")
+			r.warn(n, "not set, left as written: "+e.missing[0], unset)
 		}
 		if len(e.mistakes) > 0 {
-			r.mistake(n, e.mistakes[0], "")
+			text, hint, _ := strings.Cut(e.mistakes[0], "; ") // as the keyring has it
+			r.mistake(n, text, hint)
 		}
 		if strings.ContainsRune(e.text, 0) {
 			r.mistake(n, "holds a zero byte, which no program can be given", "")
