@@ -103,8 +103,11 @@ func (v variables) runs(s *Server) []string {
 	return written
 }
 
-// unset is what helps whoever refers to a variable that is not set.
-const unset = `set it for the program that starts rlmproxy, or keep it with "rlmproxy secret set NAME" and write ${keyring:NAME}`
+// unset is what helps whoever refers to a variable that is not set, as ${NAME}.
+func unset(ref string) string {
+	name := strings.TrimPrefix(strings.Trim(ref, "${}"), "env:")
+	return fmt.Sprintf("set it for the program that starts rlmproxy, or write ${keyring:%s} and keep it by rlmproxy secret set %s", name, name)
+}
 
 // expandServer replaces the references in s and makes its paths absolute.
 func (r *reader) expandServer(s *Server, fields map[string]node, vars variables) {
@@ -115,7 +118,7 @@ func (r *reader) expandServer(s *Server, fields map[string]node, vars variables)
 		n := fields[key]
 		n.path += within
 		if len(e.missing) > 0 && !s.Disabled {
-			r.warn(n, "not set, left as written: "+e.missing[0], unset)
+			r.warn(n, "not set, left as written: "+e.missing[0], unset(e.missing[0]))
 		}
 		if len(e.mistakes) > 0 {
 			text, hint, _ := strings.Cut(e.mistakes[0], "; ") // as the keyring has it

@@ -112,6 +112,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.code
+	}
 	var failed *failedCall
 	var write *fs.PathError
 	if errors.As(err, &failed) || errors.As(err, &write) && write.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE) {
@@ -162,7 +166,7 @@ func (c *cli) root() *cobra.Command {
 		return &usageError{err, cmd.CommandPath() + " --help lists the flags"}
 	})
 	c.settings(root)
-	root.AddCommand(c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.versionCommand(), c.jqWorkerCommand())
+	root.AddCommand(c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.versionCommand(), c.jqWorkerCommand())
 	return root
 }
 
