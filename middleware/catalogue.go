@@ -22,8 +22,8 @@ type Catalogue struct {
 type Offered struct {
 	Tool, Name string // its own name, and the one for agents
 	Definition json.RawMessage
-	// Why its name for agents ends in a hash, "" if it does not. TooLong says that this is
-	// for its length.
+	// Why its name for agents ends in a hash, "" if it does not, or if another prefix would
+	// not help. TooLong says that this is for its length.
 	Why     string
 	TooLong bool
 }
@@ -57,7 +57,7 @@ func (s *Server) Catalogue(server string) (c Catalogue, err error) {
 	return c, nil
 }
 
-// why says why a tool does not have its bare name, "" if it has.
+// why says why a tool does not have its bare name, as [Offered] has it.
 func (n *names) why(t target) (why string, tooLong bool) {
 	bare := bareName(t.up.Prefix, t.tool.Name)
 	if t.exposed == bare {
@@ -71,8 +71,8 @@ func (n *names) why(t target) (why string, tooLong bool) {
 		return bare + " is a tool of the proxy", false
 	case owner == nil:
 		return bare + " could be a tool of another server, by its prefix", false
-	case owner == t.up:
-		return "another tool of the server is called " + bare, false
+	case owner == t.up: // for a letter that names do not have
+		return "", false
 	default:
 		return fmt.Sprintf("the server %q has a tool %s", owner.Name, bare), false
 	}

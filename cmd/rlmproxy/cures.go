@@ -32,6 +32,7 @@ func (d *doctor) failure(sc config.Server, err error) (text, cure string) {
 	case errors.As(err, &signIn):
 		return signIn.Text, "rlmproxy auth login " + pin.Quoted(sc.Name) + d.flags
 	case errors.As(err, &status):
+		text, _, _ = strings.Cut(text, "; ")
 		return text, d.refused(sc, status)
 	case errors.As(err, &start) && sc.Cwd != "" && !isFolder(sc.Cwd):
 		return text, fmt.Sprintf(`mkdir -p %s, or another "cwd" in %s`, pin.Quoted(sc.Cwd), entry)

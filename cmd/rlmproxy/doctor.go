@@ -91,8 +91,11 @@ func (r *report) add(c *check, l level, server, text, cure string) {
 	if r.mask != nil {
 		text, cure = r.mask(text), r.mask(cure)
 	}
-	c.Findings = append(c.Findings, finding{l, server, visible(frame.OneLine(redact.All(text))), visible(cure)})
+	c.Findings = append(c.Findings, finding{l, plain(server), plain(redact.All(text)), plain(cure)})
 }
+
+// plain is text on one line, without what a terminal obeys.
+func plain(text string) string { return visible(frame.OneLine(text)) }
 
 func (c *cli) doctorCommand() *cobra.Command {
 	var asJSON, verbose bool
@@ -166,14 +169,14 @@ func (r *report) print(w io.Writer, verbose, colours bool) error {
 			n[f.Level]++
 			of := ""
 			if f.Server != "" {
-				of = visible(f.Server) + ": "
+				of = f.Server + ": "
 			}
 			fmt.Fprintf(&b, "  %s %s%s\n           → %s\n", word(f.Level), of, f.Text, f.Cure)
 		}
 		if verbose && c.Check == "servers" {
 			table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 			for _, s := range r.Servers {
-				fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s tokens\t%s\n", visible(s.Name), s.State, s.Protocol, show.Plural(s.Tools, "tools"), show.Count(s.Tokens), s.Software)
+				fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s tokens\n", plain(s.Name), s.State, s.Protocol, s.Software, show.Plural(s.Tools, "tools"), show.Count(s.Tokens))
 			}
 			table.Flush()
 		}
@@ -205,7 +208,7 @@ func (c *cli) inspect(cmd *cobra.Command, command []string, r *report) (*config.
 	look.Text = "not usable"
 	if cfg != nil && cfg.Path != "" {
 		r.Config = cfg.Path
-		look.Text = visible(cfg.Path) + ", " + show.Plural(len(cfg.Servers), "servers")
+		look.Text = cfg.Path + ", " + show.Plural(len(cfg.Servers), "servers")
 		if err != nil {
 			look.Text += " without a mistake"
 		}

@@ -84,8 +84,8 @@ func diagnose(t *testing.T, files map[string]string, args ...string) (stdout str
 
 // TestDoctor: of a configuration with every kind of fault, all are named, each with a cure.
 func TestDoctor(t *testing.T) {
-	wiki := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("WWW-Authenticate", "Bearer")
+	wiki := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="http://`+r.Host+`/metadata"`)
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer wiki.Close()
@@ -199,6 +199,36 @@ func TestDoctorExits(t *testing.T) {
 				t.Errorf("%d %s %s %s, want %d %s %s %s", code, r.Level, check, cure, c.code, c.level, c.check, c.cure)
 			}
 		})
+	}
+}
+
+// TestFolders: a folder that others can write to, one that is there, one that will be made,
+// and a file in its place. Nothing is left in them.
+func TestFolders(t *testing.T) {
+	dir := t.TempDir()
+	open, file := filepath.Join(dir, "open"), filepath.Join(dir, "file")
+	if err := errors.Join(os.Mkdir(open, 0o700), os.Chmod(open, 0o777), os.WriteFile(file, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, cure string }{
+		{dir, ""},
+		{filepath.Join(dir, "not", "yet"), ""},
+		{open, "chmod 700 " + open},
+		{file, `name a folder that you can write to in "stateDir"`},
+		{filepath.Join(file, "below"), `name a folder that you can write to in "stateDir"`},
+	} {
+		d := &doctor{report: new(report)}
+		look := d.begin("folders")
+		ok, cure := d.folder(look, "stateDir", c.path, c.path), ""
+		if len(look.Findings) > 0 {
+			cure = look.Findings[0].Cure
+		}
+		if ok != (c.cure == "") || cure != c.cure {
+			t.Errorf("%s: %v %q, want %q", c.path, ok, cure, c.cure)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*", "*")); left != nil {
+		t.Errorf("left: %q", left)
 	}
 }
 

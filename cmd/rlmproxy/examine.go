@@ -20,14 +20,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"rlmproxy/config"
-	"rlmproxy/middleware"
 	"rlmproxy/middleware/pin"
-	"rlmproxy/middleware/rights"
-	"rlmproxy/middleware/scan"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/upstream/process"
 	"rlmproxy/pipeline/show"
-	"rlmproxy/pipeline/tokens"
 )
 
 // A doctor looks at one configuration.
@@ -75,6 +71,9 @@ func (c *cli) examine(cmd *cobra.Command, command []string) (*report, error) {
 		}
 	}
 	d.versions(cmd.Context())
+	for _, look := range r.Checks {
+		look.Text = plain(look.Text)
+	}
 	return r, nil
 }
 
@@ -105,7 +104,7 @@ func (d *doctor) folders() {
 	look := d.begin("folders")
 	p := &d.cfg.Proxy
 	dir, _, err := stateDir(*p)
-	look.Text = "state in " + visible(dir)
+	look.Text = "state in " + dir
 	if err != nil {
 		look.Text = "no state folder"
 		d.add(look, fault, "", "the state folder is not known: "+err.Error(), `name one: "stateDir" in proxySettings, or RLMPROXY_STATE_DIR`)
@@ -117,7 +116,7 @@ func (d *doctor) folders() {
 		}
 	}
 	if p.CacheDir != "" {
-		look.Text += ", results in " + visible(p.CacheDir)
+		look.Text += ", results in " + p.CacheDir
 		if _, err := os.Stat(p.CacheDir); d.folder(look, "cacheDir", p.CacheDir, p.CacheDir) && err == nil {
 			store, _, err := openStore(d.cfg, nobody, slog.New(slog.DiscardHandler))
 			if err != nil {
@@ -128,7 +127,7 @@ func (d *doctor) folders() {
 		}
 	}
 	if p.AuditFile != "" && p.AuditFile != config.Stderr {
-		look.Text += ", audit log in " + visible(p.AuditFile)
+		look.Text += ", audit log in " + p.AuditFile
 		if dir := filepath.Dir(p.AuditFile); !isFolder(dir) {
 			d.add(look, fault, "", "auditFile: there is no folder "+dir, "mkdir -p "+pin.Quoted(dir))
 		} else if err := writable(dir); err != nil {
@@ -203,7 +202,7 @@ func (d *doctor) http() {
 	if w.guard.Authenticates() {
 		look.Text = show.Plural(len(w.tokens), "tokens")
 		if p.HTTPJWTIssuer != "" {
-			look.Text += ", and those of " + visible(p.HTTPJWTIssuer)
+			look.Text += ", and those of " + p.HTTPJWTIssuer
 		}
 	}
 	if w.warned != "" {
@@ -315,10 +314,10 @@ func (d *doctor) servers(s *stack) {
 		case upstream.Ready, upstream.Quarantined:
 			ready++
 			if info := r.up.Info(); info != nil {
-				report.Protocol = visible(info.ProtocolVersion)
+				report.Protocol = plain(info.ProtocolVersion)
 				revisions[report.Protocol]++
 				if i := info.ServerInfo; i != nil {
-					report.Software = visible(show.Clip(scan.Line(strings.TrimSpace(i.Name+" "+i.Version)), 60))
+					report.Software = plain(show.Clip(strings.TrimSpace(i.Name+" "+i.Version), 60))
 				}
 			}
 		case upstream.Connecting:
@@ -338,142 +337,6 @@ func (d *doctor) servers(s *stack) {
 	}
 }
 
-// maxCatalogue is how many tokens of definitions go by without a word: a tenth of the
-// context of 200,000 tokens that many models have.
-const maxCatalogue = 20_000
-
-// catalogues looks at the tools that agents get.
-func (d *doctor) catalogues(s *stack) error {
-	names, pins, definitions, cost := d.begin("names"), d.begin("pins"), d.begin("definitions"), d.begin("tokens")
-	var biggest middleware.Catalogue
-	all, held, total, most, owner := 0, 0, 0, 0, ""
-	for i := range d.Servers {
-		report := &d.Servers[i]
-		cat, err := s.server.Catalogue(report.Name)
-		if err != nil {
-			return err
-		}
-		for _, t := range cat.Tools {
-			n, _ := tokens.Count(t.Definition)
-			report.Tokens += n
-		}
-		report.Tools = len(cat.Tools)
-		all, held, total = all+report.Tools, held+len(cat.Held), total+report.Tokens
-		if report.Tokens > most {
-			biggest, most, owner = cat, report.Tokens, report.Name
-		}
-		if r := s.running(report.Name); r != nil {
-			d.names(names, r.entry, cat)
-			d.globs(names, r)
-		}
-		if cat.Held != nil {
-			d.add(pins, warning, report.Name, "held back until you accept them: "+someOf(cat.Held), cat.Review+"; where that shows nothing, start your client once, and look again")
-		}
-		for _, odd := range s.server.Oddities(report.Name) {
-			d.add(definitions, warning, report.Name, odd, fmt.Sprintf(`read it; if it means harm, "disabled": true in mcpServers.%s`, report.Name))
-		}
-	}
-	for _, odd := range s.server.LookAlikes() {
-		d.add(definitions, warning, "", odd, `keep the one that you mean: "deny" in the entry of the other server`)
-	}
-	names.Text = show.Plural(all, "tools")
-	pins.Text = show.Plural(held, "tools") + " held back"
-	definitions.Text = "searched for instructions that are hidden from you"
-	cost.Text = show.Count(total) + " in the definitions of tools, for every conversation"
-	if total > maxCatalogue {
-		slices.SortStableFunc(biggest.Tools, func(a, b middleware.Offered) int { return cmp.Compare(len(b.Definition), len(a.Definition)) })
-		var largest []string
-		for _, t := range biggest.Tools[:min(3, len(biggest.Tools))] {
-			largest = append(largest, show.Quote(t.Tool))
-		}
-		d.add(cost, warning, owner, fmt.Sprintf("its tools have %s of the %s tokens", show.Count(most), show.Count(total)),
-			fmt.Sprintf(`leave out tools that you do not use, such as "deny": [%s] in mcpServers.%s; rlmproxy tools%s shows what each costs`, strings.Join(largest, ", "), owner, d.flags))
-	}
-	return nil
-}
-
-// someOf are at most three of list.
-func someOf(list []string) string {
-	if len(list) <= 3 {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:3], ", "), len(list)-3)
-}
-
-const (
-	maxToolName = 64 // that model APIs take
-	// maxWithServer is what Cursor takes of the name of a tool and that of its server, which
-	// we are.
-	maxWithServer = 60 - len("rlmproxy")
-)
-
-// names looks at what a server's tools are called for agents.
-func (d *doctor) names(look *check, sc config.Server, cat middleware.Catalogue) {
-	var long, wide, taken []string
-	longest := 0
-	for _, t := range cat.Tools {
-		longest = max(longest, len([]rune(t.Tool)))
-		switch {
-		case t.TooLong:
-			long = append(long, t.Name)
-		case t.Why != "":
-			taken = append(taken, fmt.Sprintf("%s (%s)", t.Name, t.Why))
-		case len(t.Name) > maxWithServer:
-			wide = append(wide, t.Name)
-		}
-	}
-	if long != nil {
-		d.add(look, warning, sc.Name, fmt.Sprintf("names of over %d characters end in a hash: %s", maxToolName, someOf(long)), shorter(sc, longest))
-	}
-	if wide != nil {
-		d.add(look, warning, sc.Name, fmt.Sprintf("names of over %d characters, which Cursor leaves out: %s", maxWithServer, someOf(wide)), shorter(sc, longest))
-	}
-	if taken != nil {
-		d.add(look, warning, sc.Name, "names that are taken end in a hash: "+someOf(taken), fmt.Sprintf(`"prefix": %s in mcpServers.%s`, show.Quote(sc.Name+"2"), sc.Name))
-	}
-	if cat.LeftOut.N > 0 {
-		d.add(look, warning, sc.Name, fmt.Sprintf("%s left out: %s (%s)", show.Plural(cat.LeftOut.N, "tools"), someOf(cat.LeftOut.Names), cat.LeftOut.Why), "tell the author of the server; the others work")
-	}
-}
-
-// shorter is the prefix with which a server's longest tool has a name for everybody.
-func shorter(sc config.Server, longest int) string {
-	prefix := []rune(sc.Name)
-	if sc.Prefix != nil {
-		prefix = []rune(*sc.Prefix)
-	}
-	for _, most := range []int{maxWithServer, maxToolName} {
-		if room := most - longest - 1; room > 0 && len(prefix) > 0 {
-			return fmt.Sprintf(`"prefix": %s in mcpServers.%s`, show.Quote(strings.TrimRight(string(prefix[:min(room, len(prefix))]), "_-. ")), sc.Name)
-		} else if longest <= most && len(prefix) > 0 {
-			return fmt.Sprintf(`"prefix": "" in mcpServers.%s`, sc.Name)
-		}
-	}
-	return fmt.Sprintf(`nothing, if agents can call it; else leave it out by "deny" in mcpServers.%s`, sc.Name)
-}
-
-// globs looks for those of a server's entry that match none of its tools.
-func (d *doctor) globs(look *check, r *server) {
-	var has []string
-	for _, t := range r.up.Tools() {
-		has = append(has, t.Name)
-	}
-	if has == nil {
-		return
-	}
-	sc := r.entry
-	for _, setting := range []struct {
-		name  string
-		globs []string
-	}{{"allow", sc.Allow}, {"deny", sc.Deny}, {"freshCalls", sc.FreshCalls}, {"tools", slices.Sorted(maps.Keys(sc.Tools))}} {
-		for _, glob := range setting.globs {
-			if !slices.ContainsFunc(has, func(tool string) bool { return rights.Match([]string{glob}, tool) }) {
-				d.add(look, warning, sc.Name, fmt.Sprintf("%q has %q, which is none of its tools", setting.name, glob), "correct it: its tools are "+someOf(has))
-			}
-		}
-	}
-}
-
 // versions tells which programs take part.
 func (d *doctor) versions(ctx context.Context) {
 	look := d.begin("versions")
@@ -489,7 +352,7 @@ func (d *doctor) versions(ctx context.Context) {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "node", "--version").Output()
 	if said := strings.TrimSpace(string(out)); err == nil && len(said) < 40 {
-		look.Text += ", node " + visible(said)
+		look.Text += ", node " + said
 		var major int
 		if _, err := fmt.Sscanf(said, "v%d", &major); err == nil && major < oldestNode {
 			d.add(look, warning, "", "node "+said+" is too old for many servers", fmt.Sprintf("install Node.js %d or newer, https://nodejs.org", oldestNode))
