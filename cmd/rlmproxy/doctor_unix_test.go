@@ -174,6 +174,7 @@ func TestDoctorExits(t *testing.T) {
 		{"no file of that name", "", []string{"--config", "none.json"}, exitUsage, "fault", "configuration", "make it a file that you can read, or name another with --config"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // each waits for processes to end
 			files := with(c.config)
 			if c.config == "" {
 				delete(files, "mcp.json")
