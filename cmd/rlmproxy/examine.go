@@ -209,8 +209,8 @@ func (d *doctor) http() {
 		d.add(look, warning, "", strings.TrimSuffix(w.warned, "; chmod 600 keeps them private"), "chmod 600 "+pin.Quoted(p.HTTPTokensFile))
 	}
 	_, pipe := pipeRights(d.cfg)
-	if _, err := httpRights(d.cfg, w.guard); err != nil && pipe != nil {
-		d.fails(look, err)
+	if _, err := httpRights(d.cfg, w.guard); err != nil && pipe != nil { // neither way in
+		d.fails(look, pipe)
 	}
 }
 
