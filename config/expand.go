@@ -103,6 +103,12 @@ func (v variables) runs(s *Server) []string {
 	return written
 }
 
+// unset is what helps whoever refers to a variable that is not set, as ${NAME}.
+func unset(ref string) string {
+	name := strings.TrimPrefix(strings.Trim(ref, "${}"), "env:")
+	return fmt.Sprintf("set it for the program that starts rlmproxy, or write ${keyring:%s} and keep it by rlmproxy secret set %s", name, name)
+}
+
 // expandServer replaces the references in s and makes its paths absolute.
 func (r *reader) expandServer(s *Server, fields map[string]node, vars variables) {
 	vars.asIs = vars.asIs || s.Disabled // which may well lack its secrets
@@ -112,10 +118,11 @@ func (r *reader) expandServer(s *Server, fields map[string]node, vars variables)
 		n := fields[key]
 		n.path += within
 		if len(e.missing) > 0 && !s.Disabled {
-			r.warn(n, "not set, left as written: "+e.missing[0], "")
+			r.warn(n, "not set, left as written: "+e.missing[0], unset(e.missing[0]))
 		}
 		if len(e.mistakes) > 0 {
-			r.mistake(n, e.mistakes[0], "")
+			text, hint, _ := strings.Cut(e.mistakes[0], "; ") // as the keyring has it
+			r.mistake(n, text, hint)
 		}
 		if strings.ContainsRune(e.text, 0) {
 			r.mistake(n, "holds a zero byte, which no program can be given", "")

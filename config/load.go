@@ -48,11 +48,22 @@ const maxFileBytes = 4 << 20
 // With ErrNoConfig the Config is not nil: it holds the settings of the other
 // layers, and no servers.
 func Load(opts Options) (*Config, error) {
+	c, err := Inspect(opts)
+	if errors.As(err, new(ErrorList)) {
+		return nil, err
+	}
+	return c, err
+}
+
+// Inspect is Load for who looks at a configuration and serves nobody: with an [ErrorList]
+// that is not about the whole file, the Config is not nil. It lacks the servers and the
+// settings that have mistakes.
+func Inspect(opts Options) (*Config, error) {
 	shown, path, err := find(opts)
 	if errors.Is(err, ErrNoConfig) {
 		c, mistakes := assemble("", nil, nil, &reader{}, opts)
 		if mistakes != nil {
-			return nil, mistakes
+			return c, mistakes
 		}
 		return c, err
 	}
@@ -173,7 +184,11 @@ func Find(opts Options) (shown, path string, err error) { return find(opts) }
 // file is read: the settings are those of the environment and the flags. The
 // error is an [ErrorList].
 func Single(s Server, opts Options) (*Config, error) {
-	return assemble("", []Server{s}, nil, &reader{}, opts)
+	c, err := assemble("", []Server{s}, nil, &reader{}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // assemble lays the environment and flags over the settings of the file.
@@ -189,14 +204,15 @@ func assemble(path string, servers []Server, file map[string]any, r *reader, opt
 			}
 		}
 	}
-	if all := append(r.mistakes.sorted(), mistakes...); len(all) > 0 {
-		return nil, all
-	}
 	for i := range servers {
 		servers[i].addNamed(opts.Environ)
 		servers[i].Timeout = cmp.Or(servers[i].Timeout, proxy.CallTimeout)
 	}
-	return &Config{Path: path, Servers: servers, Proxy: proxy, Agents: r.rights["agents"], Scopes: r.rights["scopes"], Warnings: append(r.warnings, warnings...)}, nil
+	c := &Config{Path: path, Servers: servers, Proxy: proxy, Agents: r.rights["agents"], Scopes: r.rights["scopes"], Warnings: append(r.warnings, warnings...)}
+	if all := append(r.mistakes.sorted(), mistakes...); len(all) > 0 {
+		return c, all
+	}
+	return c, nil
 }
 
 // sections reads the whole file: the servers, and the settings as a layer, which say

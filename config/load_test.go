@@ -39,6 +39,27 @@ func proxy(edit func(*Proxy)) Proxy {
 	return p
 }
 
+// TestInspect: what has no mistake is there to be looked at beside what has.
+func TestInspect(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	data := `{"mcpServers": {"a": {"comand": "x"}, "b": {"command": "x"}, "c": {"command": "x", "env": {"K": "${keyring:k}"}}},
+		"proxySettings": {"maxResponseTokens": -1, "callTimeout": 5}}`
+	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opts := Options{Path: path, Keyring: func(string, string) (string, error) { return "", errors.New("none; set it") }}
+	c, err := Inspect(opts)
+	if list, ok := errors.AsType[ErrorList](err); !ok || len(list) != 3 || list[1].Hint != "set it" {
+		t.Fatalf("%v", err)
+	}
+	if len(c.Servers) != 1 || c.Servers[0].Name != "b" || c.Servers[0].Timeout != 5*time.Second || c.Proxy.MaxResponseTokens != 2000 {
+		t.Errorf("%+v", c)
+	}
+	if c, err := Load(opts); c != nil || err == nil {
+		t.Errorf("loaded: %+v, %v", c, err)
+	}
+}
+
 func TestMistakesGolden(t *testing.T) {
 	_, err := Load(Options{Path: "testdata/mistakes.json", Environ: []string{"RLMPROXY_MAX_MEMORY=lots"}})
 	list, ok := errors.AsType[ErrorList](err)

@@ -13,6 +13,7 @@ import (
 type reader struct {
 	doc      document
 	mistakes ErrorList
+	noted    int // grows with each mistake, kept or not
 	warnings []string
 	// settingAt is where proxySettings has each setting that it has.
 	settingAt map[string]node
@@ -85,6 +86,7 @@ const maxKept = 200
 
 // mistake notes what is wrong at the place of n.
 func (r *reader) mistake(n node, text, hint string) {
+	r.noted++
 	if len(r.mistakes) < maxKept {
 		r.mistakes = append(r.mistakes, r.placed(n, text, hint))
 	}
@@ -117,6 +119,7 @@ func (r *reader) object(n node) (members []node, ok bool) {
 		key := m.Name.Value.(hujson.Literal).String()
 		member := node{m.Value, pathTo(n.path, key), key, m.Name.StartOffset, n.secret || secretKeys[key]}
 		if offset, seen := first[key]; seen {
+			r.noted++
 			if len(r.mistakes) < maxKept {
 				line, _ := r.doc.position(offset)
 				r.mistake(member.atKey(), fmt.Sprintf("the key stands twice, first on line %d", line), "")

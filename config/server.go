@@ -42,12 +42,15 @@ func (r *reader) servers(n node, vars variables) []Server {
 	}
 	var list []Server
 	for _, m := range members {
+		before := r.noted
 		if strings.TrimSpace(m.key) == "" {
 			r.mistake(m.atKey(), "a server's name is empty", "")
 		} else if length := utf8.RuneCountInString(m.key); length > maxNameLength {
 			r.mistake(m.atKey(), fmt.Sprintf("a server's name has %d characters, of at most %d", length, maxNameLength), "")
 		}
-		list = append(list, r.server(m, vars))
+		if s := r.server(m, vars); r.noted == before {
+			list = append(list, s)
+		}
 	}
 	return list
 }

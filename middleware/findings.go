@@ -10,7 +10,7 @@ import (
 )
 
 // Findings are what a person should look at in what servers say of themselves: tools that
-// are held back, and what may speak to a model behind the person's back. Each is a line.
+// are held back, and the oddities. Each is a line.
 func (s *Server) Findings() []string {
 	var all []string
 	for _, list := range s.heldNames(s.everything()) {
@@ -21,10 +21,19 @@ func (s *Server) Findings() []string {
 		}
 	}
 	for _, up := range s.upstreams() {
-		all = append(all, s.instructionFindings(up)...)
-		all = append(all, s.toolFindings(up)...)
+		all = append(all, s.Oddities(up.Name)...)
 	}
-	return append(all, s.lookAlikes()...)
+	return append(all, s.LookAlikes()...)
+}
+
+// Oddities are what may speak to a model behind the person's back in what a server says of
+// itself. Each is a line.
+func (s *Server) Oddities(server string) []string {
+	up := s.upstream(server)
+	if up == nil {
+		return nil
+	}
+	return append(s.instructionFindings(up), s.toolFindings(up)...)
 }
 
 // instructionFindings are those in a server's instructions.
@@ -50,8 +59,8 @@ func (s *Server) toolFindings(up *Upstream) (all []string) {
 	return all
 }
 
-// lookAlikes are tools whose names look like those of another server's.
-func (s *Server) lookAlikes() (all []string) {
+// LookAlikes are tools whose names look like those of another server's.
+func (s *Server) LookAlikes() (all []string) {
 	var names []scan.Name
 	for _, up := range s.upstreams() {
 		for _, t := range up.Conn.Tools() {
@@ -81,7 +90,7 @@ const maxOdd = 1000
 // logOdd logs what is odd in what a server says of itself, once. What stands in the
 // definitions of pinned tools is logged when they are pinned.
 func (s *Server) logOdd(up *Upstream) {
-	all := append(s.instructionFindings(up), s.lookAlikes()...)
+	all := append(s.instructionFindings(up), s.LookAlikes()...)
 	if up.Pins == nil {
 		all = append(all, s.toolFindings(up)...)
 	}

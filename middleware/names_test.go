@@ -53,6 +53,35 @@ func TestNamesDoNotCollide(t *testing.T) {
 	}
 }
 
+// TestWhyHashed: an operator can read why a tool has not the name that it would have.
+func TestWhyHashed(t *testing.T) {
+	long := strings.Repeat("long", 16)
+	n := namesOf([]Upstream{
+		{Name: "git", Prefix: "git", Conn: server(nil, "hub_y", "x", long)},
+		{Name: "git_hub", Prefix: "git_hub", Conn: server(nil, "x", "a.b", "a_b")},
+		{Name: "git.hub", Prefix: "git.hub", Conn: server(nil, "x")},
+		{Name: "bare", Conn: server(nil, "proxy_filter")},
+	}, slog.New(slog.DiscardHandler))
+	got := map[string]string{}
+	for _, target := range n.all() {
+		why, tooLong := n.why(target)
+		got[target.up.Name+"/"+target.tool.Name] = why
+		if tooLong != (target.tool.Name == long) {
+			t.Errorf("%s: too long %v", target.tool.Name, tooLong)
+		}
+	}
+	want := map[string]string{
+		"git/hub_y": "git_hub_y could be a tool of another server, by its prefix", "git/x": "",
+		"git/" + long: "git_" + long[:60] + " has 68 characters, of at most 64",
+		"git_hub/x":   "", "git_hub/a_b": "", "git_hub/a.b": "",
+		"git.hub/x":         `the server "git_hub" has a tool git_hub_x`,
+		"bare/proxy_filter": "proxy_filter is a tool of the proxy",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // TestNamesAreStable: which server came up first must not matter.
 func TestNamesAreStable(t *testing.T) {
 	git, hub := server(nil, "hub_x", "x"), server(nil, "hub_x", "x")

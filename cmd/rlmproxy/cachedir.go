@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -22,6 +23,32 @@ func cacheDir(cfg *config.Config) (d cache.Dir, err error) {
 	d.Config, err = configuration(cfg)
 	return d, err
 }
+
+// openStore opens what keeps results.
+func openStore(cfg *config.Config, who audience, logger *slog.Logger) (store *cache.Store, kept cache.Dir, err error) {
+	if kept, err = cacheDir(cfg); err != nil {
+		return nil, kept, err
+	}
+	p := cfg.Proxy
+	store, err = cache.New(cache.Options{
+		MaxEntriesPerAgent: p.MaxEntriesPerAgent,
+		MaxBytesPerAgent:   p.MaxMemoryPerAgent,
+		MaxBytes:           p.MaxMemory,
+		MaxAgents:          p.MaxTotalAgents,
+		TTL:                p.CacheTTL,
+		DerivedBytes:       who.derivedBytes(),
+		Terms:              hiding(cfg),
+		Dir:                kept,
+		Logger:             logger,
+	})
+	if err != nil && kept.Path != "" {
+		err = &usageError{err, cacheDirHint}
+	}
+	return store, kept, err
+}
+
+// cacheDirHint is what helps where the folder cannot be used.
+const cacheDirHint = "name another folder in cacheDir (RLMPROXY_CACHE_DIR), or leave it empty: results are in memory only then"
 
 // configuration names what a proxy serves: its file, or without one the server and the
 // folder that its command is started in. It may be edited and still is the same.

@@ -113,6 +113,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.code
+	}
 	var failed *failedCall
 	var write *fs.PathError
 	if errors.As(err, &failed) || errors.As(err, &write) && write.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE) {
@@ -159,7 +163,7 @@ func (c *cli) root() *cobra.Command {
 	})
 	c.settings(root)
 	groupFlags(root)
-	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.importCommand(), c.connectCommand(), c.disconnectCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand())
+	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.importCommand(), c.connectCommand(), c.disconnectCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand())
 	return root
 }
 

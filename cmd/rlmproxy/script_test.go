@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 		os.Exit(rows())
 	}
 	if os.Getenv("RLMPROXY_TEST_RUN") != "" { // as it starts the proxy
+		os.Unsetenv("RLMPROXY_TEST_RUN") // which is no setting
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	testscript.Main(stateless{m}, map[string]func(){

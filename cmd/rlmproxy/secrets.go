@@ -18,6 +18,7 @@ import (
 	"rlmproxy/config"
 	"rlmproxy/keyring"
 	"rlmproxy/middleware"
+	"rlmproxy/middleware/pin"
 	"rlmproxy/pipeline/redact"
 )
 
@@ -39,7 +40,7 @@ func fromKeyring(stateDir, name string) (string, error) {
 	}
 	secret, err := ring.Get(name)
 	if errors.Is(err, keyring.ErrNotFound) {
-		err = fmt.Errorf("%w; rlmproxy secret set%s %s keeps one", err, flags, name)
+		err = fmt.Errorf("%w; keep one by rlmproxy secret set%s %s", err, flags, pin.Quoted(name))
 	}
 	return secret, err
 }

@@ -228,14 +228,20 @@ func dialer(cfg *config.Config, sc config.Server, inProcess *mcp.Server, logger 
 	case sc.URL != "":
 		return upstream.SignedIn(sc.URL, sc.Type, sc.Headers, authorize(cfg, sc, logger))
 	}
-	cmd := upstream.Command{Name: sc.Name, Path: sc.Command, Args: sc.Args, Dir: sc.Cwd, Inherit: sc.InheritEnv}
-	for k, v := range sc.Env {
-		cmd.Env = append(cmd.Env, k+"="+v)
-	}
+	cmd := commandOf(sc)
 	if cfg.Path != "" {
 		cmd.Env = append(cmd.Env, serving(os.Environ(), os.Getpid(), cfg.Path))
 	}
 	return upstream.Stdio(cmd)
+}
+
+// commandOf is how a server is started.
+func commandOf(sc config.Server) upstream.Command {
+	cmd := upstream.Command{Name: sc.Name, Path: sc.Command, Args: sc.Args, Dir: sc.Cwd, Inherit: sc.InheritEnv}
+	for k, v := range sc.Env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	return cmd
 }
 
 // served is the operator's view of a server, an effective entry, as the proxy wants it. It has

@@ -68,27 +68,35 @@ func (c *cli) readSettings(cmd *cobra.Command) (*config.Config, error) {
 }
 
 func (c *cli) readWith(cmd *cobra.Command, keyring func(stateDir, name string) (string, error)) (*config.Config, error) {
-	dir, err := os.Getwd()
+	opts, err := c.options(cmd, keyring)
 	if err != nil {
 		return nil, err
 	}
+	return config.Load(opts)
+}
+
+func (c *cli) options(cmd *cobra.Command, keyring func(stateDir, name string) (string, error)) (config.Options, error) {
+	dir, err := os.Getwd()
 	user, _ := os.UserConfigDir() // absent: not looked in
-	return config.Load(config.Options{
+	return config.Options{
 		Path:          c.configPath,
 		Environ:       os.Environ(),
 		Flags:         cmd.Flags(),
 		Dir:           dir,
 		UserConfigDir: user,
 		Keyring:       keyring,
-	})
+	}, err
 }
+
+// noConfigHint is what helps where there is no file.
+const noConfigHint = "write one as in mcp.json.example, or put the proxy in front of one server: rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem ."
 
 // load is read for a command that needs servers.
 func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
 	cfg, err := c.read(cmd)
 	switch {
 	case errors.Is(err, config.ErrNoConfig):
-		return nil, &usageError{err, "write one as in mcp.json.example, or put the proxy in front of one server: rlmproxy wrap -- npx -y @modelcontextprotocol/server-filesystem ."}
+		return nil, &usageError{err, noConfigHint}
 	case err != nil:
 		return nil, &usageError{err: err}
 	case startsItself(os.Environ(), process.Starter(), cfg.Path):
@@ -119,25 +127,8 @@ func (c *cli) setLevel(p config.Proxy) {
 // that run in our own process, rules what agents may use.
 func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server, who audience, rules *rights.Rules) (*stack, error) {
 	p := cfg.Proxy
-	kept, err := cacheDir(cfg)
+	store, kept, err := openStore(cfg, who, logger)
 	if err != nil {
-		return nil, err
-	}
-	store, err := cache.New(cache.Options{
-		MaxEntriesPerAgent: p.MaxEntriesPerAgent,
-		MaxBytesPerAgent:   p.MaxMemoryPerAgent,
-		MaxBytes:           p.MaxMemory,
-		MaxAgents:          p.MaxTotalAgents,
-		TTL:                p.CacheTTL,
-		DerivedBytes:       who.derivedBytes(),
-		Terms:              hiding(cfg),
-		Dir:                kept,
-		Logger:             logger,
-	})
-	switch {
-	case err != nil && kept.Path != "":
-		return nil, &usageError{err, "name another folder in cacheDir (RLMPROXY_CACHE_DIR), or leave it empty: results are in memory only then"}
-	case err != nil:
 		return nil, err
 	}
 	scrape, err := openMetrics(p, who, logger)

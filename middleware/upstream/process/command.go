@@ -19,15 +19,22 @@ type StartError struct{ text string }
 
 func (e *StartError) Error() string { return e.text }
 
-// loginShell is what the user's shell says, asked once.
-var loginShell = sync.OnceValues(askShell)
+// loginShell is what the user's shell says, asked once, and desktopShell what it says to a
+// program that a desktop has started.
+var loginShell, desktopShell = shellOnce(ourPath), shellOnce(desktopPath)
+
+func shellOnce(path func() string) func() (dirs []string, err error) {
+	return sync.OnceValues(func() ([]string, error) { return askShell(path()) })
+}
+
+func ourPath() string { return cmp.Or(os.Getenv("PATH"), plainPath) }
 
 // find finds the program of c, and the PATH that it gets: ours, the usual places, and what a
 // login shell has besides where the program is found only so. In front is the program's
 // own folder if ours does not have it, for npx needs the node beside it. A PATH in the
 // server's entry is looked through first, and the server gets that as it is.
 func (c Command) find(logger *slog.Logger) (program, path string, err error) {
-	path = cmp.Or(os.Getenv("PATH"), plainPath)
+	path = ourPath()
 	var list []string
 	for _, dir := range filepath.SplitList(path) {
 		list = append(list, filepath.Clean(dir))
@@ -67,6 +74,41 @@ func (c Command) lookFurther(list, places []string, err error, logger *slog.Logg
 	}
 	logger.Debug("command not found", "PATH", append(list, all...), "login_shell", unsaid)
 	return "", all, err
+}
+
+// A Found is how a program is found.
+type Found int
+
+const (
+	ByPath       Found = iota // in PATH, that of the server's entry, or where the command says
+	ByPlace                   // in one of the usual places
+	ByLoginShell              // only where a login shell looks
+)
+
+// OnDesktop finds the program of c as a proxy does which a desktop program has started: its
+// PATH is not that of a terminal.
+func (c Command) OnDesktop() (program string, how Found, err error) {
+	list := filepath.SplitList(desktopPath())
+	places := addable(list, usualPlaces()...)
+	if c.isPath() {
+		if program, err = exec.LookPath(c.Path); err != nil {
+			return "", 0, c.notFound(err)
+		}
+		return program, ByPath, nil
+	}
+	if p, ok := lookIn(append(filepath.SplitList(c.ownPath()), list...), c.Path); ok {
+		return p, ByPath, nil
+	}
+	if p, ok := lookIn(places, c.Path); ok {
+		return p, ByPlace, nil
+	}
+	if !strings.Contains(c.Path, " ") {
+		said, _ := desktopShell()
+		if p, ok := lookIn(addable(append(list, places...), said...), c.Path); ok {
+			return p, ByLoginShell, nil
+		}
+	}
+	return "", 0, c.notFound(exec.ErrNotFound)
 }
 
 // isPath reports whether the command says where it is.

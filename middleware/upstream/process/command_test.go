@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"testing"
 )
 
@@ -16,7 +15,7 @@ func TestStartErrors(t *testing.T) {
 		t.Skip("paths of Unix")
 	}
 	t.Setenv("SHELL", "")
-	loginShell = sync.OnceValues(askShell)
+	loginShell = shellOnce(ourPath)
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "my program")
 	if err := os.WriteFile(plain, nil, 0o600); err != nil {

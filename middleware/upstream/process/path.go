@@ -13,6 +13,18 @@ import (
 // plainPath is what programs look through where PATH is not set.
 const plainPath = "/usr/bin:/bin"
 
+// desktopPath is the PATH of programs that a desktop starts, at the least: on macOS all have
+// it, on other systems some have more.
+func desktopPath() string {
+	switch runtime.GOOS {
+	case "darwin":
+		return "/usr/bin:/bin:/usr/sbin:/sbin"
+	case "windows": // where terminals have no other
+		return os.Getenv("PATH")
+	}
+	return "/usr/local/bin:/usr/bin:/bin:/snap/bin"
+}
+
 // usualPlaces are folders in which people have node, uv and the like. A client that a
 // desktop starts has a short PATH without them, on macOS /usr/bin:/bin:/usr/sbin:/sbin.
 func usualPlaces() []string {

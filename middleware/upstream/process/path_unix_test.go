@@ -31,7 +31,7 @@ func executables(t *testing.T, programs map[string]string) (home string) {
 	for name, value := range map[string]string{"HOME": home, "PATH": "/usr/bin:/bin", "SHELL": "", "NVM_DIR": "", "VOLTA_HOME": "", "ASDF_DATA_DIR": "", "MISE_DATA_DIR": "", "FNM_DIR": "", "PNPM_HOME": ""} {
 		t.Setenv(name, value)
 	}
-	loginShell = sync.OnceValues(askShell)
+	loginShell, desktopShell = shellOnce(ourPath), shellOnce(desktopPath)
 	return home
 }
 
@@ -200,6 +200,38 @@ func TestLoginShell(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOnDesktop: where a terminal's PATH has a command, a desktop program's need not.
+func TestOnDesktop(t *testing.T) {
+	home := executables(t, map[string]string{
+		"terminal/mine": "#!/bin/sh\n", ".local/bin/usual": "#!/bin/sh\n", "shell/asked": "#!/bin/sh\n",
+		"sh": "#!/bin/sh\nPATH=$HOME/shell:$PATH\neval \"$4\"\n",
+	})
+	t.Setenv("PATH", home+"/terminal:/usr/bin:/bin")
+	t.Setenv("SHELL", home+"/sh")
+	for _, c := range []struct {
+		command, env string
+		want         string
+		how          Found
+	}{
+		{"sh", "", "/bin/sh", ByPath},
+		{"~/terminal/mine", "", "~/terminal/mine", ByPath},
+		{"mine", "PATH=~/terminal", "~/terminal/mine", ByPath},
+		{"usual", "", "~/.local/bin/usual", ByPlace},
+		{"asked", "", "~/shell/asked", ByLoginShell},
+		{"mine", "", `command "mine" is not in PATH`, 0},
+		{"asked -x", "", "followed by its arguments", 0},
+	} {
+		fill := func(s string) string { return strings.ReplaceAll(s, "~", home) }
+		got, how, err := Command{Path: fill(c.command), Env: []string{fill(c.env)}}.OnDesktop()
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, fill(c.want)) || how != c.how {
+			t.Errorf("%s: %s, %d; want %s, %d", c.command, got, how, c.want, c.how)
+		}
 	}
 }
 

@@ -23,10 +23,10 @@ const (
 	pathMark       = "rlmproxy:PATH:"
 )
 
-// askShell asks the user's shell for the PATH that it has after its start files. Those of
-// nvm and others are for interactive shells. It gets nothing to read and no terminal,
+// askShell asks the user's shell for the PATH that it has after its start files, if it begins
+// with path. Those of nvm and others are for interactive shells. It gets nothing to read and no terminal,
 // and is ended with what it has started in its session.
-func askShell() (dirs []string, err error) {
+func askShell(path string) (dirs []string, err error) {
 	shell := os.Getenv("SHELL")
 	if !filepath.IsAbs(shell) {
 		return nil, errors.New("SHELL names none")
@@ -37,7 +37,7 @@ func askShell() (dirs []string, err error) {
 	}
 	defer r.Close()
 	cmd := exec.Command(shell, "-l", "-i", "-c", `printf '\n%s%s\n%s' `+pathMark+` "$PATH" `+pathMark)
-	cmd.Env, _ = inherited(os.Environ(), nil)
+	cmd.Env, _ = inherited(append(os.Environ(), "PATH="+path), nil)
 	cmd.Stdout = w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()

@@ -3,4 +3,4 @@ package process
 import "errors"
 
 // askShell has nobody to ask: a desktop hands its whole PATH on.
-func askShell() (dirs []string, err error) { return nil, errors.ErrUnsupported }
+func askShell(string) (dirs []string, err error) { return nil, errors.ErrUnsupported }
