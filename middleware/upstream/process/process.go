@@ -136,7 +136,7 @@ func (p *Process) ended(d time.Duration) bool {
 }
 
 // moment is how long is waited for what comes with the end of a process.
-const moment = 200 * time.Millisecond
+const moment = time.Second
 
 // Exit describes how the process ended, or is empty while it runs.
 func (p *Process) Exit() string {
