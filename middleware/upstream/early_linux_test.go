@@ -14,7 +14,7 @@ func TestEndsEarly(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
 		{`exec 0<&-; sleep 0.1; exit 3`, "the server ended during the handshake (exit status 3)"},
 		{`read x; exit 3`, "the server ended during the handshake (exit status 3)"},
-		{`exec 0<&-; sleep 0.5`, "the server ended during the handshake (connection closed: write |1: broken pipe)"},
+		{`exec 0<&-; sleep 3`, "the server ended during the handshake (connection closed: write |1: broken pipe)"},
 		{`read x; echo '{"jsonrpc":"2.0","id":"rlm-1","result":{"protocolVersion":"2025-11-25","capabilities":{}}}'; read x; read x; exit 4`,
 			"the server ended before it had said what it offers (exit status 4)"},
 	} {
