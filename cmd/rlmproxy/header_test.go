@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -65,6 +66,8 @@ func TestCallURL(t *testing.T) {
 	}))
 	defer web.Close()
 	t.Setenv("CALL_TOKEN", "sesame")
+	t.Setenv("RLMPROXY_E2E", "") // which is put back at the end
+	os.Unsetenv("RLMPROXY_E2E")  // it is no setting, and would be warned of
 	for _, tt := range []struct {
 		args []string
 		want string

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,14 +15,16 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "jq-worker" {     // as the proxy starts its own binary
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	// Servers end by syscall.Exit: with -race, os.Exit takes a second more, where no GORACE
+	// says otherwise, and servers do not get that.
 	if len(os.Args) == 3 && os.Args[1] == "counter" { // as TestIsolation starts a server
-		os.Exit(counter(os.Args[2]))
+		syscall.Exit(counter(os.Args[2]))
 	}
 	if len(os.Args) == 3 && os.Args[1] == "listed" { // as TestTrust does
-		os.Exit(listed(os.Args[2]))
+		syscall.Exit(listed(os.Args[2]))
 	}
 	if len(os.Args) == 2 && os.Args[1] == "rows" { // as TestKilled does
-		os.Exit(rows())
+		syscall.Exit(rows())
 	}
 	if os.Getenv("RLMPROXY_TEST_RUN") != "" { // as it starts the proxy
 		os.Unsetenv("RLMPROXY_TEST_RUN") // which is no setting
@@ -31,6 +34,9 @@ func TestMain(m *testing.M) {
 		"rlmproxy": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
 }
+
+// noSleep has processes that are built with -race end as quickly as others.
+const noSleep = "atexit_sleep_ms=0"
 
 // A stateless run of the tests leaves the state folder of whoever runs them alone.
 type stateless struct{ m *testing.M }
@@ -42,6 +48,7 @@ func (s stateless) Run() int {
 	}
 	defer os.RemoveAll(dir)
 	os.Setenv("RLMPROXY_STATE_DIR", dir)
+	os.Setenv("GORACE", noSleep)
 	return s.m.Run()
 }
 
@@ -50,6 +57,7 @@ func (s stateless) Run() int {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata", Setup: func(env *testscript.Env) error {
 		env.Setenv("RLMPROXY_STATE_DIR", env.WorkDir+"/state")
+		env.Setenv("GORACE", noSleep)
 		return nil
 	}})
 }

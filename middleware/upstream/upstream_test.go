@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ const testServer = "TEST_MCP_SERVER"
 func TestMain(m *testing.M) {
 	if how := os.Getenv(testServer); how != "" {
 		misbehave(how)
-		os.Exit(0)
+		syscall.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -42,7 +43,7 @@ func misbehave(how string) {
 		time.Sleep(time.Hour)
 	case "dead":
 		fmt.Fprintln(os.Stderr, "cannot open database")
-		os.Exit(3)
+		syscall.Exit(3)
 	case "early":
 		out(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		out(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`)
@@ -115,7 +116,7 @@ func misbehave(how string) {
 			case "echo":
 				answer(`{"content":[],"z":%s}`, m.Params.Arguments)
 			case "die":
-				os.Exit(4)
+				syscall.Exit(4)
 			case "pid":
 				answer(`{"content":[],"pid":%d}`, os.Getpid())
 			case "grow":
@@ -146,7 +147,7 @@ func misbehave(how string) {
 				if err := cmd.Start(); err != nil {
 					panic(err)
 				}
-				os.Exit(5)
+				syscall.Exit(5)
 			case "deaf":
 				os.Stdin.Close()
 				answer(`{"content":[]}`)

@@ -24,15 +24,15 @@ func TestMain(m *testing.M) {
 		p, err := Command{Path: "sh", Args: []string{"-c", script}, Inherit: []string{"MARK"}}.Start(slog.New(slog.DiscardHandler))
 		if err != nil {
 			fmt.Println(err)
-			os.Exit(1)
+			syscall.Exit(1)
 		}
 		go func() { _, _ = io.Copy(os.Stdout, p.Stdout) }()
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		p.Close()
-		os.Exit(0)
+		syscall.Exit(0)
 	}
 	if work := os.Getenv(testAdopt); work != "" {
-		os.Exit(adopted(work))
+		syscall.Exit(adopted(work))
 	}
 	os.Exit(m.Run())
 }
