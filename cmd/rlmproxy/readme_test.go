@@ -36,7 +36,8 @@ import (
 // A page is README.md or a file of docs/.
 type page struct{ path, text string }
 
-// pages returns README.md first, then docs/ by name.
+// pages returns README.md, docs/tools.md, whose first reply has the cache ID of all calls that
+// the pages show, and then docs/ by name.
 func pages(t *testing.T) []page {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -45,7 +46,9 @@ func pages(t *testing.T) []page {
 		t.Fatalf("%d files in docs: %v", len(files), err)
 	}
 	var all []page
-	for _, file := range append([]string{filepath.Join(root, "README.md")}, files...) {
+	tools := filepath.Join(root, "docs", "tools.md")
+	files = slices.DeleteFunc(files, func(f string) bool { return f == tools })
+	for _, file := range append([]string{filepath.Join(root, "README.md"), tools}, files...) {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -97,10 +100,10 @@ func docsFences(t *testing.T, langs ...string) []fence {
 	return all
 }
 
-// docsTable returns the rows of the table with this head, without backticks.
-func docsTable(t *testing.T, file, head string) [][]string {
+// pageTable returns the rows of the table with this head, without backticks.
+func pageTable(t *testing.T, file, head string) [][]string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "docs", file))
+	b, err := os.ReadFile(filepath.Join("..", "..", file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,12 +131,19 @@ func docsTable(t *testing.T, file, head string) [][]string {
 }
 
 func TestReadmeSettings(t *testing.T) {
+	defaults := map[string]string{}
 	var want [][]string
 	for _, s := range config.Settings() {
+		defaults[s.Name] = s.Default
 		want = append(want, []string{s.Name, s.Default, s.Unit, s.Usage})
 	}
-	if diff := cmp.Diff(want, docsTable(t, "configuration.md", "| key | default | unit | meaning |")); diff != "" {
+	if diff := cmp.Diff(want, pageTable(t, "docs/configuration.md", "| key | default | unit | meaning |")); diff != "" {
 		t.Errorf("settings (-code +docs):\n%s", diff)
+	}
+	for _, row := range pageTable(t, "README.md", "| setting | default | what it does |") {
+		if d, ok := defaults[row[0]]; !ok || d != row[1] {
+			t.Errorf("README.md: %s is not %q by default, but %q", row[0], row[1], d)
+		}
 	}
 }
 
@@ -145,7 +155,7 @@ func TestReadmeKeys(t *testing.T) {
 		{"| tool key | meaning |", "tools.go", "toolKeys"},
 	} {
 		var got []string
-		for _, row := range docsTable(t, "configuration.md", c.head) {
+		for _, row := range pageTable(t, "docs/configuration.md", c.head) {
 			got = append(got, strings.Split(row[0], ", ")...)
 		}
 		want := variableStrings(t, filepath.Join("../../config", c.file), c.variable)
@@ -196,7 +206,7 @@ func literals(n ast.Node) []string {
 
 func TestReadmeErrorCodes(t *testing.T) {
 	var got []string
-	for _, row := range docsTable(t, "errors.md", "| code | meaning | what helps |") {
+	for _, row := range pageTable(t, "docs/errors.md", "| code | meaning | what helps |") {
 		got = append(got, row[0])
 	}
 	want := errorCodes(t, "../../middleware", "../../middleware/shape", "../../middleware/tools", "../../pipeline/doc", "../../pipeline/records", "../../pipeline/find", "../../pipeline/jq")
@@ -297,10 +307,11 @@ func withoutIDs(s string) string { return cacheID.ReplaceAllString(s, "ID") }
 // replies that hold a cache ID may differ by what the ID costs.
 func TestReadmeDemo(t *testing.T) {
 	demo := strings.Split(withoutIDs(runAlone(t, "demo")), "\n")
+	step := regexp.MustCompile(`^\d\. `)
 	excerpts := 0
 	for _, f := range docsFences(t, "text") {
 		first, _, _ := strings.Cut(f.text, "\n")
-		if !strings.HasPrefix(first, "1. ") && !strings.Contains(first, "the whole task") {
+		if !step.MatchString(first) && !strings.Contains(first, "the whole task") {
 			continue
 		}
 		excerpts++
@@ -317,8 +328,8 @@ func TestReadmeDemo(t *testing.T) {
 			}
 		}
 	}
-	if excerpts != 2 {
-		t.Errorf("there are %d excerpts of the demo, want the first step and the table", excerpts)
+	if excerpts != 3 {
+		t.Errorf("there are %d excerpts of the demo, want two steps and the table", excerpts)
 	}
 }
 
@@ -788,14 +799,14 @@ func TestReadmeLimits(t *testing.T) {
 		{"deepest nesting of a message", fmt.Sprintf("%d levels", jsonscan.MaxDepth)},
 		{"text whose tokens are counted exactly", fmt.Sprintf("%d KiB", exact>>10)},
 	}
-	if diff := cmp.Diff(want, docsTable(t, "limits.md", "| limit | value |")); diff != "" {
+	if diff := cmp.Diff(want, pageTable(t, "docs/limits.md", "| limit | value |")); diff != "" {
 		t.Errorf("limits (-code +docs):\n%s", diff)
 	}
 }
 
 func TestReadmeExitCodes(t *testing.T) {
 	var got []string
-	for _, row := range docsTable(t, "errors.md", "| code | meaning |") {
+	for _, row := range pageTable(t, "docs/errors.md", "| code | meaning |") {
 		got = append(got, row[0])
 	}
 	var want []string
