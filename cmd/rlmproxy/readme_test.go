@@ -328,8 +328,8 @@ func TestReadmeDemo(t *testing.T) {
 			}
 		}
 	}
-	if excerpts != 3 {
-		t.Errorf("there are %d excerpts of the demo, want two steps and the table", excerpts)
+	if excerpts != 2 {
+		t.Errorf("there are %d excerpts of the demo, want the first step and the table", excerpts)
 	}
 }
 
