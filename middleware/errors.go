@@ -24,7 +24,7 @@ import (
 
 // The codes of errors that only this package gives. Those about a document are in
 // pipeline/doc/errors.go, about jq in pipeline/jq/jq.go, about a cache_id in
-// shape/cacheerrors.go; README lists all, and a test holds it to them.
+// shape/cacheerrors.go; docs/errors.md lists all, and a test holds it to them.
 const (
 	codeUnknownTool = "unknown_tool"
 	codeHeldBack    = "held_back"

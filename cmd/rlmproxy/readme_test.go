@@ -31,53 +31,85 @@ import (
 	"rlmproxy/pipeline/tokens"
 )
 
-// The tests in this file hold README.md against the program.
+// The tests in this file hold README.md and docs/ against the program.
 
-func readReadme(t *testing.T) string {
+// A page is README.md or a file of docs/.
+type page struct{ path, text string }
+
+// pages returns README.md, docs/tools.md, whose first reply has the cache ID of all calls that
+// the pages show, and then docs/ by name.
+func pages(t *testing.T) []page {
 	t.Helper()
-	b, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+	root := filepath.Join("..", "..")
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files in docs: %v", len(files), err)
 	}
-	return string(b)
-}
-
-// A fence is a fenced block of the README.
-type fence struct {
-	lang, text string
-	line       int // of its first line
-}
-
-func readmeFences(t *testing.T, langs ...string) []fence {
-	t.Helper()
-	var all []fence
-	var open *fence
-	for i, line := range strings.Split(readReadme(t), "\n") {
-		lang, isFence := strings.CutPrefix(line, "```")
-		switch {
-		case isFence && open == nil:
-			open = &fence{lang: lang, line: i + 2}
-		case isFence:
-			if slices.Contains(langs, open.lang) {
-				all = append(all, *open)
-			}
-			open = nil
-		case open != nil:
-			open.text += line + "\n"
+	var all []page
+	tools := filepath.Join(root, "docs", "tools.md")
+	files = slices.DeleteFunc(files, func(f string) bool { return f == tools })
+	for _, file := range append([]string{filepath.Join(root, "README.md"), tools}, files...) {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if len(all) == 0 {
-		t.Fatalf("README has no block of %v", langs)
+		path, _ := filepath.Rel(root, file)
+		all = append(all, page{filepath.ToSlash(path), string(b)})
 	}
 	return all
 }
 
-// readmeTable returns the rows of the table with this head, without backticks.
-func readmeTable(t *testing.T, head string) [][]string {
+// A fence is a fenced block of a page.
+type fence struct {
+	lang, text string
+	at         place // of its first line
+}
+
+type place struct {
+	path string
+	line int
+}
+
+func (p place) down(lines int) place { return place{p.path, p.line + lines} }
+
+func (p place) String() string { return fmt.Sprintf("%s:%d", p.path, p.line) }
+
+func docsFences(t *testing.T, langs ...string) []fence {
 	t.Helper()
-	_, rest, ok := strings.Cut(readReadme(t), "\n"+head+"\n")
+	var all []fence
+	for _, p := range pages(t) {
+		var open *fence
+		for i, line := range strings.Split(p.text, "\n") {
+			lang, isFence := strings.CutPrefix(line, "```")
+			switch {
+			case isFence && open == nil:
+				open = &fence{lang: lang, at: place{p.path, i + 2}}
+			case isFence:
+				if slices.Contains(langs, open.lang) {
+					all = append(all, *open)
+				}
+				open = nil
+			case open != nil:
+				open.text += line + "\n"
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("no block of %v", langs)
+	}
+	return all
+}
+
+// pageTable returns the rows of the table with this head, without backticks.
+func pageTable(t *testing.T, file, head string) [][]string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(b), "\n"+head+"\n")
 	if !ok {
-		t.Fatalf("README has no table %s", head)
+		t.Fatalf("%s has no table %s", file, head)
 	}
 	var rows [][]string
 	for i, line := range strings.Split(rest, "\n") {
@@ -99,12 +131,19 @@ func readmeTable(t *testing.T, head string) [][]string {
 }
 
 func TestReadmeSettings(t *testing.T) {
+	defaults := map[string]string{}
 	var want [][]string
 	for _, s := range config.Settings() {
+		defaults[s.Name] = s.Default
 		want = append(want, []string{s.Name, s.Default, s.Unit, s.Usage})
 	}
-	if diff := cmp.Diff(want, readmeTable(t, "| key | default | unit | meaning |")); diff != "" {
-		t.Errorf("settings (-code +README):\n%s", diff)
+	if diff := cmp.Diff(want, pageTable(t, "docs/configuration.md", "| key | default | unit | meaning |")); diff != "" {
+		t.Errorf("settings (-code +docs):\n%s", diff)
+	}
+	for _, row := range pageTable(t, "README.md", "| setting | default | what it does |") {
+		if d, ok := defaults[row[0]]; !ok || d != row[1] {
+			t.Errorf("README.md: %s is not %q by default, but %q", row[0], row[1], d)
+		}
 	}
 }
 
@@ -116,14 +155,14 @@ func TestReadmeKeys(t *testing.T) {
 		{"| tool key | meaning |", "tools.go", "toolKeys"},
 	} {
 		var got []string
-		for _, row := range readmeTable(t, c.head) {
+		for _, row := range pageTable(t, "docs/configuration.md", c.head) {
 			got = append(got, strings.Split(row[0], ", ")...)
 		}
 		want := variableStrings(t, filepath.Join("../../config", c.file), c.variable)
 		slices.Sort(got)
 		slices.Sort(want)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-code +README):\n%s", c.head, diff)
+			t.Errorf("%s (-code +docs):\n%s", c.head, diff)
 		}
 	}
 }
@@ -167,13 +206,13 @@ func literals(n ast.Node) []string {
 
 func TestReadmeErrorCodes(t *testing.T) {
 	var got []string
-	for _, row := range readmeTable(t, "| code | meaning | what helps |") {
+	for _, row := range pageTable(t, "docs/errors.md", "| code | meaning | what helps |") {
 		got = append(got, row[0])
 	}
 	want := errorCodes(t, "../../middleware", "../../middleware/shape", "../../middleware/tools", "../../pipeline/doc", "../../pipeline/records", "../../pipeline/find", "../../pipeline/jq")
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("codes (-code +README):\n%s", diff)
+		t.Errorf("codes (-code +docs):\n%s", diff)
 	}
 }
 
@@ -268,28 +307,29 @@ func withoutIDs(s string) string { return cacheID.ReplaceAllString(s, "ID") }
 // replies that hold a cache ID may differ by what the ID costs.
 func TestReadmeDemo(t *testing.T) {
 	demo := strings.Split(withoutIDs(runAlone(t, "demo")), "\n")
+	step := regexp.MustCompile(`^\d\. `)
 	excerpts := 0
-	for _, f := range readmeFences(t, "text") {
+	for _, f := range docsFences(t, "text") {
 		first, _, _ := strings.Cut(f.text, "\n")
-		if !strings.HasPrefix(first, "1. ") && !strings.Contains(first, "the whole task") {
+		if !step.MatchString(first) && !strings.Contains(first, "the whole task") {
 			continue
 		}
 		excerpts++
 		lines := strings.Split(strings.TrimRight(withoutIDs(f.text), "\n"), "\n")
 		at := slices.Index(demo, lines[0])
 		if at < 0 {
-			t.Errorf("README:%d: the demo does not print %q", f.line, lines[0])
+			t.Errorf("%v: the demo does not print %q", f.at, lines[0])
 			continue
 		}
 		for i, line := range lines {
 			if at+i >= len(demo) || !sameDemoLine(line, demo[at+i]) {
-				t.Errorf("README:%d: %q\nthe demo prints:\n%s", f.line+i, line, strings.Join(demo[at:min(at+len(lines), len(demo))], "\n"))
+				t.Errorf("%v: %q\nthe demo prints:\n%s", f.at.down(i), line, strings.Join(demo[at:min(at+len(lines), len(demo))], "\n"))
 				break
 			}
 		}
 	}
 	if excerpts != 2 {
-		t.Errorf("README has %d excerpts of the demo, want the first step and the table", excerpts)
+		t.Errorf("there are %d excerpts of the demo, want the first step and the table", excerpts)
 	}
 }
 
@@ -328,21 +368,21 @@ func numbers(s string) []float64 {
 // TestReadmeSum checks that the table of the demo adds up: its lines were copied
 // from one run.
 func TestReadmeSum(t *testing.T) {
-	for _, f := range readmeFences(t, "text") {
+	for _, f := range docsFences(t, "text") {
 		if !strings.Contains(f.text, "the whole task") {
 			continue
 		}
 		lines := strings.Split(f.text, "\n")
 		without, with, own, saved := numbers(lines[1])[0], numbers(lines[2])[1], numbers(lines[3])[0], numbers(lines[4])
 		if without-with-own != saved[0] || math.Abs(100*saved[0]/without-saved[1]) > 0.05 {
-			t.Errorf("README:%d: %v - %v - %v is not %v", f.line, without, with, own, saved)
+			t.Errorf("%v: %v - %v - %v is not %v", f.at, without, with, own, saved)
 		}
 		return
 	}
-	t.Error("README has no table of the demo")
+	t.Error("no page has the table of the demo")
 }
 
-// TestReadmeAnswers plays the calls of the README ("→ tool {arguments}") against
+// TestReadmeAnswers plays the calls of the pages ("→ tool {arguments}") against
 // the demo's server. Lines may be left out where a line "…" stands, and
 // shortened to a final "…".
 func TestReadmeAnswers(t *testing.T) {
@@ -367,7 +407,7 @@ func TestReadmeAnswers(t *testing.T) {
 
 	var cut answer // the first reply, which the other calls are about
 	seen := map[string]bool{}
-	for _, f := range readmeFences(t, "text") {
+	for _, f := range docsFences(t, "text") {
 		if !strings.HasPrefix(f.text, "→ ") {
 			continue
 		}
@@ -392,13 +432,13 @@ func TestReadmeAnswers(t *testing.T) {
 				cut = a
 			}
 			if got, want := withoutIDs(a.text), withoutIDs(said); !shortened(want, got) {
-				t.Errorf("README:%d: %s answers\n%s\nnot\n%s", f.line, call, got, want)
+				t.Errorf("%v: %s answers\n%s\nnot\n%s", f.at, call, got, want)
 			}
 		}
 	}
 	for _, want := range []string{"proxy_explore", "proxy_filter", "proxy_search", "exclude", "bm25", "fuzzy", "context"} {
 		if !seen[want] {
-			t.Errorf("README shows no call of %s", want)
+			t.Errorf("no page shows a call of %s", want)
 		}
 	}
 	t.Run("meta", func(t *testing.T) { testReadmeMeta(t, cut) })
@@ -414,7 +454,7 @@ func testReadmeMeta(t *testing.T, cut answer) {
 		t.Fatal(err)
 	}
 	var shown facts
-	for _, f := range readmeFences(t, "json") {
+	for _, f := range docsFences(t, "json") {
 		if strings.Contains(f.text, `"rlmproxy/result"`) {
 			if err := json.Unmarshal([]byte(f.text), &shown); err != nil {
 				t.Fatal(err)
@@ -425,7 +465,7 @@ func testReadmeMeta(t *testing.T, cut answer) {
 		cmp.Comparer(func(a, b any) bool { return math.Abs(a.(float64)-b.(float64)) < 55 }))
 	anyID := cmp.Transformer("withoutIDs", withoutIDs)
 	if diff := cmp.Diff(real.Meta, shown, near, anyID); diff != "" {
-		t.Errorf("_meta (-reply +README):\n%s", diff)
+		t.Errorf("_meta (-reply +docs):\n%s", diff)
 	}
 }
 
@@ -470,39 +510,39 @@ func TestShortened(t *testing.T) {
 	}
 }
 
-// A command is one line of the README's shell, as words, and what it prints.
+// A command is one line of shell in a page, as words, and what it prints.
 type command struct {
 	words  []string
 	output string
-	line   int
+	at     place
 }
 
-func readmeCommands(t *testing.T) []command {
+func docsCommands(t *testing.T) []command {
 	t.Helper()
 	var all []command
-	for _, f := range readmeFences(t, "sh", "console") {
+	for _, f := range docsFences(t, "sh", "console") {
 		var list []command
 		for i, line := range strings.Split(strings.TrimRight(strings.ReplaceAll(f.text, "\\\n", " "), "\n"), "\n") {
 			text, typed := strings.CutPrefix(line, "$ ")
 			if f.lang == "console" && !typed {
 				if list == nil {
-					t.Fatalf("README:%d: output before a command", f.line)
+					t.Fatalf("%v: output before a command", f.at)
 				}
 				list[len(list)-1].output += line + "\n"
 				continue
 			}
 			words, err := shellWords(text)
 			if err != nil {
-				t.Fatalf("README:%d: %v: %s", f.line+i, err, text)
+				t.Fatalf("%v: %v: %s", f.at.down(i), err, text)
 			}
-			list = append(list, command{words: words, line: f.line + i})
+			list = append(list, command{words: words, at: f.at.down(i)})
 		}
 		all = append(all, list...)
 	}
 	return all
 }
 
-// shellWords splits a line as a shell does, as far as the README needs it.
+// shellWords splits a line as a shell does, as far as the pages need it.
 func shellWords(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -612,7 +652,7 @@ func TestCheckArguments(t *testing.T) {
 // names is installed for the end-to-end tests.
 func TestReadmeCommands(t *testing.T) {
 	seen, ran := 0, 0
-	for _, c := range readmeCommands(t) {
+	for _, c := range docsCommands(t) {
 		args, ok := arguments(c.words)
 		if !ok {
 			continue
@@ -620,14 +660,14 @@ func TestReadmeCommands(t *testing.T) {
 		seen++
 		cmd, err := checkArguments(args)
 		if err != nil {
-			t.Errorf("README:%d: rlmproxy %q: %v", c.line, args, err)
+			t.Errorf("%v: rlmproxy %q: %v", c.at, args, err)
 			continue
 		}
 		needsGo := cmd.Name() == "demo" || cmd.Name() == "version" || slices.Contains(args, "--help")
 		switch {
 		case needsGo:
 			if runAlone(t, args...) == "" {
-				t.Errorf("README:%d: rlmproxy %q prints nothing", c.line, args)
+				t.Errorf("%v: rlmproxy %q prints nothing", c.at, args)
 			}
 			ran++
 		case c.output != "":
@@ -635,7 +675,7 @@ func TestReadmeCommands(t *testing.T) {
 		}
 	}
 	if seen < 5 || ran == 0 {
-		t.Errorf("README has %d commands, %d of them run", seen, ran)
+		t.Errorf("there are %d commands, %d of them run", seen, ran)
 	}
 }
 
@@ -653,16 +693,16 @@ func testReadmeOutput(t *testing.T, c command, args []string) {
 	}
 	at := slices.Index(args, "npx")
 	if at < 0 || !slices.Equal(args[at:at+3], []string{"npx", "-y", "@modelcontextprotocol/server-filesystem"}) {
-		t.Fatalf("README:%d: this test knows one server, not that of %q", c.line, args)
+		t.Fatalf("%v: this test knows one server, not that of %q", c.at, args)
 	}
 	t.Chdir("../..") // where a reader stands
 	args = slices.Concat(args[:at], []string{node, script}, args[at+3:])
 	var stdout, stderr bytes.Buffer
 	if code := run(args, strings.NewReader(""), &stdout, &stderr); code != exitOK {
-		t.Fatalf("README:%d: exit code %d: %s%s", c.line, code, &stdout, &stderr)
+		t.Fatalf("%v: exit code %d: %s%s", c.at, code, &stdout, &stderr)
 	}
 	if got, want := withoutIDs(stdout.String()), withoutIDs(c.output); !shortened(want, got) {
-		t.Errorf("README:%d: the command prints\n%s\nnot\n%s", c.line, got, want)
+		t.Errorf("%v: the command prints\n%s\nnot\n%s", c.at, got, want)
 	}
 }
 
@@ -678,9 +718,9 @@ func TestReadmeJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	configs := 0
-	for _, f := range readmeFences(t, "json") {
+	for _, f := range docsFences(t, "json") {
 		if !json.Valid([]byte(f.text)) {
-			t.Errorf("README:%d: not JSON:\n%s", f.line, f.text)
+			t.Errorf("%v: not JSON:\n%s", f.at, f.text)
 			continue
 		}
 		if !strings.Contains(f.text, `"mcpServers"`) {
@@ -692,7 +732,7 @@ func TestReadmeJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := schema.Validate(v); err != nil {
-			t.Errorf("README:%d: %v", f.line, err)
+			t.Errorf("%v: %v", f.at, err)
 		}
 		path := filepath.Join(t.TempDir(), "mcp.json")
 		if err := os.WriteFile(path, []byte(f.text), 0o600); err != nil {
@@ -700,23 +740,23 @@ func TestReadmeJSON(t *testing.T) {
 		}
 		cfg, err := config.Load(config.Options{Path: path})
 		if err != nil {
-			t.Errorf("README:%d: %v", f.line, err)
+			t.Errorf("%v: %v", f.at, err)
 			continue
 		}
 		for _, w := range cfg.Warnings {
-			t.Errorf("README:%d: warning: %s", f.line, w)
+			t.Errorf("%v: warning: %s", f.at, w)
 		}
 		for _, s := range cfg.Servers {
 			if s.Command != "rlmproxy" {
 				continue
 			}
 			if _, err := checkArguments(s.Args); err != nil {
-				t.Errorf("README:%d: %q: %v", f.line, s.Args, err)
+				t.Errorf("%v: %q: %v", f.at, s.Args, err)
 			}
 		}
 	}
 	if configs < 3 {
-		t.Errorf("README has %d configurations", configs)
+		t.Errorf("there are %d configurations", configs)
 	}
 }
 
@@ -732,14 +772,17 @@ func TestReadmeNames(t *testing.T) {
 		cmd.InitDefaultHelpFlag()
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known["--"+f.Name] = true })
 	}
-	names := regexp.MustCompile("RLMPROXY_[A-Z0-9_]+|`--[a-z-]+").FindAllString(readReadme(t), -1)
-	if len(names) == 0 {
-		t.Error("README names no variable and no flag")
-	}
-	for _, name := range names {
-		if name = strings.TrimPrefix(name, "`"); !known[name] {
-			t.Errorf("README names %s, which does not exist", name)
+	name := regexp.MustCompile("RLMPROXY_[A-Z0-9_]+|`--[a-z-]+")
+	named := 0
+	for _, p := range pages(t) {
+		for _, n := range name.FindAllString(p.text, -1) {
+			if named++; !known[strings.TrimPrefix(n, "`")] {
+				t.Errorf("%s names %s, which does not exist", p.path, n)
+			}
 		}
+	}
+	if named < 20 {
+		t.Errorf("%d variables and flags are named", named)
 	}
 }
 
@@ -756,14 +799,14 @@ func TestReadmeLimits(t *testing.T) {
 		{"deepest nesting of a message", fmt.Sprintf("%d levels", jsonscan.MaxDepth)},
 		{"text whose tokens are counted exactly", fmt.Sprintf("%d KiB", exact>>10)},
 	}
-	if diff := cmp.Diff(want, readmeTable(t, "| limit | value |")); diff != "" {
-		t.Errorf("limits (-code +README):\n%s", diff)
+	if diff := cmp.Diff(want, pageTable(t, "docs/limits.md", "| limit | value |")); diff != "" {
+		t.Errorf("limits (-code +docs):\n%s", diff)
 	}
 }
 
 func TestReadmeExitCodes(t *testing.T) {
 	var got []string
-	for _, row := range readmeTable(t, "| code | meaning |") {
+	for _, row := range pageTable(t, "docs/errors.md", "| code | meaning |") {
 		got = append(got, row[0])
 	}
 	var want []string
@@ -771,6 +814,6 @@ func TestReadmeExitCodes(t *testing.T) {
 		want = append(want, strconv.Itoa(code))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("exit codes (-code +README):\n%s", diff)
+		t.Errorf("exit codes (-code +docs):\n%s", diff)
 	}
 }

@@ -34,7 +34,7 @@ var begins = []string{
 	"[cache_id ", "next:", "hint:", "--- block ",
 }
 
-// Codes are those of our errors, as README lists them. An error begins with its code and
+// Codes are those of our errors, as docs/errors.md lists them. An error begins with its code and
 // a colon.
 var Codes = []string{
 	"unknown_cache_id", "expired_cache_id", "evicted_cache_id", "bad_arguments", "bad_jq", "bad_pattern", "unknown_tool",

@@ -65,17 +65,17 @@ func TestImitates(t *testing.T) {
 	}
 }
 
-// TestCodes: README's codes of errors are those that nobody else may begin a text with.
+// TestCodes: the codes of errors in docs/errors.md are those that nobody else may begin a text with.
 func TestCodes(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "errors.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(readme), "| code | meaning | what helps |")
+	_, table, _ := strings.Cut(string(page), "| code | meaning | what helps |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	codes := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(table, -1)
 	if len(codes) < 10 {
-		t.Fatalf("%d codes in README", len(codes))
+		t.Fatalf("%d codes in docs/errors.md", len(codes))
 	}
 	for _, m := range codes {
 		if !Imitates([]byte(m[1] + ": x")) {

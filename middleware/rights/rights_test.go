@@ -2,7 +2,7 @@ package rights
 
 import "testing"
 
-// TestRules is the table of docs/architecture.md and README: who may use what.
+// TestRules is the table of docs/architecture.md and docs/operations.md: who may use what.
 func TestRules(t *testing.T) {
 	var (
 		agents = map[string]Entry{"alice": {Allow: []string{"fs_*"}, Deny: []string{"fs_delete*"}}, "root": {}, "none": {Allow: []string{}}}

@@ -23,7 +23,7 @@ func TestAgentNames(t *testing.T) {
 	}
 }
 
-// TestWhoCounts holds the order of README and docs/architecture.md: whoever has a
+// TestWhoCounts holds the order of docs/http.md and docs/architecture.md: whoever has a
 // token is one agent in all sessions, and a name counts without session only.
 func TestWhoCounts(t *testing.T) {
 	for _, tt := range []struct {
