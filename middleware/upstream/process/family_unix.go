@@ -152,7 +152,11 @@ func start(server *exec.Cmd) (*family, *pipes, error) {
 		server.Env = []string{} // none, where package exec takes ours
 	}
 	var first report
-	err = json.NewEncoder(s.life).Encode(order{server.Path, server.Args, server.Environ(), server.Dir})
+	dir := server.Dir
+	if dir == "" {
+		dir, _ = os.Getwd() // the supervisor may have been started in another one
+	}
+	err = json.NewEncoder(s.life).Encode(order{server.Path, server.Args, server.Environ(), dir})
 	if err == nil {
 		err = f.said.Decode(&first)
 	}

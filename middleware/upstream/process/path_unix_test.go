@@ -242,3 +242,23 @@ func BenchmarkFind(b *testing.B) {
 		}
 	}
 }
+
+// TestFolderOfServer: a server without a cwd is started where the proxy is, also by a
+// supervisor that was started elsewhere, ahead of it.
+func TestFolderOfServer(t *testing.T) {
+	Prepare()
+	t.Chdir(t.TempDir())
+	want, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Command{Name: "x", Path: "pwd"}.Start(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(p.Stdout)
+	p.Close()
+	if err != nil || strings.TrimSpace(string(got)) != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
