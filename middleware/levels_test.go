@@ -123,7 +123,9 @@ func TestLevelIsRaisedLater(t *testing.T) {
 		return textResult("x"), nil
 	}
 	f.call = func(context.Context, toolCall) (json.RawMessage, error) {
-		f.info = &upstream.Info{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}}
+		f.locked(func() {
+			f.info = &upstream.Info{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}}
+		})
 		s.ListsChanged("s")
 		return textResult("x"), nil
 	}
