@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -38,6 +39,28 @@ func CheckFolder(dir, may string) error {
 	}
 	return nil
 }
+
+// Open is Folder for one that several use, by its lock: where that cannot be had, it is
+// refused. A folder that is only to be read is not made, and may not be there.
+func Open(dir, may string, readOnly bool) error {
+	if readOnly {
+		if err := CheckFolder(dir, may); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err := Folder(dir, may); err != nil {
+		return err
+	}
+	unlock, err := LockFolder(dir)
+	if err == nil {
+		unlock()
+	}
+	return err
+}
+
+// LockFolder waits until nobody else has the lock of a folder.
+func LockFolder(dir string) (unlock func(), err error) { return Lock(filepath.Join(dir, "lock")) }
 
 // Lock waits until nobody else has the lock that the file at path is. It is made where it
 // is not there.

@@ -57,7 +57,10 @@ func (c *cli) printDiff(path string, old, data []byte) {
 	fmt.Fprint(c.stdout, visible(redact.All(clients.Diff(path, old, data))))
 }
 
+// clientFlags are what the commands about clients have in common: their arguments are names
+// of clients.
 func (c *cli) clientFlags(cmd *cobra.Command, dry *bool, file string) {
+	cmd.ValidArgsFunction = cobra.FixedCompletions(clients.Names(), cobra.ShellCompDirectiveNoFileComp)
 	if file != "" {
 		cmd.Flags().StringVarP(&c.configPath, "config", "c", "", file)
 	}

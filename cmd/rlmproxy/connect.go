@@ -34,7 +34,6 @@ A copy of the file as it was is kept beside it; disconnect puts it back.`,
 		RunE: c.withPlace(&scope, func(p clients.Place) error {
 			return c.connect(p, dry)
 		}),
-		ValidArgsFunction: cobra.FixedCompletions(clients.Names(), cobra.ShellCompDirectiveNoFileComp),
 	}
 	c.clientFlags(cmd, &dry, "put the servers into this `file`")
 	scopeFlag(cmd, &scope)
@@ -53,7 +52,6 @@ in it has changed since, that stays, and only the entry of rlmproxy gives way to
 		RunE: c.withPlace(&scope, func(p clients.Place) error {
 			return c.disconnect(p, dry)
 		}),
-		ValidArgsFunction: cobra.FixedCompletions(clients.Names(), cobra.ShellCompDirectiveNoFileComp),
 	}
 	c.clientFlags(cmd, &dry, "")
 	scopeFlag(cmd, &scope)

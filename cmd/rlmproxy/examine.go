@@ -279,12 +279,7 @@ func (d *doctor) await(ctx context.Context, s *stack) error {
 			for tick := time.NewTicker(100 * time.Millisecond); ; {
 				select {
 				case <-tick.C:
-					var names []string
-					for _, r := range s.list() {
-						if state, _ := r.up.State(); state == upstream.Connecting {
-							names = append(names, r.entry.Name)
-						}
-					}
+					names := connecting(s.list())
 					line := visible(show.Clip(strings.Join(names, ", "), 50))
 					fmt.Fprintf(d.cli.stderr, "\r\x1b[K%d of %d servers have answered, waiting for %s …", len(s.list())-len(names), len(s.list()), line)
 				case <-stop:

@@ -31,7 +31,6 @@ stays as it is there.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return c.importClients(args, dry, project)
 		},
-		ValidArgsFunction: cobra.FixedCompletions(clients.Names(), cobra.ShellCompDirectiveNoFileComp),
 	}
 	c.clientFlags(cmd, &dry, "configuration `file` to write")
 	cmd.Flags().BoolVar(&project, "project", false, "the files of the project in the working directory too")

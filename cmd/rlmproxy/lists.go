@@ -83,16 +83,8 @@ func (s *stack) settle(ctx context.Context, words io.Writer, logger *slog.Logger
 	meant := slices.DeleteFunc(slices.Clone(s.list()), func(r *server) bool {
 		return r.entry.Disabled || servers != nil && !slices.Contains(servers, r.entry.Name)
 	})
-	connecting := func() (names []string) {
-		for _, r := range meant {
-			if state, _ := r.up.State(); state == upstream.Connecting {
-				names = append(names, r.entry.Name)
-			}
-		}
-		return names
-	}
 	word := time.AfterFunc(quietTime, func() {
-		if names := connecting(); names != nil {
+		if names := connecting(meant); names != nil {
 			fmt.Fprintln(words, "rlmproxy: waiting for", visible(strings.Join(names, ", "))+" …")
 		}
 	})
@@ -103,7 +95,7 @@ func (s *stack) settle(ctx context.Context, words io.Writer, logger *slog.Logger
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	for _, name := range connecting() {
+	for _, name := range connecting(meant) {
 		logger.Warn("still connecting, its tools are missing", "server", name)
 	}
 	why := fmt.Errorf("no answer within %v", settleTime)
@@ -120,6 +112,16 @@ func (s *stack) settle(ctx context.Context, words io.Writer, logger *slog.Logger
 		return nil
 	}
 	return fmt.Errorf("no server is connected: %w", why)
+}
+
+// connecting are the names of those that are.
+func connecting(list []*server) (names []string) {
+	for _, r := range list {
+		if state, _ := r.up.State(); state == upstream.Connecting {
+			names = append(names, r.entry.Name)
+		}
+	}
+	return names
 }
 
 // needed are the servers that calls may reach, nil being all.

@@ -68,8 +68,10 @@ func (s *stack) serversOf(cfg *config.Config, made <-chan struct{}) ([]*server, 
 	var entries []config.Server
 	for _, sc := range cfg.Servers {
 		sc = effective(cfg.Proxy, sc)
-		if m := served(sc); !sc.Disabled && m.Check() != nil {
-			return nil, m.Check()
+		if m := served(sc); !sc.Disabled {
+			if err := m.Check(); err != nil {
+				return nil, err
+			}
 		}
 		entries = append(entries, sc)
 	}

@@ -70,12 +70,8 @@ type File struct {
 func Open(folder, configuration string, readOnly bool, log *slog.Logger) (*File, error) {
 	f := &File{dir: filepath.Join(folder, "lists"), log: log, begun: time.Now(), now: map[string]json.RawMessage{}}
 	f.path = filepath.Join(f.dir, configuration+".json")
-	may := "could change what agents are told"
-	err := private.CheckFolder(f.dir, may)
-	if !readOnly {
-		err = private.Folder(f.dir, may)
-	}
-	if err != nil && !(readOnly && errors.Is(err, fs.ErrNotExist)) {
+	err := private.Open(f.dir, "could change what agents are told", readOnly)
+	if err != nil {
 		return nil, err
 	}
 	if f.last, err = read(f.path); err != nil {
@@ -176,7 +172,7 @@ func (f *File) write() {
 }
 
 func (f *File) merge(now map[string]json.RawMessage) error {
-	unlock, err := private.Lock(filepath.Join(f.dir, "lock"))
+	unlock, err := private.LockFolder(f.dir)
 	if err != nil {
 		return err
 	}

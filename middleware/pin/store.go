@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -42,27 +41,13 @@ type Store struct {
 // Flags are what the commands in hints need to find it, or "".
 func Open(folder, flags string, readOnly bool) (*Store, error) {
 	s := &Store{filepath.Join(folder, "pins"), readOnly, flags}
-	may := "could change what is pinned"
-	if readOnly {
-		if err := private.CheckFolder(s.dir, may); !errors.Is(err, fs.ErrNotExist) {
-			return s, err
-		}
-		return s, nil
-	}
-	err := private.Folder(s.dir, may)
-	if err == nil {
-		var unlock func()
-		if unlock, err = s.lock(); err == nil { // now and not when a server's tools are to be kept
-			unlock()
-		}
-	}
-	return s, err
+	return s, private.Open(s.dir, "could change what is pinned", readOnly)
 }
 
 // Dir is where the files are.
 func (s *Store) Dir() string { return s.dir }
 
-func (s *Store) lock() (unlock func(), err error) { return private.Lock(filepath.Join(s.dir, "lock")) }
+func (s *Store) lock() (unlock func(), err error) { return private.LockFolder(s.dir) }
 
 // prefix begins the names of the files of all servers of a name, and of others that only
 // differ in what file names do not have.
