@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/catalogue"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
@@ -16,17 +17,20 @@ import (
 func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMessage, error) {
 	s.awaitUpstreams(ctx, (*Upstream).listed)
 	s.changes.answering(r, session.Tools)
-	var items []json.RawMessage
 	v := s.viewOf(r)
-	for _, t := range s.names.all() {
-		if !v.tool(t.up, t.tool.Name) {
-			continue
+	l, err := s.listing()
+	if err != nil {
+		return nil, err
+	}
+	e := s.exposure(r, v, l)
+	var items []json.RawMessage
+	for i, t := range l.targets {
+		if e.all(t.up) && v.tool(t.up, t.tool.Name) {
+			items = append(items, l.defined[i])
 		}
-		raw, err := s.definition(t)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, raw)
+	}
+	for _, tool := range s.stand(v, e, l) {
+		items = append(items, json.RawMessage(tool))
 	}
 	s.watchHeld()
 	s.tellRights()
@@ -47,7 +51,11 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 func (s *Server) definition(t target) ([]byte, error) {
 	p := t.up.policy(t.tool.Name)
 	keep := (s.opts.PassThrough || !p.shapes()) && len(p.Hide) == 0
-	return exposed(t.tool.Raw, t.exposed, keep)
+	raw, err := exposed(t.tool.Raw, t.exposed, keep)
+	if err == nil && s.opts.CompactSchemas {
+		raw = catalogue.Compact(raw)
+	}
+	return raw, err
 }
 
 // metaLeftOut is the key in the _meta of a list of tools of what servers offer and it

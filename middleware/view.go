@@ -44,7 +44,7 @@ func (v view) serverWith(up *Upstream, list []upstream.Tool) bool {
 	}
 	some := false
 	for _, t := range list {
-		if !up.offers(t.Name) {
+		if !up.shows(t) {
 			continue
 		}
 		if v.tool(up, t.Name) {

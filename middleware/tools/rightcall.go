@@ -42,7 +42,7 @@ func plain(key string) string { return strings.ToLower(strings.ReplaceAll(key, "
 
 // takes is the tool of ours that has what another one lacks, or "".
 func takes(key string) string {
-	for _, tool := range []string{"proxy_filter", "proxy_search", "proxy_explore"} {
+	for _, tool := range []string{"proxy_filter", "proxy_search", "proxy_explore"} { // of results
 		if meant(key, paramsOf(tool)) != "" {
 			return tool
 		}
@@ -120,6 +120,12 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 		have["offset"], have["limit"] = paged(page, have["limit"])
 	}
 	switch {
+	case isCatalogue(tool):
+		for _, p := range params {
+			if have[p.name] == nil && p.example != "" {
+				have[p.name] = json.RawMessage(p.example)
+			}
+		}
 	case have["cache_id"] != nil:
 		delete(have, "tool")
 		delete(have, "arguments")
