@@ -41,6 +41,11 @@ var forms = map[string]schema{
 	"handles":      truths("replace arguments that are rlmproxy://cache/ID by that result"),
 	"tools":        {"type": []string{"object", "array", "null"}, "additionalProperties": ref("tool"), "items": schema{"type": "string"}, "description": "settings by tool name or glob"},
 
+	"description": text("what the server is for, for agents that look for tools"),
+	"exposure":    words("how agents come to know its tools", Exposures),
+	"readOnly":    truths("offer only its tools that declare readOnlyHint"),
+	"features":    texts("what of it is offered: tools, resources, prompts; default all"),
+
 	"shape":             truths("false hands results on whole"),
 	"timeout":           {"type": []string{"number", "string", "null"}, "description": `for one call: seconds, or as "2m"`},
 	"maxResponseTokens": number("largest result handed on whole, in tokens"),

@@ -104,14 +104,14 @@ func listIDs(set *serverSet) []listID {
 	return ids
 }
 
-// A shown is what of a listing one client gets to read.
-type shown struct {
+// An exposing is what of a listing one client gets to read.
+type exposing struct {
 	all    func(*Upstream) bool // each tool of this server
 	groups bool
 }
 
 // exposure decides that, by what the operator wants and how long the list would be.
-func (s *Server) exposure(r *session.Request, v view, l *listing) shown {
+func (s *Server) exposure(r *session.Request, v view, l *listing) exposing {
 	wanted := func(up *Upstream) Exposure {
 		switch {
 		case up.Exposure != "":
@@ -136,7 +136,7 @@ func (s *Server) exposure(r *session.Request, v view, l *listing) shown {
 		}
 		long = sum > s.opts.CatalogueTokens
 	}
-	return shown{groups: groups, all: func(up *Upstream) bool {
+	return exposing{groups: groups, all: func(up *Upstream) bool {
 		switch wanted(up) {
 		case ExposeAll:
 			return true
@@ -157,7 +157,7 @@ func clientName(r *session.Request) string {
 }
 
 // stand is what stands in for tools that a client is not listed, or nil.
-func (s *Server) stand(v view, e shown, l *listing) []string {
+func (s *Server) stand(v view, e exposing, l *listing) []string {
 	var servers []string
 	hides, readOnly := false, true
 	for _, up := range v.servers() {
@@ -189,6 +189,51 @@ func (s *Server) stand(v view, e shown, l *listing) []string {
 		join = ""
 	}
 	return tools.Stand{Servers: strings.Join(servers, join) + ".", ReadOnly: readOnly}.Definitions()
+}
+
+// foundTools are those that the agent of a session has had described.
+type foundTools struct {
+	mu    sync.Mutex
+	names map[string]bool // as exposed
+}
+
+// maxFound bounds the found tools that a session's list has.
+const maxFound = 100
+
+// foundBy are those of a session that were added to its list.
+func (s *Server) foundBy(r *session.Request) *foundTools {
+	if !s.opts.ListFound || r.Stateless {
+		return nil
+	}
+	found, ok := s.found.Load(r.Session)
+	if !ok {
+		found, _ = s.found.LoadOrStore(r.Session, &foundTools{names: map[string]bool{}})
+	}
+	return found.(*foundTools)
+}
+
+// has reports whether a tool was found; of nil, none was.
+func (f *foundTools) has(t target) bool {
+	if f == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.names[t.exposed]
+}
+
+// add notes a tool, and reports whether it is new.
+func (f *foundTools) add(t target) bool {
+	if f == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.names[t.exposed] || len(f.names) >= maxFound {
+		return false
+	}
+	f.names[t.exposed] = true
+	return true
 }
 
 // about is what a server is for, in a sentence: the operator's, or else its own.
@@ -296,8 +341,9 @@ func (c clientCatalogue) groups(ctx context.Context, v view, l *listing) (lines 
 // as long as there is another one.
 func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []json.RawMessage, err error) {
 	v := c.s.viewOf(c.request)
-	known := false
+	known, news := false, false
 	var last error
+	found := c.s.foundBy(c.request)
 	for _, name := range names {
 		t, err := c.s.find(ctx, v, name)
 		if err != nil {
@@ -310,10 +356,14 @@ func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []js
 			return nil, err
 		}
 		known = true
+		news = found.add(t) || news
 		all = append(all, catalogue.Compact(raw))
 	}
 	if !known {
 		return nil, last
+	}
+	if news {
+		c.s.announceTo(changeDelay, session.Tools, []*session.Session{c.request.Session})
 	}
 	return all, nil
 }

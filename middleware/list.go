@@ -23,9 +23,10 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 		return nil, err
 	}
 	e := s.exposure(r, v, l)
+	found := s.foundBy(r)
 	var items []json.RawMessage
 	for i, t := range l.targets {
-		if e.all(t.up) && v.tool(t.up, t.tool.Name) {
+		if (e.all(t.up) || found.has(t)) && v.tool(t.up, t.tool.Name) {
 			items = append(items, l.defined[i])
 		}
 	}

@@ -89,6 +89,8 @@ type Options struct {
 	// CatalogueTokens is how long the list of tools is, in tokens, that ExposeAuto still
 	// lists. Zero means 20,000.
 	CatalogueTokens int
+	// ListFound adds tools to the list of a session whose agent has had them described.
+	ListFound bool
 	// CompactSchemas lists definitions as [catalogue.Compact] has them.
 	CompactSchemas bool
 	// FreshCalls is which tools proxy_* may call. Empty means FreshAsk.
@@ -181,6 +183,7 @@ type Server struct {
 	odd      oddities
 	rules    atomic.Pointer[rights.Rules]
 	seen     sync.Map // *shape.Seen by *session.Session
+	found    sync.Map // *foundTools by *session.Session
 
 	unmatched  unmatched
 	redactions Redactions

@@ -74,6 +74,8 @@ type Upstream struct {
 	Description string
 	// Exposure says how agents come to know its tools. Empty means that of Options.
 	Exposure Exposure
+	// Features are what of it is offered: "tools", "resources", "prompts". Nil is all.
+	Features []string
 	// ReadOnly leaves out tools that do not declare readOnlyHint.
 	ReadOnly bool
 	// Pins holds back tools that are not as the operator knows them. Nil: none is.
@@ -130,9 +132,14 @@ func (u *Upstream) offers(tool string) bool {
 	return (len(u.Allow) == 0 || rights.Match(u.Allow, tool)) && !rights.Match(u.Deny, tool)
 }
 
+// has reports whether a feature of the server is offered.
+func (u *Upstream) has(feature string) bool {
+	return u.Features == nil || slices.Contains(u.Features, feature)
+}
+
 // shows is offers for a tool with what it says of itself.
 func (u *Upstream) shows(t upstream.Tool) bool {
-	return u.offers(t.Name) && (!u.ReadOnly || readsOnly(t))
+	return u.has("tools") && u.offers(t.Name) && (!u.ReadOnly || readsOnly(t))
 }
 
 // verdict says which of tools, u's last list, are held back.

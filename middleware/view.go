@@ -75,7 +75,10 @@ func (v view) only() *Upstream {
 	if !v.all() {
 		return nil
 	}
-	return v.s.only()
+	if up := v.s.only(); up != nil && !up.ReadOnly && up.Features == nil {
+		return up
+	}
+	return nil
 }
 
 // maySee reports whether a client may hear of a server.
