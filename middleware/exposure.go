@@ -341,14 +341,18 @@ func (c clientCatalogue) groups(ctx context.Context, v view, l *listing) (lines 
 // as long as there is another one.
 func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []json.RawMessage, err error) {
 	v := c.s.viewOf(c.request)
+	l, err := c.s.listing()
+	if err != nil {
+		return nil, err
+	}
 	known, news := false, false
 	var last error
-	found := c.s.foundBy(c.request)
+	found, e := c.s.foundBy(c.request), c.s.exposure(c.request, v, l)
 	for _, name := range names {
 		t, err := c.s.find(ctx, v, name)
 		if err != nil {
 			last = err
-			all = append(all, jsonscan.AppendMember(jsonscan.Object("name", jsonscan.Quote(show.ClipBytes(name, 80))), "error", jsonscan.Quote(err.Error())))
+			all = append(all, jsonscan.With(jsonscan.Object("name", jsonscan.Quote(show.ClipBytes(name, 80))), "error", jsonscan.Quote(err.Error())))
 			continue
 		}
 		raw, err := c.s.definition(t)
@@ -356,7 +360,7 @@ func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []js
 			return nil, err
 		}
 		known = true
-		news = found.add(t) || news
+		news = !e.all(t.up) && found.add(t) || news
 		all = append(all, catalogue.Compact(raw))
 	}
 	if !known {

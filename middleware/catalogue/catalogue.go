@@ -128,7 +128,7 @@ func (ix *Index) near(t string) (all []string) {
 		return nil
 	}
 	most := 1
-	if len(t) >= 8 {
+	if len(t) >= 6 {
 		most = 2
 	}
 	for _, term := range ix.terms {

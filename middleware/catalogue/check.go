@@ -98,6 +98,7 @@ func wrong(e *jsonschema.ValidationError) string {
 				}
 			}
 			if len(each) > 0 {
+				slices.Sort(each)
 				all = append(all, strings.Join(each, ", or "))
 				return
 			}
@@ -115,6 +116,7 @@ func wrong(e *jsonschema.ValidationError) string {
 		all = append(all, show.Printable(show.ClipBytes(text, maxReason)))
 	}
 	add(e)
+	slices.Sort(all) // the validator has no order
 	if more := len(all) - maxWrong; more > 0 {
 		all = append(all[:maxWrong], fmt.Sprintf("%d more", more))
 	}

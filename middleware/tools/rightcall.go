@@ -18,8 +18,8 @@ import (
 // without "_": the first one that the tool has is meant. What is only spelt another
 // way, as maxResults, is found by [nearest].
 var alike = map[string][]string{
-	"id": {"cache_id"}, "ids": {"cache_ids"}, "resultid": {"cache_id"}, "name": {"tool"}, "toolname": {"tool"}, "args": {"arguments"}, "params": {"arguments"}, "input": {"arguments"},
-	"query": {"pattern", "jq"}, "q": {"pattern", "jq"}, "search": {"pattern"}, "text": {"pattern"}, "keyword": {"pattern"}, "regex": {"pattern"},
+	"id": {"cache_id"}, "ids": {"cache_ids"}, "resultid": {"cache_id"}, "name": {"tool", "names"}, "toolname": {"tool", "name", "names"}, "tool": {"name", "names"}, "tools": {"names"}, "group": {"server"}, "args": {"arguments"}, "params": {"arguments"}, "input": {"arguments"},
+	"query": {"pattern", "jq"}, "q": {"pattern", "jq", "query"}, "search": {"pattern", "query"}, "text": {"pattern", "query"}, "keyword": {"pattern", "query"}, "pattern": {"query"}, "regex": {"pattern"},
 	"filter": {"jq"}, "expression": {"jq"}, "program": {"jq"},
 	"limit": {"max_results"}, "maxresults": {"max_results", "limit"}, "max": {"max_results", "limit"}, "count": {"max_results", "limit"},
 	"n": {"max_results", "limit"}, "size": {"limit", "max_results"}, "pagesize": {"limit"}, "perpage": {"limit"}, "start": {"offset"}, "skip": {"offset"},
