@@ -23,9 +23,8 @@ func TestServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := func(name, pack, licence string, tools, tokens int) {
-		want := fmt.Sprintf("| %s | %s | %s | %d | %s |\n", name, pack, licence, tools, thousands(tokens))
-		if !strings.Contains(string(readme), want) {
+	row := func(format string, cells ...any) {
+		if want := fmt.Sprintf(format, cells...); !strings.Contains(string(readme), "\n"+want) {
 			t.Errorf("README.md lacks the row\n%s", want)
 		}
 	}
@@ -35,11 +34,12 @@ func TestServers(t *testing.T) {
 			t.Errorf("%q stands behind %q", s.Name, before)
 		}
 		before = s.Name
-		seen, here := map[string]bool{}, 0
+		seen, here, annotated, shaped := map[string]bool{}, 0, 0, 0
 		for i, raw := range s.Tools {
 			var tool struct {
-				Name        string
-				InputSchema struct{ Type string }
+				Name                      string
+				InputSchema               struct{ Type string }
+				Annotations, OutputSchema json.RawMessage
 			}
 			if err := json.Unmarshal(raw, &tool); err != nil {
 				t.Fatalf("%s: tool %d: %v", s.Name, i, err)
@@ -50,11 +50,17 @@ func TestServers(t *testing.T) {
 			seen[tool.Name] = true
 			n, _ := tokens.Count(raw)
 			here += n
+			if tool.Annotations != nil {
+				annotated++
+			}
+			if tool.OutputSchema != nil {
+				shaped++
+			}
 		}
-		row(s.Name, s.Package, s.Licence, len(s.Tools), here)
+		row("| %s | %s | %d | %s | %d | %d | %s, ", s.Name, s.Package, len(s.Tools), thousands(here), annotated, shaped, s.Licence)
 		sum, cost = sum+len(s.Tools), cost+here
 	}
-	row("together", fmt.Sprintf("%d servers", len(servers)), "", sum, cost)
+	row("| together | %d servers | %d | %s |", len(servers), sum, thousands(cost))
 	if sum < 300 || cost < 30_000 {
 		t.Errorf("%d tools of %d tokens: want 300 and 30,000", sum, cost)
 	}
@@ -155,8 +161,17 @@ func TestQueries(t *testing.T) {
 	if len(queries) != 100 || kinds["words"] < 20 || kinds["sentence"] < 20 || kinds["server"] < 10 || kinds["typo"] < 5 || kinds["twin"] < 5 {
 		t.Errorf("%d queries, by kind %v", len(queries), kinds)
 	}
-	if strangers < 34 {
-		t.Errorf("%d queries share no word with the name of a right tool: want 34", strangers)
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strangers < 34 || !strings.Contains(string(readme), fmt.Sprintf("\n%d of them share no word", strangers)) {
+		t.Errorf("%d queries share no word with the name of a right tool: want 34, and README.md to say so", strangers)
+	}
+	for kind, n := range kinds {
+		if !strings.Contains(string(readme), fmt.Sprintf("\n| %s | %d |", kind, n)) {
+			t.Errorf("README.md does not say that %d queries are of kind %s", n, kind)
+		}
 	}
 	if len(meant) < 15 {
 		t.Errorf("tools of %d servers are meant: want 15", len(meant))

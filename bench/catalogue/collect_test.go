@@ -66,7 +66,7 @@ var (
 // TestCollect writes the catalogue anew.
 func TestCollect(t *testing.T) {
 	if *collect == "" {
-		t.Skip("needs -collect and a network before it")
+		t.Skip("runs with -collect only, on packages that npm has installed")
 	}
 	folder, err := filepath.Abs(*collect)
 	if err != nil {
