@@ -62,7 +62,10 @@ func QueryTerms(query string) []string { return queryTokens(query) }
 
 // A Term is a word that documents are ranked by, in its forms: synonyms, or what a misspelt
 // word may mean. Of these, the one that counts most in a document counts there.
-type Term []Alternative
+type Term struct {
+	Weight float64 // as to one of weight 1
+	Forms  []Alternative
+}
 
 // An Alternative is a form of a term, as [Terms] returns it, and how well it stands for it:
 // 1 is the word itself.
@@ -88,11 +91,11 @@ func (ix *FieldIndex) Vocabulary(f func(term string)) {
 func (ix *FieldIndex) Rank(terms []Term, topK int) []Ranked {
 	scores := make([]float64, ix.documents)
 	heaviest := make([]float64, ix.documents) // of the term at hand
-	for _, alternatives := range terms {
+	for _, term := range terms {
 		var touched []int32
-		for _, a := range alternatives {
+		for _, a := range term.Forms {
 			list := ix.postings[a.Text]
-			idf := a.Weight * math.Log(1+(float64(ix.documents-len(list))+0.5)/(float64(len(list))+0.5))
+			idf := term.Weight * a.Weight * math.Log(1+(float64(ix.documents-len(list))+0.5)/(float64(len(list))+0.5))
 			for _, p := range list {
 				w := float64(p.weight)
 				if s := idf * w / (w + bm25K1); s > heaviest[p.document] {

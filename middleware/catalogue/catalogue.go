@@ -9,6 +9,8 @@
 package catalogue
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -28,12 +30,13 @@ type Tool struct {
 // An Index finds tools. It is safe for concurrent use.
 type Index struct {
 	fields *search.FieldIndex
+	names  [][]string // the words of each
 	terms  []string // of four letters or more, for misspelt ones
 }
 
 // The fields of a tool, and how much a word in each says. The weights were chosen with the
 // queries of bench/catalogue.
-var fields = []search.Field{
+var Fields = []search.Field{
 	{Weight: 3, B: 0.5},   // name
 	{Weight: 2, B: 0.5},   // title
 	{Weight: 1.5, B: 0.3}, // server
@@ -55,7 +58,14 @@ func New(tools []Tool) *Index {
 	for i, t := range tools {
 		documents[i] = texts(t)
 	}
-	ix := &Index{fields: search.NewFieldIndex(fields, documents)}
+	ix := &Index{fields: search.NewFieldIndex(Fields, documents)}
+	for _, t := range tools {
+		words := search.Terms(t.Own)
+		if len(words) > 1 { // the last is the whole
+			words = words[:len(words)-1]
+		}
+		ix.names = append(ix.names, words)
+	}
 	ix.fields.Vocabulary(func(term string) {
 		if len(term) >= minMisspelt {
 			ix.terms = append(ix.terms, term)
@@ -89,22 +99,36 @@ func texts(t Tool) []string {
 // it is a letter or two away from. None is found for a query without words.
 func (ix *Index) Find(query string, limit int, may func(place int) bool) []int {
 	var terms []search.Term
-	for _, t := range slices.Compact(search.QueryTerms(query)) {
-		term := search.Term{{Text: t, Weight: 1}}
-		for _, other := range synonyms[t] {
-			term = append(term, search.Alternative{Text: other, Weight: synonymWeight})
-		}
-		if !ix.fields.Has(t) {
-			for _, near := range ix.near(t) {
-				term = append(term, search.Alternative{Text: near, Weight: 0.8})
+	known := map[string]bool{}
+	for n, part := range parts(query) {
+		for _, t := range slices.Compact(search.QueryTerms(part)) {
+			if known[t] || asking[t] {
+				continue
 			}
+			known[t] = true
+			term := search.Term{Weight: 1, Forms: []search.Alternative{{Text: t, Weight: 1}}}
+			if n > 0 {
+				term.Weight = purposeWeight
+			}
+			for _, other := range synonyms[t] {
+				term.Forms = append(term.Forms, search.Alternative{Text: other, Weight: synonymWeight})
+			}
+			if !ix.fields.Has(t) {
+				for _, near := range ix.near(t) {
+					term.Forms = append(term.Forms, search.Alternative{Text: near, Weight: 0.8})
+				}
+			}
+			terms = append(terms, term)
 		}
-		terms = append(terms, term)
 	}
 	var found []int
-	for most := limit; ; most *= 8 {
+	for most := max(limit, 50); ; most *= 8 {
 		found = found[:0]
 		ranked := ix.fields.Rank(terms, most)
+		for i, r := range ranked {
+			ranked[i].Score *= 1 + Alpha*ix.covered(r.Passage, terms)
+		}
+		slices.SortStableFunc(ranked, func(a, b search.Ranked) int { return cmp.Compare(b.Score, a.Score) })
 		for _, r := range ranked {
 			if may(r.Passage) && len(found) < limit {
 				found = append(found, r.Passage)
@@ -115,6 +139,47 @@ func (ix *Index) Find(query string, limit int, may func(place int) bool) []int {
 		}
 	}
 }
+
+var Alpha = 0.5
+
+// covered is which part of the words of a tool's name the query has, in some form.
+func (ix *Index) covered(place int, terms []search.Term) float64 {
+	sum := 0.0
+	for _, word := range ix.names[place] {
+		best := 0.0
+		for _, t := range terms {
+			for _, f := range t.Forms {
+				if f.Text == word {
+					best = max(best, f.Weight*t.Weight)
+				}
+			}
+		}
+		sum += best
+	}
+	return sum / float64(max(len(ix.names[place]), 1))
+}
+
+// purposeWeight is how much a word counts that says what for.
+const purposeWeight = 0.3
+
+// parts are a query without what it is for, and that.
+func parts(query string) []string {
+	if at := purpose.FindStringIndex(query); at != nil && at[0] > 10 {
+		return []string{query[:at[0]], query[at[1]:]}
+	}
+	return []string{query}
+}
+
+var purpose = regexp.MustCompile(`(?i)[ ,](so that|in order to|because|without) `)
+
+// asking are the stems of words that say that somebody wants something, and not what.
+var asking = func() map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields("need want like please help let us so all any every some one another thing way using use there now first also just want tool may must") {
+		set[search.Terms(w)[0]] = true
+	}
+	return set
+}()
 
 const (
 	minMisspelt = 4  // letters of a word that may be misspelt
