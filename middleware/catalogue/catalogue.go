@@ -9,7 +9,6 @@
 package catalogue
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,13 +29,12 @@ type Tool struct {
 // An Index finds tools. It is safe for concurrent use.
 type Index struct {
 	fields *search.FieldIndex
-	names  [][]string // the words of each
 	terms  []string // of four letters or more, for misspelt ones
 }
 
 // The fields of a tool, and how much a word in each says. The weights were chosen with the
 // queries of bench/catalogue.
-var Fields = []search.Field{
+var fields = []search.Field{
 	{Weight: 3, B: 0.5},   // name
 	{Weight: 2, B: 0.5},   // title
 	{Weight: 1.5, B: 0.3}, // server
@@ -58,14 +56,7 @@ func New(tools []Tool) *Index {
 	for i, t := range tools {
 		documents[i] = texts(t)
 	}
-	ix := &Index{fields: search.NewFieldIndex(Fields, documents)}
-	for _, t := range tools {
-		words := search.Terms(t.Own)
-		if len(words) > 1 { // the last is the whole
-			words = words[:len(words)-1]
-		}
-		ix.names = append(ix.names, words)
-	}
+	ix := &Index{fields: search.NewFieldIndex(fields, documents)}
 	ix.fields.Vocabulary(func(term string) {
 		if len(term) >= minMisspelt {
 			ix.terms = append(ix.terms, term)
@@ -122,13 +113,9 @@ func (ix *Index) Find(query string, limit int, may func(place int) bool) []int {
 		}
 	}
 	var found []int
-	for most := max(limit, 50); ; most *= 8 {
+	for most := limit; ; most *= 8 {
 		found = found[:0]
 		ranked := ix.fields.Rank(terms, most)
-		for i, r := range ranked {
-			ranked[i].Score *= 1 + Alpha*ix.covered(r.Passage, terms)
-		}
-		slices.SortStableFunc(ranked, func(a, b search.Ranked) int { return cmp.Compare(b.Score, a.Score) })
 		for _, r := range ranked {
 			if may(r.Passage) && len(found) < limit {
 				found = append(found, r.Passage)
@@ -138,25 +125,6 @@ func (ix *Index) Find(query string, limit int, may func(place int) bool) []int {
 			return found
 		}
 	}
-}
-
-var Alpha = 0.5
-
-// covered is which part of the words of a tool's name the query has, in some form.
-func (ix *Index) covered(place int, terms []search.Term) float64 {
-	sum := 0.0
-	for _, word := range ix.names[place] {
-		best := 0.0
-		for _, t := range terms {
-			for _, f := range t.Forms {
-				if f.Text == word {
-					best = max(best, f.Weight*t.Weight)
-				}
-			}
-		}
-		sum += best
-	}
-	return sum / float64(max(len(ix.names[place]), 1))
 }
 
 // purposeWeight is how much a word counts that says what for.
