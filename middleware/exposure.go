@@ -111,7 +111,7 @@ type exposing struct {
 }
 
 // exposure decides that, by what the operator wants and how long the list would be.
-func (s *Server) exposure(r *session.Request, v view, l *listing) exposing {
+func (s *Server) exposure(client string, v view, l *listing) exposing {
 	wanted := func(up *Upstream) Exposure {
 		switch {
 		case up.Exposure != "":
@@ -127,7 +127,7 @@ func (s *Server) exposure(r *session.Request, v view, l *listing) exposing {
 		auto = auto || wanted(up) == ExposeAuto
 	}
 	long := false
-	if auto && !searchesItself[clientName(r)] {
+	if auto && !searchesItself[client] {
 		sum := 0
 		for i, t := range l.targets {
 			if e := wanted(t.up); (e == ExposeAuto || e == ExposeAll) && v.tool(t.up, t.tool.Name) {
@@ -347,7 +347,7 @@ func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []js
 	}
 	known, news := false, false
 	var last error
-	found, e := c.s.foundBy(c.request), c.s.exposure(c.request, v, l)
+	found, e := c.s.foundBy(c.request), c.s.exposure(clientName(c.request), v, l)
 	for _, name := range names {
 		t, err := c.s.find(ctx, v, name)
 		if err != nil {

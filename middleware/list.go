@@ -22,7 +22,7 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	e := s.exposure(r, v, l)
+	e := s.exposure(clientName(r), v, l)
 	found := s.foundBy(r)
 	var items []json.RawMessage
 	for i, t := range l.targets {

@@ -15,6 +15,7 @@ import (
 
 	"rlmproxy/config"
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware"
 	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
@@ -90,7 +91,7 @@ func agentFlag(cmd *cobra.Command, agent *string) {
 }
 
 func (c *cli) toolsCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, hidden bool
 	var agent string
 	var w wrapFlags
 	cmd := &cobra.Command{
@@ -108,6 +109,9 @@ func (c *cli) toolsCommand() *cobra.Command {
 				return err
 			}
 			defer done()
+			if hidden {
+				return c.printHidden(s, asJSON)
+			}
 			raw, err := listTools(cmd.Context(), conn)
 			if err != nil {
 				return err
@@ -126,6 +130,7 @@ func (c *cli) toolsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result of tools/list")
+	cmd.Flags().BoolVar(&hidden, "hidden", false, "list the tools that are not in that list, and why")
 	agentFlag(cmd, &agent)
 	urlFlags(cmd, &w)
 	c.settings(cmd, listShows...)
@@ -203,6 +208,35 @@ func (c *cli) printTools(raw json.RawMessage) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// printHidden prints which tools of servers are not in the list of tools, and why.
+func (c *cli) printHidden(s *stack, asJSON bool) error {
+	all, err := s.server.HiddenTools(cliName)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		raw, err := json.Marshal(append([]middleware.HiddenTool{}, all...))
+		if err == nil {
+			_, err = fmt.Fprintln(c.stdout, c.forReader(string(raw)))
+		}
+		return err
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(c.stdout, "no tool is hidden")
+	} else {
+		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "SERVER\tTOOL\tWHY IT IS NOT LISTED")
+		for _, t := range all {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", visible(t.Server), visible(t.Tool), visible(t.Why))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	c.printStates(s)
 	return nil
 }
 

@@ -248,6 +248,9 @@ func (s *stack) state(r *server) (upstream.State, error) {
 	return state.Quarantine(state == upstream.Ready && s.server.AllHeld(r.entry.Name)), err
 }
 
+// cliName is what the client says it is by which commands call.
+const cliName = "rlmproxy-cli"
+
 // dial connects a client to the proxy inside our own process.
 func (s *stack) dial(ctx context.Context) (conn *rpc.Conn, hangUp func(), err error) {
 	clientR, serverW := io.Pipe()
@@ -262,7 +265,7 @@ func (s *stack) dial(ctx context.Context) (conn *rpc.Conn, hangUp func(), err er
 		return json.RawMessage("{}"), nil // a ping
 	}}})
 	hello, err := json.Marshal(map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
-		"clientInfo": mcp.Implementation{Name: "rlmproxy-cli", Version: version()}})
+		"clientInfo": mcp.Implementation{Name: cliName, Version: version()}})
 	if err == nil {
 		_, err = conn.Call(ctx, "initialize", hello, nil)
 	}
