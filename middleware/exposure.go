@@ -54,6 +54,7 @@ type listing struct {
 	targets []target
 	defined []json.RawMessage // as agents get them
 	size    []int             // of these, in tokens
+	trusted []target          // those that are trusted to only read
 	found   func() *catalogue.Index
 }
 
@@ -88,6 +89,9 @@ func (s *Server) listing() (*listing, error) {
 		}
 		n, _ := tokens.Count(raw)
 		l.defined, l.size = append(l.defined, raw), append(l.size, n)
+		if s.trusts(t) {
+			l.trusted = append(l.trusted, t)
+		}
 		found[i] = catalogue.Tool{Server: t.up.Name + " " + t.up.Description, Own: t.tool.Name, Definition: raw}
 	}
 	l.found = sync.OnceValue(func() *catalogue.Index { return catalogue.New(found) })
@@ -159,7 +163,7 @@ func clientName(r *session.Request) string {
 // stand is what stands in for tools that a client is not listed, or nil.
 func (s *Server) stand(v view, e exposing, l *listing) []string {
 	var servers []string
-	hides, readOnly := false, true
+	hides := false
 	for _, up := range v.servers() {
 		if e.all(up) {
 			continue
@@ -177,9 +181,8 @@ func (s *Server) stand(v view, e exposing, l *listing) []string {
 	if !hides {
 		return nil
 	}
-	for _, t := range l.targets {
-		readOnly = readOnly && (!v.tool(t.up, t.tool.Name) || s.trusts(t))
-	}
+	may := func(t target) bool { return v.tool(t.up, t.tool.Name) }
+	readOnly := number(l.targets, may) == number(l.trusted, may)
 	const most = 100
 	if more := len(servers) - most; more > 0 {
 		servers = append(servers[:most], fmt.Sprintf("%d more", more))
@@ -234,6 +237,16 @@ func (f *foundTools) add(t target) bool {
 	}
 	f.names[t.exposed] = true
 	return true
+}
+
+// number is how many of list are so.
+func number(list []target, so func(target) bool) (n int) {
+	for _, t := range list {
+		if so(t) {
+			n++
+		}
+	}
+	return n
 }
 
 // about is what a server is for, in a sentence: the operator's, or else its own.
@@ -312,17 +325,17 @@ func (c clientCatalogue) server(v view, name string) (*Upstream, error) {
 
 // groups are the servers that the agent sees, a line each.
 func (c clientCatalogue) groups(ctx context.Context, v view, l *listing) (lines []string) {
-	number := map[string]int{}
+	tools := map[string]int{}
 	for _, t := range l.targets {
 		if v.tool(t.up, t.tool.Name) {
-			number[t.up.Name]++
+			tools[t.up.Name]++
 		}
 	}
 	for _, up := range c.s.upstreams() {
 		if !v.server(up) {
 			continue
 		}
-		line := up.Name + ": " + show.Plural(number[up.Name], "tools")
+		line := up.Name + ": " + show.Plural(tools[up.Name], "tools")
 		switch state, err := up.Conn.State(); {
 		case err != nil:
 			line += ", " + state.String() + ": " + show.ClipBytes(c.s.redactor(up, "").error(ctx, err).Error(), 200)

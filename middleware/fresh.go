@@ -153,6 +153,8 @@ func (s *Server) freshOffer(r *session.Request) freshOffer {
 		o.readOnly = o.readOnly && len(up.Fresh) == 0
 	}
 	v := s.viewOf(r)
-	o.any = o.any || slices.ContainsFunc(s.names.all(), func(t target) bool { return s.trusts(t) && v.tool(t.up, t.tool.Name) })
+	if l, err := s.listing(); err == nil && !o.any {
+		o.any = slices.ContainsFunc(l.trusted, func(t target) bool { return v.tool(t.up, t.tool.Name) })
+	}
 	return o
 }

@@ -78,7 +78,8 @@ var Kinds = []string{
 
 // A Query is what an agent asks when it looks for a tool.
 type Query struct {
-	Query string
+	Query string // what somebody wants, in their words
+	Agent string // what an agent that is to do this asks for, knowing only the servers' names
 	Kind  string // one of Kinds
 	Tools []Tool // each of them is right
 }
