@@ -64,11 +64,18 @@ func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
 	c.DefaultDraft(jsonschema.Draft2020)
+	for _, name := range formats {
+		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
+	}
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, err
 	}
 	return c.Compile(schemaURL)
 }
+
+// formats are those that schemas of draft 7 and older are held against, where newer ones take
+// them for notes. A server that means them says so itself.
+var formats = strings.Fields("json-pointer relative-json-pointer uuid duration period hostname email date time date-time uri iri uri-reference iri-reference uri-template semver ipv4 ipv6 idn-email idn-hostname")
 
 const schemaURL = "tool:arguments"
 
