@@ -20,7 +20,7 @@ func TestCheck(t *testing.T) {
 		{schema, `{"path":"a","u":true}`, "/u: got boolean, want number, or /u: got boolean, want string"},
 		{schema, `[]`, "got array, want object"},
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"d":{"format":"date"}}}`, `{"d":"soon"}`, ""},
-		{`{"properties":{"a\u001b":{"type":"string"}}}`, `{"a\u001b":1}`, `/a: got number, want string`},
+		{`{"properties":{"a\u001b":{"type":"string"}}}`, `{"a\u001b":1}`, "/a\x1b: got number, want string"},
 		// What cannot be used says nothing:
 		{``, `{}`, ""},
 		{`{"type":3}`, `{}`, ""},
