@@ -1,18 +1,24 @@
 package catalogue
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/pipeline/show"
 )
 
 const (
 	maxSignature   = 400 // bytes of a signature without its text
 	maxDescription = 160 // of the first sentence, in bytes
-	maxEnum        = 5   // values of an enum that are shown
+	maxEnum        = 5   // values of an enum that are shown, or types
+	maxLiteral     = 30  // bytes of one
+	maxInside      = 80  // of the members of an object within
+	maxName        = 64  // of a name
 )
 
 // Signature is a tool in a line: its name, its parameters, optional ones with a question mark,
@@ -20,7 +26,7 @@ const (
 //
 //	fs_read_text_file(path: string, head?: number, tail?: number) [read-only] Read the contents of a file.
 func Signature(definition []byte) string {
-	line := gjson.GetBytes(definition, "name").String() + parameters(gjson.GetBytes(definition, "inputSchema"))
+	line := word(gjson.GetBytes(definition, "name").String()) + parameters(gjson.GetBytes(definition, "inputSchema"))
 	switch a := gjson.GetBytes(definition, "annotations"); {
 	case a.Get("readOnlyHint").Type == gjson.True:
 		line += " [read-only]"
@@ -51,45 +57,60 @@ func Sentence(text string) string {
 	return show.Printable(show.ClipBytes(strings.Join(strings.Fields(text), " "), maxDescription))
 }
 
-// parameters are those of an object's schema, in parentheses.
+// parameters are those of an object's schema, in parentheses; those that are required come
+// first.
 func parameters(schema gjson.Result) string {
+	members, left := membersOf(schema, 1, maxSignature)
+	if left > 0 {
+		members = append(members, "… "+show.Count(left)+" more")
+	}
+	return "(" + strings.Join(members, ", ") + ")"
+}
+
+// membersOf are those of an object's schema, each with its type. Behind so many bytes, those
+// that are not required are left out.
+func membersOf(schema gjson.Result, depth, most int) (members []string, left int) {
 	required := map[string]bool{}
 	schema.Get("required").ForEach(func(_, name gjson.Result) bool {
 		required[name.String()] = true
 		return true
 	})
-	var first, then []string // what is required comes first
-	size, left := 0, 0
+	var optional []string
+	size := 0
 	schema.Get("properties").ForEach(func(name, of gjson.Result) bool {
-		one := name.String() + "?: " + typeOf(of, 1)
-		if required[name.String()] {
-			one = name.String() + ": " + typeOf(of, 1)
-		}
-		switch {
-		case size > maxSignature && !required[name.String()]:
+		if size > most && !required[name.String()] || size > 10*most {
 			left++
-		case required[name.String()]:
-			first = append(first, one)
-		default:
-			then = append(then, one)
+			return true
 		}
-		size += len(one)
-		return size < 10*maxSignature
+		text := word(name.String())
+		if required[name.String()] {
+			text += ": " + typeOf(of, depth)
+			members = append(members, text)
+		} else {
+			text += "?: " + typeOf(of, depth)
+			optional = append(optional, text)
+		}
+		size += len(text)
+		return true
 	})
-	all := append(first, then...)
-	if left > 0 {
-		all = append(all, "… "+show.Count(left)+" more")
+	return append(members, optional...), left
+}
+
+// word is a name as it is, or quoted where it could be read as something else.
+func word(name string) string {
+	if name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789_-.$/@") == "" {
+		return show.ClipBytes(name, maxName)
 	}
-	return "(" + strings.Join(all, ", ") + ")"
+	return strconv.Quote(show.ClipBytes(name, maxName))
 }
 
 // typeOf is the type that a schema asks for, in a word or a few.
 func typeOf(schema gjson.Result, depth int) string {
 	if values := schema.Get("enum"); values.IsArray() {
-		var shown []string
 		list := values.Array()
+		var shown []string
 		for _, v := range list[:min(len(list), maxEnum)] {
-			shown = append(shown, show.ClipBytes(v.Raw, 30))
+			shown = append(shown, literal(v))
 		}
 		if len(list) > maxEnum {
 			shown = append(shown, "…")
@@ -97,70 +118,52 @@ func typeOf(schema gjson.Result, depth int) string {
 		return strings.Join(shown, "|")
 	}
 	if v := schema.Get("const"); v.Exists() {
-		return show.ClipBytes(v.Raw, 30)
+		return literal(v)
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if list := schema.Get(key); list.IsArray() && depth > 0 {
-			var types []string
-			for _, of := range list.Array() {
-				if t := typeOf(of, depth-1); len(types) < 4 && t != "null" && !strings.Contains(strings.Join(types, "|")+"|", t+"|") {
-					types = append(types, t)
-				}
-			}
-			return strings.Join(types, "|")
+			return oneOf(list.Array(), func(of gjson.Result) string { return typeOf(of, depth-1) })
 		}
 	}
 	t := schema.Get("type")
 	if t.IsArray() {
-		var types []string
-		for _, of := range t.Array() {
-			if of.String() != "null" {
-				types = append(types, of.String())
-			}
-		}
-		return strings.Join(types, "|")
+		return oneOf(t.Array(), func(of gjson.Result) string { return word(of.String()) })
 	}
+	hasProperties := schema.Get("properties").IsObject()
 	switch {
 	case t.String() == "array" && depth > 0:
 		if of := typeOf(schema.Get("items"), depth-1); of != "any" {
 			return of + "[]"
 		}
-		return "array"
-	case t.String() == "object" && depth > 0 && schema.Get("properties").IsObject():
-		inside := parametersBelow(schema)
-		if len(inside) <= 80 {
-			return inside
+	case t.String() == "object" && depth > 0 && hasProperties:
+		if inside, left := membersOf(schema, 0, maxInside); left == 0 {
+			return "{" + strings.Join(inside, ", ") + "}"
 		}
+	case t.String() == "" && (hasProperties || schema.Get("$ref").Exists()):
 		return "object"
-	case t.String() != "":
-		return show.ClipBytes(t.String(), 20)
-	case schema.Get("properties").IsObject() || schema.Get("$ref").Exists():
-		return "object"
+	case t.String() == "":
+		return "any"
 	}
-	return "any"
+	return word(t.String())
 }
 
-// parametersBelow are the properties of an object within parameters.
-func parametersBelow(schema gjson.Result) string {
-	all := strings.TrimSuffix(strings.TrimPrefix(parametersAt(schema, 0), "("), ")")
-	return "{" + all + "}"
-}
-
-func parametersAt(schema gjson.Result, depth int) string {
-	required := schema.Get("required").String()
-	var all []string
-	size := 0
-	schema.Get("properties").ForEach(func(name, of gjson.Result) bool {
-		mark := "?"
-		if strings.Contains(required, `"`+name.String()+`"`) {
-			mark = ""
+// oneOf are the first of some types, each once; that it may be null is left out.
+func oneOf(list []gjson.Result, typeOf func(gjson.Result) string) string {
+	var types []string
+	for _, of := range list[:min(len(list), maxEnum)] {
+		if t := typeOf(of); t != "null" && !slices.Contains(types, t) {
+			types = append(types, t)
 		}
-		one := name.String() + mark + ": " + typeOf(of, depth)
-		size += len(one)
-		all = append(all, one)
-		return size < 100
-	})
-	return "(" + strings.Join(all, ", ") + ")"
+	}
+	if types == nil {
+		return "any"
+	}
+	return strings.Join(types, "|")
+}
+
+// literal is a value as JSON, clipped.
+func literal(v gjson.Result) string {
+	return show.ClipBytes(string(jsonscan.AppendMinified(nil, []byte(v.Raw))), maxLiteral)
 }
 
 // sentence cuts text behind its first sentence, or line.
