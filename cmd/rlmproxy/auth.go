@@ -59,7 +59,9 @@ runs on another machine, paste the address that it ends at into the terminal.`,
 			if err != nil {
 				return err
 			}
+			done := c.progress(func() string { return "revoking the tokens of " + sc.Name })
 			had, revoked, err := a.Logout(cmd.Context())
+			done()
 			switch {
 			case err != nil:
 				return err
@@ -158,7 +160,10 @@ func authorize(cfg *config.Config, sc config.Server, logger *slog.Logger) func(h
 
 // login has a person sign in.
 func (c *cli) login(ctx context.Context, a *oauth.Account, sc config.Server, scopes []string, noBrowser bool) error {
+	asked := c.progress(func() string { return "asking " + sc.Name + " where to sign in" })
+	defer asked()
 	show := func(address string) {
+		asked() // from here on the terminal is theirs
 		fmt.Fprintf(c.stderr, "Sign in to %q here:\n\n  %s\n\n", sc.Name, visible(address))
 		if !noBrowser && canBrowse(os.Getenv) && browse(address) == nil {
 			fmt.Fprintln(c.stderr, "A browser opens it, and comes back by itself.")
@@ -230,7 +235,9 @@ func (c *cli) authStatus(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
+		asked := c.progress(func() string { return "asking " + sc.Name })
 		line, good := stand(cmd.Context(), a)
+		asked()
 		fmt.Fprintf(c.stdout, "%s  %s\n", visible(sc.Name), visible(hidden(sc, line)))
 		if !good {
 			return &failedCall{}
@@ -254,7 +261,9 @@ func (c *cli) authStatus(cmd *cobra.Command, args []string) error {
 			all.Go(func() { lines[i], _ = stand(cmd.Context(), a) })
 		}
 	}
+	asked := c.progress(func() string { return "asking servers whether we are signed in" })
 	all.Wait()
+	asked()
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	remote := 0
 	for i, line := range lines {

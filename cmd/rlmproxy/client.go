@@ -73,7 +73,7 @@ func (c *cli) open(cmd *cobra.Command, w wrapFlags, command []string, agent *str
 	if calls != nil {
 		servers = s.needed(calls)
 	}
-	if err := s.settle(cmd.Context(), c.log, logger, servers); err != nil {
+	if err := s.settle(cmd.Context(), c.waiting, logger, servers); err != nil {
 		s.close()
 		return nil, nil, nil, err
 	}
@@ -108,7 +108,9 @@ func (c *cli) toolsCommand() *cobra.Command {
 				return err
 			}
 			defer done()
+			listed := c.progress(func() string { return "listing tools" })
 			raw, err := listTools(cmd.Context(), conn)
+			listed()
 			if err != nil {
 				return err
 			}
@@ -312,7 +314,9 @@ func (c *cli) callAll(ctx context.Context, conn *rpc.Conn, calls []toolCall, asJ
 			return fmt.Errorf(`%s: "last" is the cache_id of a reply before, and none has one: nothing was cut. With "tool" and "arguments" in place of "cache_id", %[1]s makes the call itself and keeps any result`, call.Name)
 		}
 		call.Arguments = lastID.ReplaceAll(call.Arguments, []byte(`"cache_id":"`+last+`"`))
+		called := c.progress(func() string { return "calling " + call.Name })
 		a, err := invoke(ctx, conn, call)
+		called()
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -147,11 +146,6 @@ one, and with 2 if the configuration has mistakes or there is none.`,
 type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
-
-// coloured reports whether colours may be written to a stream.
-func coloured(w io.Writer) bool {
-	return terminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
 
 // print writes r for a person.
 func (r *report) print(w io.Writer, verbose, colours bool) error {

@@ -55,6 +55,7 @@ func (c *cli) importClients(names []string, dry, project bool) error {
 	var looked, others []string
 	var broken []error
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	read := c.progress(func() string { return "reading the files of clients" }) // home may be far away
 	for _, name := range names {
 		for _, p := range sys.Places(clients.Find(name), isFile) {
 			looked = append(looked, "\n  "+p.Path)
@@ -84,6 +85,7 @@ func (c *cli) importClients(names []string, dry, project bool) error {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", name, strings.Join(list, ", "), inHome(p.Path)+scope(p))
 		}
 	}
+	read()
 	_ = w.Flush()
 	for _, path := range others {
 		fmt.Fprintf(c.stdout, "%s has servers too: look at it, then rlmproxy import --project\n", path)

@@ -20,6 +20,9 @@ type logWriter struct {
 
 	mu      sync.Mutex // guards dropped
 	dropped int
+
+	out   sync.Mutex // held while w is written to; guards shown
+	shown string     // the line of progress that the cursor is in
 }
 
 const (
@@ -69,6 +72,12 @@ func (l *logWriter) put(line []byte) {
 	n := l.dropped
 	l.dropped = 0
 	l.mu.Unlock()
+	l.out.Lock()
+	defer l.out.Unlock()
+	if l.shown != "" {
+		fmt.Fprint(l.w, erase)
+		l.shown = ""
+	}
 	if n > 0 {
 		fmt.Fprintf(l.w, "%d lines of the log were dropped: nobody read it in time\n", n)
 	}

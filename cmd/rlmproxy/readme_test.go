@@ -368,7 +368,7 @@ func TestReadmeAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.close()
-	if err := s.settle(t.Context(), io.Discard, slog.New(slog.DiscardHandler), nil); err != nil {
+	if err := s.settle(t.Context(), nil, slog.New(slog.DiscardHandler), nil); err != nil {
 		t.Fatal(err)
 	}
 	conn, hangUp, err := s.dial(t.Context())

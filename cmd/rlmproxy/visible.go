@@ -2,11 +2,8 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"unicode/utf8"
-
-	"golang.org/x/term"
 )
 
 // visible is text of a server as a terminal may be given it. What would steer the terminal
@@ -43,10 +40,4 @@ func (c *cli) forReader(text string) string {
 		return visible(text)
 	}
 	return text
-}
-
-// terminal reports whether stream, our stdin or stdout, is a terminal.
-func terminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

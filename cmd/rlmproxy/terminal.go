@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/term"
+)
+
+// terminal reports whether stream, our stdin, stdout or stderr, is a terminal.
+func terminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// steered reports whether stream is a terminal that obeys escape sequences.
+func steered(stream any) bool {
+	return terminal(stream) && os.Getenv("TERM") != "dumb" && obeys(stream.(*os.File))
+}
+
+// coloured reports whether colours may be written to stream. No other place decides that.
+func coloured(stream any) bool { return steered(stream) && os.Getenv("NO_COLOR") == "" }
+
+// columns is the width of a terminal, 80 where it does not say.
+func columns(stream any) int {
+	if f, ok := stream.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
+}
