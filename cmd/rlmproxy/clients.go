@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config/clients"
 	"rlmproxy/middleware/pin"
 	"rlmproxy/pipeline/redact"
@@ -39,9 +40,6 @@ func client(name string) (*clients.Client, error) {
 	return nil, &usageError{fmt.Errorf("no client %q is known", name), "one of " + strings.Join(clients.Names(), ", ")}
 }
 
-// oneLine is text of a file that others may have written, for a line of ours.
-func oneLine(text string) string { return strings.ReplaceAll(visible(text), "\n", `\n`) }
-
 // inHome is path with ~ for the home folder, for people.
 func inHome(path string) string {
 	if home, err := os.UserHomeDir(); err == nil {
@@ -49,12 +47,12 @@ func inHome(path string) string {
 			path = filepath.Join("~", rel)
 		}
 	}
-	return oneLine(path)
+	return terminal.OneLine(path)
 }
 
 // printDiff shows what a dry run would change.
 func (c *cli) printDiff(path string, old, data []byte) {
-	fmt.Fprint(c.stdout, visible(redact.All(clients.Diff(path, old, data))))
+	fmt.Fprint(c.stdout, terminal.Visible(redact.All(clients.Diff(path, old, data))))
 }
 
 // clientFlags are what the commands about clients have in common: their arguments are names
@@ -89,7 +87,7 @@ func (c *cli) told(found []clients.Found, target string) {
 	for _, f := range found {
 		who := fmt.Sprintf("%s: %s", f.Place.Client.Name, f.Name)
 		say := func(format string, args ...any) {
-			fmt.Fprintln(c.stdout, oneLine(who+" "+fmt.Sprintf(format, args...)))
+			fmt.Fprintln(c.stdout, terminal.OneLine(who+" "+fmt.Sprintf(format, args...)))
 		}
 		switch {
 		case f.Name == clients.Ours: // connected
@@ -106,7 +104,7 @@ func (c *cli) told(found []clients.Found, target string) {
 			say("is named %q: another client has a different one of that name", f.As)
 		}
 		for _, note := range f.Notes {
-			fmt.Fprintln(c.stdout, oneLine(who+": "+note))
+			fmt.Fprintln(c.stdout, terminal.OneLine(who+": "+note))
 		}
 	}
 }

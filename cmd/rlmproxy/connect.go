@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/config/clients"
 	"rlmproxy/middleware/pin"
@@ -151,7 +152,7 @@ func (c *cli) connect(p clients.Place, dry bool) error {
 	if err := clients.WriteFile(p.Path, data, out, 0); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "%s has rlmproxy in front of %s\n", p.Client.Title, oneLine(strings.Join(taken, ", ")))
+	fmt.Fprintf(c.stdout, "%s has rlmproxy in front of %s\n", p.Client.Title, terminal.OneLine(strings.Join(taken, ", ")))
 	fmt.Fprintf(c.stdout, "  its file:     %s\n  as it was:    %s\n  the servers:  %s\n", inHome(p.Path), inHome(p.Backup()), inHome(target))
 	if p.Scope == "project" {
 		fmt.Fprintln(c.stdout, "  The file is the project's: whoever shares it gets an entry with your paths.")

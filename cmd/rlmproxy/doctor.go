@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/middleware/frame"
 	"rlmproxy/pipeline/redact"
@@ -94,7 +95,7 @@ func (r *report) add(c *check, l level, server, text, cure string) {
 }
 
 // plain is text on one line, without what a terminal obeys.
-func plain(text string) string { return visible(frame.OneLine(text)) }
+func plain(text string) string { return terminal.Visible(frame.OneLine(text)) }
 
 func (c *cli) doctorCommand() *cobra.Command {
 	var asJSON, verbose bool
@@ -123,7 +124,7 @@ one, and with 2 if the configuration has mistakes or there is none.`,
 				out.SetIndent("", "  ")
 				err = out.Encode(r)
 			} else {
-				err = r.print(c.stdout, verbose, coloured(c.stdout))
+				err = r.print(c.stdout, verbose, terminal.Coloured(c.stdout))
 			}
 			switch {
 			case err != nil:

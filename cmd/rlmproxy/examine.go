@@ -55,7 +55,7 @@ func (c *cli) examine(cmd *cobra.Command, command []string) (*report, error) {
 	}
 	d.folders()
 	d.http()
-	looking := c.progress(func() string { return "looking for commands" })
+	looking := c.log.Progress(func() string { return "looking for commands" })
 	s, failed := d.start(cmd)
 	d.commands()
 	looking()
@@ -63,11 +63,11 @@ func (c *cli) examine(cmd *cobra.Command, command []string) (*report, error) {
 		d.fails(d.begin("servers"), failed)
 	} else {
 		defer s.close()
-		_ = s.settle(cmd.Context(), c.waiting, slog.New(slog.DiscardHandler), nil) // that none is connected is for servers to tell
+		_ = s.settle(cmd.Context(), c.log.Waiting, slog.New(slog.DiscardHandler), nil) // that none is connected is for servers to tell
 		if err := cmd.Context().Err(); err != nil {
 			return nil, err
 		}
-		defer c.progress(func() string { return "looking at what servers offer" })()
+		defer c.log.Progress(func() string { return "looking at what servers offer" })()
 		d.servers(s)
 		if err := d.catalogues(s); err != nil {
 			return nil, err

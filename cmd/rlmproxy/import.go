@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/config/clients"
 )
@@ -55,7 +56,7 @@ func (c *cli) importClients(names []string, dry, project bool) error {
 	var looked, others []string
 	var broken []error
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-	read := c.progress(func() string { return "reading the files of clients" }) // home may be far away
+	read := c.log.Progress(func() string { return "reading the files of clients" }) // home may be far away
 	for _, name := range names {
 		for _, p := range sys.Places(clients.Find(name), isFile) {
 			looked = append(looked, "\n  "+p.Path)
@@ -79,7 +80,7 @@ func (c *cli) importClients(names []string, dry, project bool) error {
 			}
 			var list []string
 			for _, s := range servers {
-				list = append(list, oneLine(s.Name))
+				list = append(list, terminal.OneLine(s.Name))
 				found = append(found, clients.Found{Server: s, Place: p})
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\n", name, strings.Join(list, ", "), inHome(p.Path)+scope(p))

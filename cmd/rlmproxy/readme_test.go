@@ -25,6 +25,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/rpc"
@@ -561,7 +562,7 @@ func arguments(words []string) ([]string, bool) {
 
 // checkArguments finds the command and parses its flags, and runs nothing.
 func checkArguments(args []string) (*cobra.Command, error) {
-	c := &cli{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, log: newLogWriter(io.Discard)}
+	c := &cli{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, log: terminal.NewLog(io.Discard)}
 	defer c.log.Close()
 	root := c.root()
 	cmd, rest, err := root.Find(args)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/pipeline/jq"
 )
 
@@ -57,7 +58,7 @@ type cli struct {
 	args           []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	log            *logWriter // to stderr
+	log            *terminal.Log // to stderr
 	level          slog.LevelVar
 	configPath     string
 	hangups        hangups
@@ -79,7 +80,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
-	c := &cli{args: args, stdin: stdin, stdout: stdout, stderr: stderr, log: newLogWriter(stderr)}
+	c := &cli{args: args, stdin: stdin, stdout: stdout, stderr: stderr, log: terminal.NewLog(stderr)}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, ends...)
 	defer signal.Stop(signals)
@@ -129,7 +130,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		if i == 0 {
 			line = "rlmproxy: error: " + line
 		}
-		fmt.Fprintln(stderr, visible(line)) // it may quote a server
+		fmt.Fprintln(stderr, terminal.Visible(line)) // it may quote a server
 	}
 	var bad *usageError
 	if !errors.As(err, &bad) {
@@ -151,7 +152,7 @@ func (c *cli) root() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if terminal(c.stdin) {
+			if terminal.Is(c.stdin) {
 				return cmd.Help()
 			}
 			return c.serve(cmd)

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A logWriter writes lines to w from a goroutine of its own, so that a host that
+// A Log writes lines to w from a goroutine of its own, so that a host that
 // does not read our stderr cannot hold up a call. Lines that find the backlog
 // full are dropped and counted.
-type logWriter struct {
+type Log struct {
 	w     io.Writer
 	lines chan []byte
 	stop  chan struct{} // closed by Close
@@ -30,14 +30,15 @@ const (
 	logFlush   = 2 * time.Second // what Close waits for a reader
 )
 
-func newLogWriter(w io.Writer) *logWriter {
-	l := &logWriter{w: w, lines: make(chan []byte, logBacklog), stop: make(chan struct{}), ended: make(chan struct{})}
+// NewLog is a log that writes to w until it is closed.
+func NewLog(w io.Writer) *Log {
+	l := &Log{w: w, lines: make(chan []byte, logBacklog), stop: make(chan struct{}), ended: make(chan struct{})}
 	go l.run()
 	return l
 }
 
 // Write queues one line; slog writes each record at once. It never fails.
-func (l *logWriter) Write(p []byte) (int, error) {
+func (l *Log) Write(p []byte) (int, error) {
 	select {
 	case l.lines <- bytes.Clone(p):
 	default:
@@ -48,7 +49,7 @@ func (l *logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *logWriter) run() {
+func (l *Log) run() {
 	defer close(l.ended)
 	for {
 		select {
@@ -67,7 +68,7 @@ func (l *logWriter) run() {
 	}
 }
 
-func (l *logWriter) put(line []byte) {
+func (l *Log) put(line []byte) {
 	l.mu.Lock()
 	n := l.dropped
 	l.dropped = 0
@@ -85,7 +86,7 @@ func (l *logWriter) put(line []byte) {
 }
 
 // Close writes what is queued, and waits for at most logFlush until it is read.
-func (l *logWriter) Close() {
+func (l *Log) Close() {
 	l.once.Do(func() { close(l.stop) })
 	select {
 	case <-l.ended:

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"os"
@@ -6,19 +6,19 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal reports whether stream, our stdin, stdout or stderr, is a terminal.
-func terminal(stream any) bool {
+// Is reports whether stream, our stdin, stdout or stderr, is a terminal.
+func Is(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // steered reports whether stream is a terminal that obeys escape sequences.
 func steered(stream any) bool {
-	return terminal(stream) && os.Getenv("TERM") != "dumb" && obeys(stream.(*os.File))
+	return Is(stream) && os.Getenv("TERM") != "dumb" && obeys(stream.(*os.File))
 }
 
-// coloured reports whether colours may be written to stream. No other place decides that.
-func coloured(stream any) bool { return steered(stream) && os.Getenv("NO_COLOR") == "" }
+// Coloured reports whether colours may be written to stream. No other place decides that.
+func Coloured(stream any) bool { return steered(stream) && os.Getenv("NO_COLOR") == "" }
 
 // columns is the width of a terminal, 80 where it does not say.
 func columns(stream any) int {

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"fmt"
@@ -15,32 +15,32 @@ const (
 	erase = "\r\x1b[K"
 )
 
-// progress shows what takes long as the last line of a terminal at stderr: the text, and
+// Progress shows what takes long as the last line, if l writes to a terminal: the text, and
 // for how many seconds. It is written anew when that changes, and gone when done returns,
 // which may be called more than once. Another goroutine calls text; "" shows nothing.
 // Elsewhere nothing is written.
-func (c *cli) progress(text func() string) (done func()) {
-	if !steered(c.stderr) {
+func (l *Log) Progress(text func() string) (done func()) {
+	if !steered(l.w) {
 		return func() {}
 	}
-	return c.log.progress(text, func() int { return columns(c.stderr) })
+	return l.progress(text, func() int { return columns(l.w) })
 }
 
-// waiting is progress of which there is a line elsewhere too, after quietTime.
-func (c *cli) waiting(text func() string) (done func()) {
-	if steered(c.stderr) {
-		return c.progress(text)
+// Waiting is Progress of which there is a line elsewhere too, after quietTime.
+func (l *Log) Waiting(text func() string) (done func()) {
+	if steered(l.w) {
+		return l.Progress(text)
 	}
 	word := time.AfterFunc(quietTime, func() {
 		if now := text(); now != "" {
-			fmt.Fprintln(c.log, "rlmproxy:", visible(now), "…")
+			fmt.Fprintln(l, "rlmproxy:", Visible(now), "…")
 		}
 	})
 	return func() { word.Stop() }
 }
 
-// progress is that of [cli.progress], on a terminal so many columns wide.
-func (l *logWriter) progress(text func() string, width func() int) (done func()) {
+// progress is Progress on a terminal so many columns wide.
+func (l *Log) progress(text func() string, width func() int) (done func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	begun := time.Now()
 	go func() {
@@ -72,12 +72,12 @@ func statusLine(text string, took time.Duration, width int) string {
 	if s := int(took.Seconds()); s > 0 {
 		end = fmt.Sprintf(" … %d s", s)
 	}
-	line := []rune(oneLine(text))
+	line := []rune(OneLine(text))
 	return string(line[:max(0, min(len(line), width-1-len([]rune(end))))]) + end
 }
 
 // status shows a text after what is written, until more is or the text is "".
-func (l *logWriter) status(text string) {
+func (l *Log) status(text string) {
 	l.out.Lock()
 	defer l.out.Unlock()
 	if text != l.shown {

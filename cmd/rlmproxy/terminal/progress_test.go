@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		l := newLogWriter(&out)
+		l := NewLog(&out)
 		text := "waiting for a, b"
 		done := l.progress(func() string { return text }, func() int { return 80 })
 		wait := func(d time.Duration, want string) {
@@ -71,15 +71,15 @@ func TestStatusLine(t *testing.T) {
 func TestNoTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		c := &cli{stderr: &out, log: newLogWriter(&out)}
-		done := c.progress(func() string { return "calling x" })
+		l := NewLog(&out)
+		done := l.Progress(func() string { return "calling x" })
 		time.Sleep(time.Minute)
 		done()
-		done = c.waiting(func() string { return "waiting for x" })
+		done = l.Waiting(func() string { return "waiting for x" })
 		time.Sleep(time.Minute)
 		done()
-		c.waiting(func() string { return "waiting for y" })()
-		c.log.Close()
+		l.Waiting(func() string { return "waiting for y" })()
+		l.Close()
 		if got := out.String(); got != "rlmproxy: waiting for x …\n" {
 			t.Errorf("wrote %q", strings.ReplaceAll(got, "\x1b", "ESC"))
 		}
