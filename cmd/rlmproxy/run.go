@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/connect"
 	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/pipeline/jq"
 )
@@ -50,8 +51,9 @@ type usageError struct {
 	hint string
 }
 
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+func (e *usageError) Error() string  { return e.err.Error() }
+func (e *usageError) Unwrap() error  { return e.err }
+func (e *usageError) Repair() string { return e.hint }
 
 // A cli holds what the commands share.
 type cli struct {
@@ -132,12 +134,15 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}
 		fmt.Fprintln(stderr, terminal.Visible(line)) // it may quote a server
 	}
-	var bad *usageError
+	var bad interface { // a usageError, or as one of another package
+		error
+		Repair() string
+	}
 	if !errors.As(err, &bad) {
 		return exitFailed
 	}
-	if bad.hint != "" {
-		fmt.Fprintln(stderr, "rlmproxy: hint:", bad.hint)
+	if hint := bad.Repair(); hint != "" {
+		fmt.Fprintln(stderr, "rlmproxy: hint:", hint)
 	}
 	return exitUsage
 }
@@ -164,7 +169,9 @@ func (c *cli) root() *cobra.Command {
 	})
 	c.settings(root)
 	groupFlags(root)
-	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.importCommand(), c.connectCommand(), c.disconnectCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand())
+	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand())
+	clients := connect.Commands{Stdout: c.stdout, Progress: c.log.Progress}
+	root.AddCommand(clients.All()...)
 	return root
 }
 
