@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/tailscale/hujson"
+
+	"rlmproxy/private"
 )
 
 // Options says where [Load] looks. Nothing else of the process is consulted,
@@ -112,32 +113,22 @@ func find(opts Options) (shown, path string, err error) {
 	return "", "", fmt.Errorf("%w; --config and %s are not set, and these do not exist:%s", ErrNoConfig, envConfig, strings.Join(looked, ""))
 }
 
-// read returns the content of a file of at most 4 MiB. It opens nothing else: to open a
-// named pipe waits for somebody to write.
+// read returns the content of a file of at most 4 MiB.
 func read(shown, path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", shown, cause(err))
+	data, err := private.Read(path, maxFileBytes)
+	if err == nil {
+		return data, nil
 	}
+	m := Mistake{Path: shown, Text: cause(err).Error()}
 	switch {
-	case info.IsDir():
-		return nil, ErrorList{{Path: shown, Text: "a folder, not a file", Hint: "name a file in it, such as " + filepath.Join(shown, "mcp.json")}}
-	case !info.Mode().IsRegular():
-		return nil, ErrorList{{Path: shown, Text: "a pipe, socket or device, not a file", Hint: "write its content to a file, and name that"}}
-	}
-	f, err := os.Open(path)
-	if err != nil {
+	case errors.Is(err, private.ErrFolder):
+		m.Hint = "name a file in it, such as " + filepath.Join(shown, "mcp.json")
+	case errors.Is(err, private.ErrDevice):
+		m.Hint = "write its content to a file, and name that"
+	case !errors.Is(err, private.ErrLarger):
 		return nil, fmt.Errorf("%s: %w", shown, cause(err))
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", shown, cause(err))
-	}
-	if len(data) > maxFileBytes {
-		return nil, ErrorList{{Path: shown, Text: fmt.Sprintf("the file is larger than %d MiB", maxFileBytes>>20)}}
-	}
-	return data, nil
+	return nil, ErrorList{m}
 }
 
 // cause drops the path that os adds: the error begins with it already.

@@ -3,16 +3,15 @@ package config
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/joho/godotenv"
+
+	"rlmproxy/private"
 )
 
 // maxSecretFile bounds what ${file:PATH} reads: a key or a certificate chain.
@@ -35,28 +34,13 @@ func (v variables) fetch(kind, name string) (string, error) {
 	return v.keyring(name)
 }
 
-// secretFile is the content of a file without the end of its last line. Nothing else is
-// opened: to open a named pipe waits for somebody to write.
+// secretFile is the content of a file without the end of its last line.
 func secretFile(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("not a file")
-	}
-	if err != nil {
-		return "", cause(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", cause(err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
+	data, err := private.Read(path, maxSecretFile)
 	text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	switch {
 	case err != nil:
 		return "", cause(err)
-	case len(data) > maxSecretFile:
-		return "", fmt.Errorf("the file is larger than %d KiB", maxSecretFile>>10)
 	case text == "":
 		return "", errors.New("the file is empty")
 	}

@@ -15,7 +15,7 @@ func TestPipe(t *testing.T) {
 	if err := syscall.Mkfifo(r.file.path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Get("api"); err == nil || !strings.Contains(err.Error(), "is not a file") {
+	if _, err := r.Get("api"); err == nil || !strings.Contains(err.Error(), "a pipe, socket or device, not a file") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -43,9 +43,9 @@ func (e Exposure) Check() error {
 }
 
 // searchesItself are clients, by the name in their handshakes, that keep long lists of tools
-// from their models themselves: docs/tools.md says where that is from. ExposeAuto lists
+// from their models themselves: docs/catalogue.md says where that is from. ExposeAuto lists
 // everything to them.
-var searchesItself = map[string]bool{"claude-code": true}
+var searchesItself = map[string]bool{"claude-code": true, "cursor-vscode": true}
 
 // A listing is all tools that servers offer at one time, in the order of their list.
 type listing struct {

@@ -1,7 +1,7 @@
 // Package private keeps files that only their owner reads.
 //
 // Proxies and commands that use a folder at once take turns by a lock. A file is replaced
-// as a whole, so it can be read without.
+// as a whole, so it can be read without. [Read] is for files of others too.
 package private
 
 import (
@@ -12,7 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/rogpeppe/go-internal/lockedfile"
 	"github.com/rogpeppe/go-internal/robustio"
 )
@@ -73,12 +75,21 @@ func Lock(path string) (unlock func(), err error) {
 	return lockedfile.MutexAt(path).Lock()
 }
 
-// Read reads a file of at most so many bytes. It opens nothing else: to open a named pipe
-// waits for somebody to write.
+// Why [Read] does not read what is there.
+var (
+	ErrFolder = errors.New("a folder, not a file")
+	ErrDevice = errors.New("a pipe, socket or device, not a file")
+	ErrLarger = errors.New("the file is larger than") // the error has the bound too
+)
+
+// Read reads a file of at most so many bytes, whoever may read it. It opens nothing else: to
+// open a named pipe waits for somebody to write. Errors are of type [*fs.PathError].
 func Read(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a file", path)
+	if err == nil && info.IsDir() {
+		err = &fs.PathError{Op: "read", Path: path, Err: ErrFolder}
+	} else if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "read", Path: path, Err: ErrDevice}
 	}
 	if err != nil {
 		return nil, err
@@ -90,7 +101,8 @@ func Read(path string, most int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s is larger than %d bytes", path, most)
+		bound := strings.Replace(humanize.IBytes(uint64(most)), ".0 ", " ", 1)
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w %s", ErrLarger, bound)}
 	}
 	return data, err
 }

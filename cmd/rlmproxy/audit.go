@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/middleware/audit"
 	"rlmproxy/pipeline/redact"
@@ -19,7 +20,7 @@ import (
 type visibleWriter struct{ w io.Writer }
 
 func (v visibleWriter) Write(line []byte) (int, error) {
-	if _, err := io.WriteString(v.w, visible(string(line))); err != nil {
+	if _, err := io.WriteString(v.w, terminal.Visible(string(line))); err != nil {
 		return 0, err
 	}
 	return len(line), nil

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/keyring"
 	"rlmproxy/middleware/oauth"
@@ -59,14 +60,16 @@ runs on another machine, paste the address that it ends at into the terminal.`,
 			if err != nil {
 				return err
 			}
+			done := c.log.Progress(func() string { return "revoking the tokens of " + sc.Name })
 			had, revoked, err := a.Logout(cmd.Context())
+			done()
 			switch {
 			case err != nil:
 				return err
 			case !had:
 				fmt.Fprintf(c.stdout, "nobody was signed in to %q\n", sc.Name)
 			case revoked != nil:
-				fmt.Fprintf(c.stdout, "signed out of %q: its tokens are forgotten here, but not revoked: %s\n", sc.Name, visible(revoked.Error()))
+				fmt.Fprintf(c.stdout, "signed out of %q: its tokens are forgotten here, but not revoked: %s\n", sc.Name, terminal.Visible(revoked.Error()))
 			default:
 				fmt.Fprintf(c.stdout, "signed out of %q: its tokens are revoked and forgotten\n", sc.Name)
 			}
@@ -158,8 +161,11 @@ func authorize(cfg *config.Config, sc config.Server, logger *slog.Logger) func(h
 
 // login has a person sign in.
 func (c *cli) login(ctx context.Context, a *oauth.Account, sc config.Server, scopes []string, noBrowser bool) error {
+	asked := c.log.Progress(func() string { return "asking " + sc.Name + " where to sign in" })
+	defer asked()
 	show := func(address string) {
-		fmt.Fprintf(c.stderr, "Sign in to %q here:\n\n  %s\n\n", sc.Name, visible(address))
+		asked() // from here on the terminal is theirs
+		fmt.Fprintf(c.stderr, "Sign in to %q here:\n\n  %s\n\n", sc.Name, terminal.Visible(address))
 		if !noBrowser && canBrowse(os.Getenv) && browse(address) == nil {
 			fmt.Fprintln(c.stderr, "A browser opens it, and comes back by itself.")
 			return
@@ -176,7 +182,7 @@ func (c *cli) login(ctx context.Context, a *oauth.Account, sc config.Server, sco
 		}
 		return err
 	}
-	fmt.Fprintf(c.stdout, "signed in to %q, %s\n", sc.Name, visible(until(s)))
+	fmt.Fprintf(c.stdout, "signed in to %q, %s\n", sc.Name, terminal.Visible(until(s)))
 	return nil
 }
 
@@ -230,8 +236,10 @@ func (c *cli) authStatus(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
+		asked := c.log.Progress(func() string { return "asking " + sc.Name })
 		line, good := stand(cmd.Context(), a)
-		fmt.Fprintf(c.stdout, "%s  %s\n", visible(sc.Name), visible(hidden(sc, line)))
+		asked()
+		fmt.Fprintf(c.stdout, "%s  %s\n", terminal.Visible(sc.Name), terminal.Visible(hidden(sc, line)))
 		if !good {
 			return &failedCall{}
 		}
@@ -254,13 +262,15 @@ func (c *cli) authStatus(cmd *cobra.Command, args []string) error {
 			all.Go(func() { lines[i], _ = stand(cmd.Context(), a) })
 		}
 	}
+	asked := c.log.Progress(func() string { return "asking servers whether we are signed in" })
 	all.Wait()
+	asked()
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	remote := 0
 	for i, line := range lines {
 		if line != "" {
 			remote++
-			fmt.Fprintf(w, "%s\t%s\n", visible(cfg.Servers[i].Name), visible(hidden(cfg.Servers[i], line)))
+			fmt.Fprintf(w, "%s\t%s\n", terminal.Visible(cfg.Servers[i].Name), terminal.Visible(hidden(cfg.Servers[i], line)))
 		}
 	}
 	if remote == 0 {

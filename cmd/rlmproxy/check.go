@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/pipeline/show"
 )
@@ -61,12 +62,12 @@ func (c *cli) check(cmd *cobra.Command) error {
 		}
 	}
 	for _, w := range cfg.Warnings {
-		fmt.Fprintln(c.stderr, "rlmproxy: warning:", visible(w))
+		fmt.Fprintln(c.stderr, "rlmproxy: warning:", terminal.Visible(w))
 	}
 	found := show.Plural(len(cfg.Servers), "servers")
 	if disabled > 0 {
 		found += fmt.Sprintf(", of which %d disabled", disabled)
 	}
-	_, err = fmt.Fprintf(c.stdout, "%s: no mistakes, %s\n", visible(cfg.Path), found)
+	_, err = fmt.Fprintf(c.stdout, "%s: no mistakes, %s\n", terminal.Visible(cfg.Path), found)
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware"
@@ -74,7 +75,7 @@ func (c *cli) open(cmd *cobra.Command, w wrapFlags, command []string, agent *str
 	if calls != nil {
 		servers = s.needed(calls)
 	}
-	if err := s.settle(cmd.Context(), c.log, logger, servers); err != nil {
+	if err := s.settle(cmd.Context(), c.log.Waiting, logger, servers); err != nil {
 		s.close()
 		return nil, nil, nil, err
 	}
@@ -112,12 +113,14 @@ func (c *cli) toolsCommand() *cobra.Command {
 			if hidden {
 				return c.printHidden(s, asJSON)
 			}
+			listed := c.log.Progress(func() string { return "listing tools" })
 			raw, err := listTools(cmd.Context(), conn)
+			listed()
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				_, err = fmt.Fprintln(c.stdout, c.forReader(string(raw)))
+				_, err = fmt.Fprintln(c.stdout, terminal.For(c.stdout, string(raw)))
 				return err
 			}
 			if err := c.printTools(raw); err != nil {
@@ -186,7 +189,7 @@ func (c *cli) printTools(raw json.RawMessage) error {
 			ours += n
 		}
 		line, _, _ := strings.Cut(strings.TrimSpace(t.Get("description").String()), "\n")
-		line = visible(strings.ReplaceAll(strings.TrimRight(line, "\r"), "\t", " ")) // a table is for people, wherever it goes
+		line = terminal.Visible(strings.ReplaceAll(strings.TrimRight(line, "\r"), "\t", " ")) // a table is for people, wherever it goes
 		if r := []rune(line); len(r) > 60 {
 			line = string(r[:59]) + "…"
 		}
@@ -230,7 +233,7 @@ func (c *cli) printHidden(s *stack, asJSON bool) error {
 		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "SERVER\tTOOL\tWHY IT IS NOT LISTED")
 		for _, t := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", visible(t.Server), visible(t.Tool), visible(t.Why))
+			fmt.Fprintf(w, "%s\t%s\t%s\n", terminal.Visible(t.Server), terminal.Visible(t.Tool), terminal.Visible(t.Why))
 		}
 		if err := w.Flush(); err != nil {
 			return err
@@ -346,7 +349,9 @@ func (c *cli) callAll(ctx context.Context, conn *rpc.Conn, calls []toolCall, asJ
 			return fmt.Errorf(`%s: "last" is the cache_id of a reply before, and none has one: nothing was cut. With "tool" and "arguments" in place of "cache_id", %[1]s makes the call itself and keeps any result`, call.Name)
 		}
 		call.Arguments = lastID.ReplaceAll(call.Arguments, []byte(`"cache_id":"`+last+`"`))
+		called := c.log.Progress(func() string { return "calling " + call.Name })
 		a, err := invoke(ctx, conn, call)
+		called()
 		if err != nil {
 			return err
 		}
@@ -355,13 +360,13 @@ func (c *cli) callAll(ctx context.Context, conn *rpc.Conn, calls []toolCall, asJ
 		}
 		failed = failed || a.isError
 		if asJSON {
-			fmt.Fprintln(c.stdout, c.forReader(string(a.raw)))
+			fmt.Fprintln(c.stdout, terminal.For(c.stdout, string(a.raw)))
 			continue
 		}
 		if i > 0 {
 			fmt.Fprintln(c.stdout)
 		}
-		fmt.Fprintln(c.stdout, c.forReader(strings.TrimRight(a.text, "\n")))
+		fmt.Fprintln(c.stdout, terminal.For(c.stdout, strings.TrimRight(a.text, "\n")))
 	}
 	if failed {
 		return &failedCall{}

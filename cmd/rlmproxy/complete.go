@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/tools"
@@ -29,7 +30,7 @@ func (c *cli) completing(most int, names func(cmd *cobra.Command) []string) cobr
 		list := names(cmd)
 		slices.Sort(list)
 		return slices.DeleteFunc(slices.Compact(list), func(name string) bool { // a line each, for a terminal
-			return strings.ContainsAny(name, "\n\t") || visible(name) != name
+			return strings.ContainsAny(name, "\n\t") || terminal.Visible(name) != name
 		}), cobra.ShellCompDirectiveNoFileComp
 	}
 }

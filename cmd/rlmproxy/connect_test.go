@@ -42,7 +42,7 @@ func TestConnectedClient(t *testing.T) {
 	sys := clients.System{OS: runtime.GOOS, Home: home, Dir: home, Getenv: func(name string) string {
 		return map[string]string{"APPDATA": filepath.Join(home, "AppData")}[name]
 	}}
-	file := sys.Places(clients.Find("claude-desktop"), isFile)[0].Path
+	file := sys.Places(clients.Find("claude-desktop"), func(string) bool { return false })[0].Path
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (c *cli) demo(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	if err := s.settle(ctx, c.log, logger, nil); err != nil {
+	if err := s.settle(ctx, nil, logger, nil); err != nil {
 		return err
 	}
 	conn, hangUp, err := s.dial(ctx)

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/middleware/frame"
 	"rlmproxy/pipeline/redact"
@@ -95,7 +95,7 @@ func (r *report) add(c *check, l level, server, text, cure string) {
 }
 
 // plain is text on one line, without what a terminal obeys.
-func plain(text string) string { return visible(frame.OneLine(text)) }
+func plain(text string) string { return terminal.Visible(frame.OneLine(text)) }
 
 func (c *cli) doctorCommand() *cobra.Command {
 	var asJSON, verbose bool
@@ -124,7 +124,7 @@ one, and with 2 if the configuration has mistakes or there is none.`,
 				out.SetIndent("", "  ")
 				err = out.Encode(r)
 			} else {
-				err = r.print(c.stdout, verbose, coloured(c.stdout))
+				err = r.print(c.stdout, verbose, terminal.Coloured(c.stdout))
 			}
 			switch {
 			case err != nil:
@@ -147,11 +147,6 @@ one, and with 2 if the configuration has mistakes or there is none.`,
 type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
-
-// coloured reports whether colours may be written to a stream.
-func coloured(w io.Writer) bool {
-	return terminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
 
 // print writes r for a person.
 func (r *report) print(w io.Writer, verbose, colours bool) error {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -56,15 +55,19 @@ func (c *cli) examine(cmd *cobra.Command, command []string) (*report, error) {
 	}
 	d.folders()
 	d.http()
+	looking := c.log.Progress(func() string { return "looking for commands" })
 	s, failed := d.start(cmd)
 	d.commands()
+	looking()
 	if failed != nil {
 		d.fails(d.begin("servers"), failed)
 	} else {
 		defer s.close()
-		if err := d.await(cmd.Context(), s); err != nil {
+		_ = s.settle(cmd.Context(), c.log.Waiting, slog.New(slog.DiscardHandler), nil) // that none is connected is for servers to tell
+		if err := cmd.Context().Err(); err != nil {
 			return nil, err
 		}
+		defer c.log.Progress(func() string { return "looking at what servers offer" })()
 		d.servers(s)
 		if err := d.catalogues(s); err != nil {
 			return nil, err
@@ -261,36 +264,6 @@ var installs = map[string]string{
 	"npx": "install Node.js, https://nodejs.org", "node": "install Node.js, https://nodejs.org", "npm": "install Node.js, https://nodejs.org",
 	"uvx": "install uv, https://docs.astral.sh/uv", "uv": "install uv, https://docs.astral.sh/uv",
 	"docker": "install Docker, https://docs.docker.com/get-docker", "bunx": "install Bun, https://bun.sh", "deno": "install Deno, https://deno.com",
-}
-
-// await waits for the servers. On a terminal a line tells for which.
-func (d *doctor) await(ctx context.Context, s *stack) error {
-	words := io.Writer(d.cli.log)
-	if terminal(d.cli.stderr) {
-		words = io.Discard
-		stop, stopped := make(chan struct{}), make(chan struct{})
-		defer func() {
-			close(stop)
-			<-stopped
-			fmt.Fprint(d.cli.stderr, "\r\x1b[K")
-		}()
-		go func() {
-			defer close(stopped)
-			for tick := time.NewTicker(100 * time.Millisecond); ; {
-				select {
-				case <-tick.C:
-					names := connecting(s.list())
-					line := visible(show.Clip(strings.Join(names, ", "), 50))
-					fmt.Fprintf(d.cli.stderr, "\r\x1b[K%d of %d servers have answered, waiting for %s …", len(s.list())-len(names), len(s.list()), line)
-				case <-stop:
-					tick.Stop()
-					return
-				}
-			}
-		}()
-	}
-	_ = s.settle(ctx, words, slog.New(slog.DiscardHandler), nil) // that none is connected is for servers to tell
-	return ctx.Err()
 }
 
 // servers looks at what has become of each.

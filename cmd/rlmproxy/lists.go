@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -67,28 +66,21 @@ func listsKey(sc config.Server) string {
 // what it offered: ten that start at once keep a small machine from the first answers.
 const headStart = 200 * time.Millisecond
 
-const (
-	// settleTime is what somebody at a terminal waits for the slowest server.
-	settleTime = time.Minute
-	// quietTime is how long they wait without a word.
-	quietTime = time.Second
-)
+// settleTime is what somebody at a terminal waits for the slowest server.
+const settleTime = time.Minute
 
 // settle waits until each of the servers has connected or failed to, or settleTime, and says
-// for whom it waits, and which are late. Nil means all. It is an error that none has
-// connected, of which each has logged why.
-func (s *stack) settle(ctx context.Context, words io.Writer, logger *slog.Logger, servers []string) error {
+// for whom it waits by waiting, if that is not nil, and which are late. Nil servers means all. It is
+// an error that none has connected, of which each has logged why.
+func (s *stack) settle(ctx context.Context, waiting func(text func() string) (done func()), logger *slog.Logger, servers []string) error {
 	within, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	meant := slices.DeleteFunc(slices.Clone(s.list()), func(r *server) bool {
 		return r.entry.Disabled || servers != nil && !slices.Contains(servers, r.entry.Name)
 	})
-	word := time.AfterFunc(quietTime, func() {
-		if names := connecting(meant); names != nil {
-			fmt.Fprintln(words, "rlmproxy: waiting for", visible(strings.Join(names, ", "))+" …")
-		}
-	})
-	defer word.Stop()
+	if waiting != nil {
+		defer waiting(func() string { return waitsFor(connecting(meant), len(meant)) })()
+	}
 	for _, r := range meant {
 		r.up.Settled(within)
 	}
@@ -112,6 +104,17 @@ func (s *stack) settle(ctx context.Context, words io.Writer, logger *slog.Logger
 		return nil
 	}
 	return fmt.Errorf("no server is connected: %w", why)
+}
+
+// waitsFor says that these of so many servers are not there yet.
+func waitsFor(names []string, of int) string {
+	switch {
+	case len(names) == 0:
+		return ""
+	case of == 1:
+		return "waiting for " + names[0]
+	}
+	return fmt.Sprintf("waiting for %d of %d servers: %s", len(names), of, strings.Join(names, ", "))
 }
 
 // connecting are the names of those that are.

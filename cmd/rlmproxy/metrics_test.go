@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 )
 
@@ -48,7 +49,7 @@ func serveMetrics(t *testing.T, environ ...string) (mcp, own string) {
 		t.Fatal(err)
 	}
 	var log lockedBuffer
-	c := &cli{log: newLogWriter(&log)}
+	c := &cli{log: terminal.NewLog(&log)}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.serveHTTP(ctx, cfg, "127.0.0.1:0", nil) }()

@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
-	"io"
-	"os"
 	"time"
+
+	"rlmproxy/private"
 )
 
 // rereadPause is how often files are looked at that count while the proxy runs.
@@ -92,21 +91,7 @@ func (f *reread) look(asked bool) {
 
 // fileSum is of the content of a file, or of why it cannot be read.
 func fileSum(path string) [sha256.Size]byte {
-	data, err := func() ([]byte, error) {
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		if !info.Mode().IsRegular() { // to open a named pipe waits for somebody to write
-			return nil, errors.New("not a file")
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		return io.ReadAll(io.LimitReader(f, maxRereadBytes))
-	}()
+	data, err := private.Read(path, maxRereadBytes)
 	if err != nil {
 		return sha256.Sum256([]byte("\x00" + err.Error()))
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/connect"
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/pipeline/jq"
 )
 
@@ -49,15 +51,16 @@ type usageError struct {
 	hint string
 }
 
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+func (e *usageError) Error() string  { return e.err.Error() }
+func (e *usageError) Unwrap() error  { return e.err }
+func (e *usageError) Repair() string { return e.hint }
 
 // A cli holds what the commands share.
 type cli struct {
 	args           []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	log            *logWriter // to stderr
+	log            *terminal.Log // to stderr
 	level          slog.LevelVar
 	configPath     string
 	hangups        hangups
@@ -79,7 +82,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
-	c := &cli{args: args, stdin: stdin, stdout: stdout, stderr: stderr, log: newLogWriter(stderr)}
+	c := &cli{args: args, stdin: stdin, stdout: stdout, stderr: stderr, log: terminal.NewLog(stderr)}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, ends...)
 	defer signal.Stop(signals)
@@ -129,14 +132,17 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		if i == 0 {
 			line = "rlmproxy: error: " + line
 		}
-		fmt.Fprintln(stderr, visible(line)) // it may quote a server
+		fmt.Fprintln(stderr, terminal.Visible(line)) // it may quote a server
 	}
-	var bad *usageError
+	var bad interface { // a usageError, or as one of another package
+		error
+		Repair() string
+	}
 	if !errors.As(err, &bad) {
 		return exitFailed
 	}
-	if bad.hint != "" {
-		fmt.Fprintln(stderr, "rlmproxy: hint:", bad.hint)
+	if hint := bad.Repair(); hint != "" {
+		fmt.Fprintln(stderr, "rlmproxy: hint:", hint)
 	}
 	return exitUsage
 }
@@ -151,7 +157,7 @@ func (c *cli) root() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if terminal(c.stdin) {
+			if terminal.Is(c.stdin) {
 				return cmd.Help()
 			}
 			return c.serve(cmd)
@@ -163,7 +169,9 @@ func (c *cli) root() *cobra.Command {
 	})
 	c.settings(root)
 	groupFlags(root)
-	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.importCommand(), c.connectCommand(), c.disconnectCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand())
+	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand())
+	clients := connect.Commands{Stdout: c.stdout, Progress: c.log.Progress}
+	root.AddCommand(clients.All()...)
 	return root
 }
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/demo.svg, and lines and imports in docs/architecture.md")
+var update = flag.Bool("update", false, "rewrite testdata/doctor.golden, docs/demo.svg, the tables of docs/configuration.md, and lines and imports in docs/architecture.md")
 
 // TestArchitectureTable: docs/architecture.md says how many lines each package has, to a
 // tenth, and which of our packages it imports.

@@ -4,36 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"rlmproxy/private"
 )
 
 // maxFile is what package config reads too.
 const maxFile = 4 << 20
 
-// ReadFile is the content of a file of at most 4 MiB. Nothing else is opened: to open a named
-// pipe waits for somebody to write.
-func ReadFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("%s: larger than %d MiB", path, maxFile>>20)
-	}
-	return data, err
-}
+// ReadFile is the content of a file of at most 4 MiB, as [private.Read] has it.
+func ReadFile(path string) ([]byte, error) { return private.Read(path, maxFile) }
 
 // WriteFile replaces a file as a whole, if its content is still old: nil for a file that is
 // not there. Where path is a link, what it leads to is replaced. mode zero keeps that of the

@@ -92,14 +92,14 @@ func TestReadTokens(t *testing.T) {
 	}
 	// A device without end, as a named pipe, which waits for a writer, was read.
 	if _, err := os.Stat("/dev/zero"); err == nil {
-		if _, _, err := ReadTokens("/dev/zero"); err == nil || err.Error() != "/dev/zero: not a file, but a folder, pipe, socket or device" {
+		if _, _, err := ReadTokens("/dev/zero"); err == nil || err.Error() != "read /dev/zero: a pipe, socket or device, not a file" {
 			t.Errorf("a device: %v", err)
 		}
 	}
 	if err := os.Truncate(path, maxTokensFile+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := ReadTokens(path); err == nil || err.Error() != path+": larger than 1 MiB, which is no file of tokens" {
+	if _, _, err := ReadTokens(path); err == nil || err.Error() != "read "+path+": the file is larger than 1 MiB" {
 		t.Errorf("a huge file: %v", err)
 	}
 	if _, _, err := ReadTokens(filepath.Dir(path)); err == nil {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"strings"
+
+	"rlmproxy/private"
 )
 
 // maxTokensFile is far above any file of tokens.
@@ -17,16 +19,11 @@ var ErrNoTokens = errors.New("there is no token; write one a line, as in alice: 
 // ReadTokens reads a file as [ParseTokens] does. The warning, if any, says
 // that others on this machine can read it.
 func ReadTokens(path string) (tokens []Token, warning string, err error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	data, err := private.Read(path, maxTokensFile)
+	if err != nil {
 		return nil, "", err
-	case !info.Mode().IsRegular(): // to open a named pipe waits for somebody to write
-		return nil, "", fmt.Errorf("%s: not a file, but a folder, pipe, socket or device", path)
-	case info.Size() > maxTokensFile:
-		return nil, "", fmt.Errorf("%s: larger than %d MiB, which is no file of tokens", path, maxTokensFile>>20)
 	}
-	data, err := os.ReadFile(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, "", err
 	}

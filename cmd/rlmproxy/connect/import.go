@@ -1,4 +1,4 @@
-package main
+package connect
 
 import (
 	"errors"
@@ -11,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/config/clients"
 )
 
-func (c *cli) importCommand() *cobra.Command {
+func (c *Commands) importCommand() *cobra.Command {
 	var dry, project bool
 	cmd := &cobra.Command{
 		Use:   "import [CLIENT…]",
@@ -37,7 +38,7 @@ stays as it is there.`,
 	return cmd
 }
 
-func (c *cli) importClients(names []string, dry, project bool) error {
+func (c *Commands) importClients(names []string, dry, project bool) error {
 	sys, err := system()
 	if err != nil {
 		return err
@@ -54,7 +55,8 @@ func (c *cli) importClients(names []string, dry, project bool) error {
 	var found []clients.Found
 	var looked, others []string
 	var broken []error
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
+	read := c.Progress(func() string { return "reading the files of clients" }) // home may be far away
 	for _, name := range names {
 		for _, p := range sys.Places(clients.Find(name), isFile) {
 			looked = append(looked, "\n  "+p.Path)
@@ -78,15 +80,16 @@ func (c *cli) importClients(names []string, dry, project bool) error {
 			}
 			var list []string
 			for _, s := range servers {
-				list = append(list, oneLine(s.Name))
+				list = append(list, terminal.OneLine(s.Name))
 				found = append(found, clients.Found{Server: s, Place: p})
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\n", name, strings.Join(list, ", "), inHome(p.Path)+scope(p))
 		}
 	}
+	read()
 	_ = w.Flush()
 	for _, path := range others {
-		fmt.Fprintf(c.stdout, "%s has servers too: look at it, then rlmproxy import --project\n", path)
+		fmt.Fprintf(c.Stdout, "%s has servers too: look at it, then rlmproxy import --project\n", path)
 	}
 	if len(found) == 0 {
 		if broken != nil {
@@ -105,9 +108,9 @@ func (c *cli) importClients(names []string, dry, project bool) error {
 	merged := clients.Merge(found)
 	data, err := clients.Add(path, old, merged)
 	if err != nil {
-		return &usageError{err: err}
+		return &mistake{err: err}
 	}
-	fmt.Fprintln(c.stdout)
+	fmt.Fprintln(c.Stdout)
 	c.told(found, inHome(path))
 	n := map[clients.Outcome]int{}
 	counted := map[string]bool{}
@@ -129,7 +132,7 @@ func (c *cli) importClients(names []string, dry, project bool) error {
 	if dry {
 		line = "%s: %d would be added, %d are there already\n"
 	}
-	fmt.Fprintf(c.stdout, line, inHome(path), n[clients.Added], n[clients.Present]+n[clients.Differs])
+	fmt.Fprintf(c.Stdout, line, inHome(path), n[clients.Added], n[clients.Present]+n[clients.Differs])
 	c.secretsFirst(found)
 	return errors.Join(broken...)
 }
@@ -143,9 +146,9 @@ func scope(p clients.Place) string {
 }
 
 // importTarget is the file that import writes, as an absolute path.
-func (c *cli) importTarget(sys clients.System) (string, error) {
+func (c *Commands) importTarget(sys clients.System) (string, error) {
 	user, userErr := os.UserConfigDir()
-	_, path, err := config.Find(config.Options{Path: c.configPath, Environ: os.Environ(), Dir: sys.Dir, UserConfigDir: user})
+	_, path, err := config.Find(config.Options{Path: c.config, Environ: os.Environ(), Dir: sys.Dir, UserConfigDir: user})
 	if !errors.Is(err, config.ErrNoConfig) {
 		return path, err
 	}

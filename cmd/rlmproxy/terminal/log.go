@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A logWriter writes lines to w from a goroutine of its own, so that a host that
+// A Log writes lines to w from a goroutine of its own, so that a host that
 // does not read our stderr cannot hold up a call. Lines that find the backlog
 // full are dropped and counted.
-type logWriter struct {
+type Log struct {
 	w     io.Writer
 	lines chan []byte
 	stop  chan struct{} // closed by Close
@@ -20,6 +20,9 @@ type logWriter struct {
 
 	mu      sync.Mutex // guards dropped
 	dropped int
+
+	out   sync.Mutex // held while w is written to; guards shown
+	shown string     // the line of progress that the cursor is in
 }
 
 const (
@@ -27,14 +30,15 @@ const (
 	logFlush   = 2 * time.Second // what Close waits for a reader
 )
 
-func newLogWriter(w io.Writer) *logWriter {
-	l := &logWriter{w: w, lines: make(chan []byte, logBacklog), stop: make(chan struct{}), ended: make(chan struct{})}
+// NewLog is a log that writes to w until it is closed.
+func NewLog(w io.Writer) *Log {
+	l := &Log{w: w, lines: make(chan []byte, logBacklog), stop: make(chan struct{}), ended: make(chan struct{})}
 	go l.run()
 	return l
 }
 
 // Write queues one line; slog writes each record at once. It never fails.
-func (l *logWriter) Write(p []byte) (int, error) {
+func (l *Log) Write(p []byte) (int, error) {
 	select {
 	case l.lines <- bytes.Clone(p):
 	default:
@@ -45,7 +49,7 @@ func (l *logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *logWriter) run() {
+func (l *Log) run() {
 	defer close(l.ended)
 	for {
 		select {
@@ -64,11 +68,17 @@ func (l *logWriter) run() {
 	}
 }
 
-func (l *logWriter) put(line []byte) {
+func (l *Log) put(line []byte) {
 	l.mu.Lock()
 	n := l.dropped
 	l.dropped = 0
 	l.mu.Unlock()
+	l.out.Lock()
+	defer l.out.Unlock()
+	if l.shown != "" {
+		fmt.Fprint(l.w, erase)
+		l.shown = ""
+	}
 	if n > 0 {
 		fmt.Fprintf(l.w, "%d lines of the log were dropped: nobody read it in time\n", n)
 	}
@@ -76,7 +86,7 @@ func (l *logWriter) put(line []byte) {
 }
 
 // Close writes what is queued, and waits for at most logFlush until it is read.
-func (l *logWriter) Close() {
+func (l *Log) Close() {
 	l.once.Do(func() { close(l.stop) })
 	select {
 	case <-l.ended:

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 func TestLogWriterKeepsOrder(t *testing.T) {
 	var out bytes.Buffer
-	l := newLogWriter(&out)
+	l := NewLog(&out)
 	for _, line := range []string{"a\n", "b\n", "c\n"} {
 		io.WriteString(l, line)
 	}
@@ -26,7 +26,7 @@ func TestLogWriterKeepsOrder(t *testing.T) {
 func TestLogWriterNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		l := newLogWriter(w)
+		l := NewLog(w)
 		begun := time.Now()
 		for range 3 * logBacklog {
 			io.WriteString(l, "line\n")

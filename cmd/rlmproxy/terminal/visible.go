@@ -1,18 +1,17 @@
-package main
+// Package terminal writes for people: what servers say without what steers a terminal, a log
+// that waits for nobody, and a line about what takes long.
+package terminal
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"unicode/utf8"
-
-	"golang.org/x/term"
 )
 
-// visible is text of a server as a terminal may be given it. What would steer the terminal
+// Visible is text of a server as a terminal may be given it. What would steer the terminal
 // or turn the order of letters round is written out, as \u001b; a byte that is no UTF-8 as
 // \x9b. Inside the strings of JSON this is the same JSON.
-func visible(text string) string {
+func Visible(text string) string {
 	var b strings.Builder
 	for i, size := 0, 0; i < len(text); i += size {
 		var r rune
@@ -36,17 +35,14 @@ func steers(r rune) bool {
 		0x200e <= r && r <= 0x200f || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
 }
 
-// forReader is text for our stdout: for a person at a terminal visible, and for a program
-// behind a pipe as it is.
-func (c *cli) forReader(text string) string {
-	if terminal(c.stdout) {
-		return visible(text)
+// OneLine is text that others may have written, for a line of ours.
+func OneLine(text string) string { return strings.ReplaceAll(Visible(text), "\n", `\n`) }
+
+// For is text for a stream: for a person at a terminal visible, and for a program behind a
+// pipe as it is.
+func For(stream any, text string) string {
+	if Is(stream) {
+		return Visible(text)
 	}
 	return text
-}
-
-// terminal reports whether stream, our stdin or stdout, is a terminal.
-func terminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -1,4 +1,4 @@
-package main
+package connect
 
 import (
 	"bytes"
@@ -12,12 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/config/clients"
 	"rlmproxy/middleware/pin"
 )
 
-func (c *cli) connectCommand() *cobra.Command {
+func (c *Commands) connectCommand() *cobra.Command {
 	var dry bool
 	var scope string
 	cmd := &cobra.Command{
@@ -40,7 +41,7 @@ A copy of the file as it was is kept beside it; disconnect puts it back.`,
 	return cmd
 }
 
-func (c *cli) disconnectCommand() *cobra.Command {
+func (c *Commands) disconnectCommand() *cobra.Command {
 	var dry bool
 	var scope string
 	cmd := &cobra.Command{
@@ -61,10 +62,10 @@ in it has changed since, that stays, and only the entry of rlmproxy gives way to
 // connect has the client of p start us in the place of its servers. Ours is one file for each
 // client, not one for all: a person who gave a server to one client has not given it to the
 // others, and each server more costs an agent the tokens of its tools.
-func (c *cli) connect(p clients.Place, dry bool) error {
+func (c *Commands) connect(p clients.Place, dry bool) error {
 	data, err := readOrNil(p.Path)
 	if data == nil && err == nil {
-		return &usageError{fmt.Errorf("%s has no file %s", p.Client.Title, p.Path), "add a server in " + p.Client.Title + " first, or name another --scope"}
+		return &mistake{fmt.Errorf("%s has no file %s", p.Client.Title, p.Path), "add a server in " + p.Client.Title + " first, or name another --scope"}
 	}
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func (c *cli) connect(p clients.Place, dry bool) error {
 	}
 	ours, err := clients.Add(target, old, clients.Merge(found))
 	if err != nil {
-		return &usageError{err: err}
+		return &mistake{err: err}
 	}
 	var taken []string
 	var longest float64
@@ -116,7 +117,7 @@ func (c *cli) connect(p clients.Place, dry bool) error {
 	c.told(found, inHome(target))
 	if len(taken) == 0 {
 		if _, err := config.Parse(target, ours); err != nil {
-			return &usageError{fmt.Errorf("%s has no server that rlmproxy could take over in %s", p.Client.Title, p.Path), "rlmproxy import --dry-run lists the servers of all clients"}
+			return &mistake{fmt.Errorf("%s has no server that rlmproxy could take over in %s", p.Client.Title, p.Path), "rlmproxy import --dry-run lists the servers of all clients"}
 		}
 	}
 	command, err := executable()
@@ -133,7 +134,7 @@ func (c *cli) connect(p clients.Place, dry bool) error {
 		return nil
 	}
 	if bytes.Equal(out, data) && bytes.Equal(ours, old) {
-		fmt.Fprintf(c.stdout, "%s is connected already: %s\n", p.Client.Title, inHome(p.Path))
+		fmt.Fprintf(c.Stdout, "%s is connected already: %s\n", p.Client.Title, inHome(p.Path))
 		return nil
 	}
 	if err := writeConfig(target, old, ours); err != nil {
@@ -151,13 +152,13 @@ func (c *cli) connect(p clients.Place, dry bool) error {
 	if err := clients.WriteFile(p.Path, data, out, 0); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "%s has rlmproxy in front of %s\n", p.Client.Title, oneLine(strings.Join(taken, ", ")))
-	fmt.Fprintf(c.stdout, "  its file:     %s\n  as it was:    %s\n  the servers:  %s\n", inHome(p.Path), inHome(p.Backup()), inHome(target))
+	fmt.Fprintf(c.Stdout, "%s has rlmproxy in front of %s\n", p.Client.Title, terminal.OneLine(strings.Join(taken, ", ")))
+	fmt.Fprintf(c.Stdout, "  its file:     %s\n  as it was:    %s\n  the servers:  %s\n", inHome(p.Path), inHome(p.Backup()), inHome(target))
 	if p.Scope == "project" {
-		fmt.Fprintln(c.stdout, "  The file is the project's: whoever shares it gets an entry with your paths.")
+		fmt.Fprintln(c.Stdout, "  The file is the project's: whoever shares it gets an entry with your paths.")
 	}
 	c.secretsFirst(found)
-	fmt.Fprintf(c.stdout, "Restart %s. To look: rlmproxy tools --config %s\nTo undo: rlmproxy disconnect %s\n", p.Client.Title, pin.Quoted(target), p.Client.Name+scopeArgument(p))
+	fmt.Fprintf(c.Stdout, "Restart %s. To look: rlmproxy tools --config %s\nTo undo: rlmproxy disconnect %s\n", p.Client.Title, pin.Quoted(target), p.Client.Name+scopeArgument(p))
 	return nil
 }
 
@@ -178,9 +179,9 @@ func scopeArgument(p clients.Place) string {
 }
 
 // connectTarget is our file for the servers of p, as an absolute path.
-func (c *cli) connectTarget(p clients.Place) (string, error) {
-	if c.configPath != "" {
-		return filepath.Abs(c.configPath)
+func (c *Commands) connectTarget(p clients.Place) (string, error) {
+	if c.config != "" {
+		return filepath.Abs(c.config)
 	}
 	dir, err := os.UserConfigDir()
 	return filepath.Join(dir, "rlmproxy", p.Config()), err
@@ -193,7 +194,7 @@ func executable() (string, error) {
 		return "", err
 	}
 	if strings.Contains(path, "go-build") {
-		return "", &usageError{errors.New("go run removes this program when it ends"), "go install ./cmd/rlmproxy, and call that"}
+		return "", &mistake{errors.New("go run removes this program when it ends"), "go install ./cmd/rlmproxy, and call that"}
 	}
 	if linked, err := exec.LookPath("rlmproxy"); err == nil && filepath.IsAbs(linked) {
 		a, errA := os.Stat(linked)
@@ -205,10 +206,10 @@ func executable() (string, error) {
 	return path, nil
 }
 
-func (c *cli) disconnect(p clients.Place, dry bool) error {
+func (c *Commands) disconnect(p clients.Place, dry bool) error {
 	data, err := readOrNil(p.Path)
 	if err == nil && data == nil {
-		err = &usageError{fmt.Errorf("%s has no file %s", p.Client.Title, p.Path), "name another --scope, if it was connected with one"}
+		err = &mistake{fmt.Errorf("%s has no file %s", p.Client.Title, p.Path), "name another --scope, if it was connected with one"}
 	}
 	if err != nil {
 		return err
@@ -219,7 +220,7 @@ func (c *cli) disconnect(p clients.Place, dry bool) error {
 	}
 	out, err := p.Undo(data, backup)
 	if errors.Is(err, clients.ErrNotConnected) {
-		return &usageError{fmt.Errorf("%s is not connected: %w", p.Client.Title, err), "rlmproxy connect " + p.Client.Name + scopeArgument(p)}
+		return &mistake{fmt.Errorf("%s is not connected: %w", p.Client.Title, err), "rlmproxy connect " + p.Client.Name + scopeArgument(p)}
 	}
 	if err != nil {
 		return err
@@ -233,15 +234,15 @@ func (c *cli) disconnect(p clients.Place, dry bool) error {
 	}
 	switch {
 	case backup == nil:
-		fmt.Fprintf(c.stdout, "%s: the entry of rlmproxy is out. There is no %s: the servers are in the file that it named.\n", inHome(p.Path), inHome(p.Backup()))
+		fmt.Fprintf(c.Stdout, "%s: the entry of rlmproxy is out. There is no %s: the servers are in the file that it named.\n", inHome(p.Path), inHome(p.Backup()))
 	case bytes.Equal(out, backup):
-		fmt.Fprintf(c.stdout, "%s is as it was, byte for byte\n", inHome(p.Path))
+		fmt.Fprintf(c.Stdout, "%s is as it was, byte for byte\n", inHome(p.Path))
 	default:
-		fmt.Fprintf(c.stdout, "%s has its servers back; what else has changed since stays\n", inHome(p.Path))
+		fmt.Fprintf(c.Stdout, "%s has its servers back; what else has changed since stays\n", inHome(p.Path))
 	}
 	if backup != nil {
 		err = os.Remove(p.Backup())
 	}
-	fmt.Fprintf(c.stdout, "Restart %s.\n", p.Client.Title)
+	fmt.Fprintf(c.Stdout, "Restart %s.\n", p.Client.Title)
 	return err
 }

@@ -1,8 +1,11 @@
-package main
+// Package connect has the commands that put rlmproxy in front of the servers of MCP clients, and
+// take it out again. What is in the clients' files, config/clients knows.
+package connect
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,10 +14,36 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config/clients"
 	"rlmproxy/middleware/pin"
 	"rlmproxy/pipeline/redact"
 )
+
+// Commands are connect, disconnect and import.
+type Commands struct {
+	Stdout   io.Writer
+	Progress func(text func() string) (done func()) // tells what takes long
+
+	config string // the file of --config
+}
+
+// All are the commands, each of which can be run once.
+func (c *Commands) All() []*cobra.Command {
+	return []*cobra.Command{c.importCommand(), c.connectCommand(), c.disconnectCommand()}
+}
+
+// A mistake is one that the caller's command line can repair.
+type mistake struct {
+	err  error
+	hint string
+}
+
+func (m *mistake) Error() string { return m.err.Error() }
+func (m *mistake) Unwrap() error { return m.err }
+
+// Repair is what to do, or "".
+func (m *mistake) Repair() string { return m.hint }
 
 // system is where the clients of this person have their files.
 func system() (clients.System, error) {
@@ -36,11 +65,8 @@ func client(name string) (*clients.Client, error) {
 	if c := clients.Find(name); c != nil {
 		return c, nil
 	}
-	return nil, &usageError{fmt.Errorf("no client %q is known", name), "one of " + strings.Join(clients.Names(), ", ")}
+	return nil, &mistake{fmt.Errorf("no client %q is known", name), "one of " + strings.Join(clients.Names(), ", ")}
 }
-
-// oneLine is text of a file that others may have written, for a line of ours.
-func oneLine(text string) string { return strings.ReplaceAll(visible(text), "\n", `\n`) }
 
 // inHome is path with ~ for the home folder, for people.
 func inHome(path string) string {
@@ -49,20 +75,20 @@ func inHome(path string) string {
 			path = filepath.Join("~", rel)
 		}
 	}
-	return oneLine(path)
+	return terminal.OneLine(path)
 }
 
 // printDiff shows what a dry run would change.
-func (c *cli) printDiff(path string, old, data []byte) {
-	fmt.Fprint(c.stdout, visible(redact.All(clients.Diff(path, old, data))))
+func (c *Commands) printDiff(path string, old, data []byte) {
+	fmt.Fprint(c.Stdout, terminal.Visible(redact.All(clients.Diff(path, old, data))))
 }
 
 // clientFlags are what the commands about clients have in common: their arguments are names
 // of clients.
-func (c *cli) clientFlags(cmd *cobra.Command, dry *bool, file string) {
+func (c *Commands) clientFlags(cmd *cobra.Command, dry *bool, file string) {
 	cmd.ValidArgsFunction = cobra.FixedCompletions(clients.Names(), cobra.ShellCompDirectiveNoFileComp)
 	if file != "" {
-		cmd.Flags().StringVarP(&c.configPath, "config", "c", "", file)
+		cmd.Flags().StringVarP(&c.config, "config", "c", "", file)
 	}
 	cmd.Flags().BoolVar(dry, "dry-run", false, "only show what would change")
 }
@@ -85,11 +111,11 @@ func writeConfig(path string, old, data []byte) error {
 }
 
 // told says of each server what the totals do not.
-func (c *cli) told(found []clients.Found, target string) {
+func (c *Commands) told(found []clients.Found, target string) {
 	for _, f := range found {
 		who := fmt.Sprintf("%s: %s", f.Place.Client.Name, f.Name)
 		say := func(format string, args ...any) {
-			fmt.Fprintln(c.stdout, oneLine(who+" "+fmt.Sprintf(format, args...)))
+			fmt.Fprintln(c.Stdout, terminal.OneLine(who+" "+fmt.Sprintf(format, args...)))
 		}
 		switch {
 		case f.Name == clients.Ours: // connected
@@ -106,19 +132,19 @@ func (c *cli) told(found []clients.Found, target string) {
 			say("is named %q: another client has a different one of that name", f.As)
 		}
 		for _, note := range f.Notes {
-			fmt.Fprintln(c.stdout, oneLine(who+": "+note))
+			fmt.Fprintln(c.Stdout, terminal.OneLine(who+": "+note))
 		}
 	}
 }
 
 // secretsFirst says which secrets the servers that were taken need.
-func (c *cli) secretsFirst(found []clients.Found) {
+func (c *Commands) secretsFirst(found []clients.Found) {
 	said := map[string]bool{}
 	for _, f := range found {
 		for _, name := range f.Secrets {
 			if f.As != "" && !said[name] {
 				said[name] = true
-				fmt.Fprintf(c.stdout, "First, as %s asked for it: rlmproxy secret set %s\n", f.Place.Client.Title, pin.Quoted(name))
+				fmt.Fprintf(c.Stdout, "First, as %s asked for it: rlmproxy secret set %s\n", f.Place.Client.Title, pin.Quoted(name))
 			}
 		}
 	}
@@ -129,10 +155,10 @@ func scopeFlag(cmd *cobra.Command, scope *string) {
 }
 
 // withPlace is a command about one place of a client.
-func (c *cli) withPlace(scope *string, run func(clients.Place) error) func(*cobra.Command, []string) error {
+func (c *Commands) withPlace(scope *string, run func(clients.Place) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return &usageError{fmt.Errorf("%s takes one client", cmd.Name()), "one of " + strings.Join(clients.Names(), ", ")}
+			return &mistake{fmt.Errorf("%s takes one client", cmd.Name()), "one of " + strings.Join(clients.Names(), ", ")}
 		}
 		known, err := client(args[0])
 		if err != nil {
@@ -149,6 +175,6 @@ func (c *cli) withPlace(scope *string, run func(clients.Place) error) func(*cobr
 			}
 			scopes = append(scopes, p.Scope)
 		}
-		return &usageError{fmt.Errorf("%s has no scope %q here", known.Name, *scope), "one of " + strings.Join(scopes, ", ")}
+		return &mistake{fmt.Errorf("%s has no scope %q here", known.Name, *scope), "one of " + strings.Join(scopes, ", ")}
 	}
 }
