@@ -223,7 +223,7 @@ func (c *cli) printHidden(s *stack, asJSON bool) error {
 	if asJSON {
 		raw, err := json.Marshal(append([]middleware.HiddenTool{}, all...))
 		if err == nil {
-			_, err = fmt.Fprintln(c.stdout, c.forReader(string(raw)))
+			_, err = fmt.Fprintln(c.stdout, terminal.For(c.stdout, string(raw)))
 		}
 		return err
 	}
