@@ -41,7 +41,7 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 			s.seenBy(r).Note("")
 		}
 	} else {
-		raw, err = s.callUpstream(ctx, r, nil)
+		raw, err = unlessRetired(func() (json.RawMessage, error) { return s.callUpstream(ctx, r, nil) })
 	}
 	if err != nil && ctx.Err() == context.Canceled {
 		return nil, context.Canceled // nobody waits; the cause may be how its connection ended
@@ -56,17 +56,17 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 // depends, which is the result of the request.
 type check func(ctx context.Context, t target, params json.RawMessage) (question json.RawMessage, err error)
 
-// callUpstream calls a tool of a server and shapes its result. A check that is nil passes.
-func (s *Server) callUpstream(ctx context.Context, r *session.Request, c check) (raw json.RawMessage, err error) {
+// unlessRetired makes a call until it reaches a server that was not replaced before it got it.
+func unlessRetired(call func() (json.RawMessage, error)) (raw json.RawMessage, err error) {
 	for {
-		raw, err = s.callOnce(ctx, r, c)
-		if !errors.Is(err, relay.ErrRetired) {
+		if raw, err = call(); !errors.Is(err, relay.ErrRetired) {
 			return raw, err
-		} // it was retired before it got the call: another may be there now
+		}
 	}
 }
 
-func (s *Server) callOnce(ctx context.Context, r *session.Request, c check) (json.RawMessage, error) {
+// callUpstream calls a tool of a server and shapes its result. A check that is nil passes.
+func (s *Server) callUpstream(ctx context.Context, r *session.Request, c check) (json.RawMessage, error) {
 	t, err := s.find(ctx, s.viewOf(r), r.Name)
 	if err != nil {
 		return nil, err

@@ -401,7 +401,7 @@ func (c clientCatalogue) Call(ctx context.Context, name string, arguments json.R
 	}
 	r := *c.request
 	r.Name, r.Arguments, r.Params = name, arguments, params
-	return c.s.callUpstream(ctx, &r, c.allowed)
+	return unlessRetired(func() (json.RawMessage, error) { return c.s.callUpstream(ctx, &r, c.allowed) })
 }
 
 // allowed checks a call that the agent's client does not see as one of this tool: its person
