@@ -109,7 +109,10 @@ func (c *Call) Label() (server, tool string) {
 }
 
 // labelled are the methods of calls that are known.
-var labelled = map[string]bool{"prompts/get": true, "resources/read": true, "completion/complete": true}
+var labelled = map[string]bool{
+	"prompts/get": true, "resources/read": true, "completion/complete": true,
+	"tasks/get": true, "tasks/result": true, "tasks/cancel": true, "tasks/update": true,
+}
 
 // CodeTool is the code of a result that says itself that it is an error.
 const CodeTool = "tool_error"

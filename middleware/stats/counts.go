@@ -29,7 +29,7 @@ type counts struct {
 	Schemas int64         `json:"schemas"`
 	Tools   []*toolCounts `json:"tools"`
 	Hours   []Hour        `json:"hours"`  // oldest first
-	Recent  []Call        `json:"recent"` // newest first
+	Recent  []Call        `json:"recent"` // oldest first
 
 	index map[[2]string]*toolCounts // of Tools; nil: not made yet
 }
@@ -63,13 +63,19 @@ func (c *counts) called(o *observe.Call, in, out int) {
 		at := min(bits.Len64(uint64(max(o.Took, 0)/shortest)), buckets-1)
 		t.Took = addBuckets(t.Took, append(make([]int64, at), 1))
 	}
-	c.Recent = append([]Call{{
+	if len(c.Recent) >= 2*MaxRecent {
+		c.Recent = append([]Call(nil), newest(c.Recent, MaxRecent)...)
+	}
+	c.Recent = append(c.Recent, Call{
 		Time: o.Begun, Server: server, Tool: tool, Agent: o.Agent, Client: o.Client,
 		Millis:   float64(o.Took.Microseconds()) / 1000,
 		TokensIn: in, TokensOut: out, Cut: o.Cut, Outcome: string(o.Outcome), Error: o.Error,
 		CacheID: string(o.CacheID), ReadID: string(o.ReadID),
-	}}, c.Recent[:min(len(c.Recent), MaxRecent-1)]...)
+	})
 }
+
+// newest are the last of a list, at most so many.
+func newest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
 
 // listed counts what a client was sent at a time of the proxy's own tools.
 func (c *counts) listed(tokens int64, at time.Time) {
@@ -129,10 +135,10 @@ func (c *counts) merge(more *counts, now time.Time) {
 		c.hour(h.Begin).add(h.Sums)
 	}
 	c.Hours = slices.DeleteFunc(c.Hours, func(h Hour) bool { return now.Sub(h.Begin) > MaxHours*time.Hour })
-	c.Hours = c.Hours[max(0, len(c.Hours)-MaxHours):] // a clock that was wrong may have made more
-	c.Recent = append(slices.Clip(c.Recent), more.Recent...)
-	slices.SortStableFunc(c.Recent, func(a, b Call) int { return b.Time.Compare(a.Time) })
-	c.Recent = c.Recent[:min(len(c.Recent), MaxRecent)]
+	c.Hours = newest(c.Hours, MaxHours) // a clock that was wrong may have made more
+	c.Recent = append(c.Recent, more.Recent...)
+	slices.SortStableFunc(c.Recent, func(a, b Call) int { return a.Time.Compare(b.Time) })
+	c.Recent = newest(c.Recent, MaxRecent)
 }
 
 func (s *Sums) add(o Sums) {
@@ -167,7 +173,8 @@ func (c *counts) report() *Report {
 		return cmp.Or(cmp.Compare(b.Saved, a.Saved), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Tool, b.Tool))
 	})
 	r.Hours = append(r.Hours, c.Hours...)
-	r.Recent = append(r.Recent, c.Recent...)
+	r.Recent = append(r.Recent, newest(c.Recent, MaxRecent)...)
+	slices.Reverse(r.Recent)
 	return r
 }
 

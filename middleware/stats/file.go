@@ -33,10 +33,12 @@ const (
 // May is what others could do who can write to the folder.
 const may = "could change what is counted"
 
-// Names of files: of a configuration, and of a process that serves it.
+// Names of files: of a configuration, of a process that serves it, and of what one began to
+// write that was killed.
 var (
-	ofCounts  = regexp.MustCompile(`^([0-9a-f]{32})\.json$`)
-	ofRunning = regexp.MustCompile(`^([0-9a-f]{32})-[0-9a-f]{16}\.json$`)
+	ofCounts   = regexp.MustCompile(`^([0-9a-f]{32})\.json$`)
+	ofRunning  = regexp.MustCompile(`^([0-9a-f]{32})-[0-9a-f]{16}\.json$`)
+	unfinished = regexp.MustCompile(`\.tmp$`)
 )
 
 // rest has what was counted of the configurations that have no files of their own any more.
@@ -81,6 +83,16 @@ func (f *folder) add(configuration, config string, more *counts) (moved, err err
 		return nil, err
 	}
 	defer unlock()
+	if _, err := os.Stat(f.path(configuration)); errors.Is(err, fs.ErrNotExist) {
+		if err := f.sweep(); err != nil {
+			return nil, err
+		}
+	}
+	return f.merge(configuration, config, more)
+}
+
+// merge is add for a folder that is locked.
+func (f *folder) merge(configuration, config string, more *counts) (moved, err error) {
 	path := f.path(configuration)
 	k, err := readKept(path)
 	var broken *brokenError
@@ -90,24 +102,13 @@ func (f *folder) add(configuration, config string, more *counts) (moved, err err
 	if err != nil {
 		return moved, err
 	}
-	if k.Tools == nil { // it is a new one
-		if err := f.sweep(); err != nil {
-			return moved, err
-		}
-	}
-	k.Config = cmp.Or(config, k.Config)
-	return moved, f.write(path, k, more)
-}
-
-// write writes a file anew with more in it.
-func (f *folder) write(path string, k kept, more *counts) error {
-	k.Version = version
+	k.Version, k.Config = version, config
 	k.merge(more, time.Now())
 	data, err := json.Marshal(k)
 	if err == nil {
 		err = private.Replace(path, append(data, '\n'))
 	}
-	return err
+	return moved, err
 }
 
 // A brokenError is that of a file that is not as we write it.
@@ -146,7 +147,7 @@ func readKept(path string) (k kept, err error) {
 // time are put together in one. The folder must be locked.
 func (f *folder) sweep() error {
 	files, err := f.list(ofCounts)
-	if err != nil || len(files) < maxFiles {
+	if err != nil {
 		return err
 	}
 	type dated struct {
@@ -163,17 +164,13 @@ func (f *folder) sweep() error {
 	if len(all) < maxFiles {
 		return nil
 	}
-	sum, err := readKept(f.path(rest))
-	if err != nil {
-		return err
-	}
 	var old counts
 	for _, d := range all[maxFiles-1:] {
 		if k, err := readKept(filepath.Join(f.dir, d.name)); err == nil {
 			old.merge(&k.counts, time.Now())
 		}
 	}
-	if err := f.write(f.path(rest), sum, &old); err != nil {
+	if _, err := f.merge(rest, "", &old); err != nil {
 		return err
 	}
 	for _, d := range all[maxFiles-1:] {
@@ -198,8 +195,8 @@ func (f *folder) list(kind *regexp.Regexp) (names []string, err error) {
 	return names, err
 }
 
-// put writes the file of this process, and removes those of others that have not ended as
-// they should have.
+// put writes the file of this process, and removes what others have left that did not end
+// as they should have.
 func (f *folder) put(configuration string, r running) error {
 	if err := private.Folder(f.dir, may); err != nil {
 		return err
@@ -216,6 +213,13 @@ func (f *folder) put(configuration string, r running) error {
 		path := filepath.Join(f.dir, name)
 		if _, runs := readRunning(path, r.Written); !runs {
 			_ = os.Remove(path) // another may be faster
+		}
+	}
+	left, _ := f.list(unfinished)
+	for _, name := range left {
+		path := filepath.Join(f.dir, name)
+		if info, err := os.Stat(path); err == nil && r.Written.Sub(info.ModTime()) > time.Hour {
+			_ = os.Remove(path)
 		}
 	}
 	return err
@@ -244,6 +248,12 @@ func readRunning(path string, now time.Time) (Proxy, bool) {
 func (f *folder) read(configuration string) (all *counts, proxies []Proxy, unread error) {
 	now := time.Now()
 	all = &counts{}
+	if err := private.CheckFolder(f.dir, may); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return all, nil, err
+	}
 	of := func(kind *regexp.Regexp, each func(path string)) {
 		names, err := f.list(kind)
 		unread = errors.Join(unread, err)

@@ -230,7 +230,6 @@ func (r *Recorder) add() {
 		r.opts.Logger.Warn("what was counted before begins anew: its file cannot be read, and is kept under another name", "error", moved)
 	}
 	if err == nil {
-		r.warned = false
 		return
 	}
 	r.warn(err)
