@@ -287,3 +287,27 @@ func Read(state, configuration string) (r *Report, err error) {
 	r.Proxies = append(r.Proxies, proxies...)
 	return r, err
 }
+
+// Reset removes what was counted of a configuration, by its hash, or of all if that is "",
+// and returns what that was. What proxies that run have not written yet counts from now on.
+func Reset(state, configuration string) (*Report, error) {
+	f := openFolder(state)
+	if _, err := os.Stat(f.dir); errors.Is(err, fs.ErrNotExist) {
+		return (&counts{}).report(), nil
+	}
+	unlock, err := private.LockFolder(f.dir)
+	if err != nil {
+		return (&counts{}).report(), err
+	}
+	defer unlock()
+	all, _, _ := f.read(configuration) // what cannot be read goes too
+	names, err := f.list(ofCounts)
+	for _, name := range names {
+		if configuration == "" || name == configuration+".json" {
+			path := filepath.Join(f.dir, name)
+			err = errors.Join(err, os.Remove(path))
+			_ = os.Remove(path + ".broken") // there rarely is one
+		}
+	}
+	return all.report(), err
+}
