@@ -42,7 +42,7 @@ func latency(ms float64) string {
 	case ms == 0:
 		return ""
 	case ms < 1:
-		return fmt.Sprintf("%.3gms", ms)
+		return "<1ms"
 	case ms < 1000:
 		return fmt.Sprintf("%.0fms", ms)
 	case ms < 100_000:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -53,14 +54,18 @@ func (m *topModel) lines() (all []string) {
 		return []string{m.styled(normal, "reading …")}
 	}
 	all = append(all, m.styled(strong, m.title()))
-	foot := []string{m.styled(faint, m.keys())}
+	var foot []string
+	for _, line := range m.keys() {
+		foot = append(foot, m.styled(faint, line))
+	}
+	foot = foot[:min(len(foot), max(1, m.height/2))]
 	if m.err != nil {
 		foot = append([]string{m.styled(bad, cellOf(m.err.Error(), m.width))}, foot...)
 	}
 	left := m.height - len(all) - len(foot)
 
-	runs := m.running(max(1, left/4))
-	if len(runs) > left {
+	runs := m.running(max(1, left/8))
+	if len(runs) > left-3 {
 		runs = nil
 	}
 	all, left = append(all, runs...), left-len(runs)
@@ -104,11 +109,17 @@ func (m *topModel) title() string {
 	return "rlmproxy: " + summary(m.report, m.now)
 }
 
-func (m *topModel) keys() string {
+// keys says what keys do, in one line or, as help, in some.
+func (m *topModel) keys() []string {
 	if m.help {
-		return "q, esc end · ↑↓ j k a line · pgup pgdn home end · s sort by saved, calls, errors, p95, name · follow-ups and schemas are costs · IN what servers answered · OUT what agents read · CUT replies shown in part"
+		return []string{
+			"q esc ctrl-c  end    ↑ ↓ j k  scroll the tools    pgup pgdn home end  further",
+			"s  sort by saved, calls, errors, p95 or name: now " + orders[m.order].name + "    ?  this help",
+			"IN tokens that servers answered   OUT tokens that agents read   CUT replies shown in part",
+			"SAVED is IN less OUT. Follow-ups and schemas are what that costs.",
+		}
 	}
-	return "q end · ↑↓ scroll · s sort (" + orders[m.order].name + ") · ? help"
+	return []string{"q end · ↑↓ scroll · s sort (" + orders[m.order].name + ") · ? help"}
 }
 
 // running is a line for each proxy that runs and one for its servers, of at most a number
@@ -136,7 +147,7 @@ func (m *topModel) running(most int) (lines []string) {
 		lines = append(lines, m.styled(normal, cellOf(line, m.width)), m.styled(style, "  "+cellOf(states, max(0, m.width-2))))
 	}
 	if more := len(proxies) - most; more > 0 {
-		lines = append(lines, m.styled(faint, fmt.Sprintf("and %s more", show.Plural(more, "proxies"))))
+		lines = append(lines, m.styled(faint, fmt.Sprintf("and %d more", more)))
 	}
 	return lines
 }
@@ -214,8 +225,16 @@ func (m *topModel) recent(width int) []string {
 		if c.Millis >= 100 {
 			ms = show.Count(int(c.Millis))
 		}
-		lines = append(lines, fmt.Sprintf("%s  %s  %7s  %s", c.Time.Local().Format("15:04:05"), name, ms,
+		lines = append(lines, fmt.Sprintf("%s  %s  %7s  %s", m.clock(c.Time), name, ms,
 			cellOf(fmt.Sprintf("%s → %s%s  %s", show.Count(c.TokensIn), show.Count(c.TokensOut), how, cmp.Or(c.Client, c.Agent)), width)))
 	}
 	return lines
+}
+
+// clock is when a call began: the time of this day, else the day.
+func (m *topModel) clock(t time.Time) string {
+	if t = t.Local(); t.Format(time.DateOnly) != m.now.Local().Format(time.DateOnly) {
+		return fmt.Sprintf("%8s", t.Format("2 Jan"))
+	}
+	return t.Format(time.TimeOnly)
 }

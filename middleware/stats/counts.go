@@ -45,7 +45,7 @@ type toolCounts struct {
 
 func (c *counts) empty() bool { return len(c.Hours) == 0 && len(c.Tools) == 0 }
 
-// called counts a call, with the tokens that count.
+// called counts a call, with the tokens that count. Among the last calls it is as it was.
 func (c *counts) called(o *observe.Call, in, out int) {
 	sums := Sums{Calls: 1, TokensIn: int64(in), TokensOut: int64(out), Saved: int64(in) - int64(out)}
 	if o.Outcome == observe.Error {
@@ -69,7 +69,7 @@ func (c *counts) called(o *observe.Call, in, out int) {
 	c.Recent = append(c.Recent, Call{
 		Time: o.Begun, Server: server, Tool: tool, Agent: o.Agent, Client: o.Client,
 		Millis:   float64(o.Took.Microseconds()) / 1000,
-		TokensIn: in, TokensOut: out, Cut: o.Cut, Outcome: string(o.Outcome), Error: o.Error,
+		TokensIn: o.TokensIn, TokensOut: o.TokensOut, Cut: o.Cut, Outcome: string(o.Outcome), Error: o.Error,
 		CacheID: string(o.CacheID), ReadID: string(o.ReadID),
 	})
 }
