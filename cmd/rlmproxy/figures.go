@@ -75,8 +75,11 @@ func summary(r *stats.Report, now time.Time) string {
 	return fmt.Sprintf("saved %s of %s tokens (%s) %s", amount(t.Saved), amount(t.TokensIn), share(t), in)
 }
 
-// followUp is in the place of a server for what agents called of the proxy itself.
-const followUp = "follow-ups"
+// In the place of a server: for what agents read of kept results, and for what reached none.
+const (
+	followUp = "follow-ups"
+	noServer = "no server"
+)
 
 // A column of the table of tools. Those with the lowest weight are left out first where a
 // line is too narrow.
@@ -90,10 +93,13 @@ func counted(n int64) string { return show.Count(int(n)) }
 
 var columns = []column{
 	{"SERVER", 9, func(t stats.Tool) string {
-		if t.Server == "" {
+		switch {
+		case t.Server != "":
+			return t.Server
+		case strings.HasPrefix(t.Tool, "proxy_") || t.Tool == "resources/read":
 			return followUp
 		}
-		return t.Server
+		return noServer
 	}},
 	{"TOOL", 9, func(t stats.Tool) string { return t.Tool }},
 	{"CALLS", 7, func(t stats.Tool) string { return counted(t.Calls) }},
