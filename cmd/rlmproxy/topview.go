@@ -22,7 +22,6 @@ func compareNames(a, b stats.Tool) int {
 func (m *topModel) View() tea.View {
 	v := tea.NewView(strings.Join(m.lines(), "\n"))
 	v.AltScreen = true
-	v.WindowTitle = "rlmproxy top"
 	return v
 }
 
