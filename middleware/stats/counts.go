@@ -64,7 +64,7 @@ func (c *counts) called(o *observe.Call, in, out int) {
 		t.Took = addBuckets(t.Took, append(make([]int64, at), 1))
 	}
 	if len(c.Recent) >= 2*MaxRecent {
-		c.Recent = append([]Call(nil), newest(c.Recent, MaxRecent)...)
+		c.Recent = slices.Clone(newest(c.Recent, MaxRecent))
 	}
 	c.Recent = append(c.Recent, Call{
 		Time: o.Begun, Server: server, Tool: tool, Agent: o.Agent, Client: o.Client,
@@ -92,6 +92,9 @@ func (c *counts) begun(at time.Time) {
 
 // hour returns the one that a time is in.
 func (c *counts) hour(at time.Time) *Sums {
+	if len(c.Hours) >= 2*MaxHours { // as where nothing is written
+		c.Hours = slices.Clone(newest(c.Hours, MaxHours))
+	}
 	begin := at.UTC().Truncate(time.Hour)
 	i, found := slices.BinarySearchFunc(c.Hours, begin, func(h Hour, t time.Time) int { return h.Begin.Compare(t) })
 	if !found {

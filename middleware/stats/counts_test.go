@@ -52,6 +52,16 @@ func TestWhatCounts(t *testing.T) {
 		{"made again, to another result too", []observe.Call{
 			tool(observe.Call{For: 2, Again: true, Outcome: observe.OK, TokensIn: 1000, CacheID: "c"}),
 		}, Sums{Calls: 1}},
+		{"made again by the agent, since it was gone", []observe.Call{
+			tool(observe.Call{Outcome: observe.OK, TokensIn: 1000, TokensOut: 100, Cut: true, CacheID: "a"}),
+			own(observe.Call{Outcome: observe.Error, Error: "expired_cache_id", TokensOut: 30, ReadID: "a"}),
+			tool(observe.Call{Outcome: observe.OK, TokensIn: 1000, TokensOut: 100, Cut: true, CacheID: "a"}),
+			tool(observe.Call{Outcome: observe.OK, TokensIn: 1000, TokensOut: 100, Cut: true, CacheID: "a"}),
+		}, Sums{Calls: 4, Errors: 1, Cut: 3, TokensIn: 2000, TokensOut: 330, Saved: 1670}},
+		{"gone in the process before", []observe.Call{
+			own(observe.Call{Outcome: observe.Error, Error: "evicted_cache_id", TokensOut: 30, ReadID: "a"}),
+			tool(observe.Call{Outcome: observe.OK, TokensIn: 1000, TokensOut: 100, Cut: true, CacheID: "a"}),
+		}, Sums{Calls: 2, Errors: 1, Cut: 1, TokensOut: 130, Saved: -130}},
 		{"the server's error", []observe.Call{tool(observe.Call{Outcome: observe.Error, Error: observe.CodeTool, TokensIn: 3000, TokensOut: 200, Cut: true, CacheID: "a"})},
 			Sums{Calls: 1, Errors: 1, Cut: 1, TokensIn: 3000, TokensOut: 200, Saved: 2800}},
 		{"an error in place of a result", []observe.Call{tool(observe.Call{Outcome: observe.Error, Error: "limit_memory", TokensIn: 90_000, TokensOut: 40})},

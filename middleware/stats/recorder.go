@@ -9,6 +9,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware/observe"
+	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline/tokens"
 )
 
@@ -51,12 +52,12 @@ type Recorder struct {
 	at      time.Time  // when that was written
 	warned  bool       // that a file cannot be written
 
-	mu      sync.Mutex // guards the fields below
-	pending counts     // what the file does not have yet
-	fetched map[cache.ID]bool
-	order   []cache.ID     // of fetched, a ring; the oldest is at next
-	next    int            // in order
-	costs   map[string]int // tokens of what clients were sent
+	mu      sync.Mutex        // guards the fields below
+	pending counts            // what the file does not have yet
+	fetched map[cache.ID]bool // that have counted; true: the agent was told that it is gone
+	order   []cache.ID        // of fetched, a ring; the oldest is at next
+	next    int               // in order
+	costs   map[string]int    // tokens of what clients were sent
 }
 
 var _ observe.Observer = (*Recorder)(nil)
@@ -95,6 +96,10 @@ func (r *Recorder) Called(c *observe.Call) {
 // count returns the tokens of a call that count. r.mu must be held.
 func (r *Recorder) count(c *observe.Call) (in, out int) {
 	in, out = c.TokensIn, c.TokensOut
+	if c.ReadID != "" && (c.Error == shape.CodeExpiredID || c.Error == shape.CodeEvictedID) {
+		r.fetch(c.ReadID)
+		r.fetched[c.ReadID] = true
+	}
 	switch {
 	case c.Outcome == observe.Cancelled, c.Outcome == observe.Input:
 		return 0, 0 // no agent reads it
@@ -105,16 +110,17 @@ func (r *Recorder) count(c *observe.Call) (in, out int) {
 	case in == 0 || c.CacheID == "":
 		return in, out
 	}
-	if had := r.fetch(c.CacheID); had && c.For > 0 {
+	if had := r.fetch(c.CacheID); had && (c.For > 0 || r.fetched[c.CacheID]) {
 		in = 0 // without us the agent would have looked at what it has
 	}
+	r.fetched[c.CacheID] = false
 	return in, out
 }
 
 // fetch notes that a result has counted, and reports whether it had before. r.mu must be
 // held.
 func (r *Recorder) fetch(id cache.ID) (had bool) {
-	if r.fetched[id] {
+	if _, had = r.fetched[id]; had {
 		return true
 	}
 	if len(r.order) < maxFetched {
@@ -123,7 +129,7 @@ func (r *Recorder) fetch(id cache.ID) (had bool) {
 		delete(r.fetched, r.order[r.next])
 		r.order[r.next], r.next = id, (r.next+1)%maxFetched
 	}
-	r.fetched[id] = true
+	r.fetched[id] = false
 	return false
 }
 
@@ -264,6 +270,9 @@ func (p Proxy) same(o Proxy) bool {
 // Report returns what was counted of the configuration: what its file has, and what is not
 // written yet. It reads files.
 func (r *Recorder) Report() *Report {
+	if r == nil {
+		return (&counts{}).report()
+	}
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	all, proxies := &counts{}, []Proxy(nil)
