@@ -126,7 +126,7 @@ follow-ups  proxy_filter                 40       0    0   0  900    -900       
 schemas     of the proxy's own tools                               -5,000
 q esc ctrl-c  end    ↑ ↓ j k  scroll the tools    pgup pgdn home end  further
 s  sort by saved, calls, errors, p95 or name: now saved    ?  this help
-IN tokens that servers answered   OUT tokens that agents read   CUT replies shown in part
+IN tokens of servers   OUT tokens that agents read   CUT given in part
 SAVED is IN less OUT. Follow-ups and schemas are what that costs.`},
 		{"nothing", &stats.Report{}, 60, 4, nil, `
 rlmproxy: nothing is counted yet of any configuration

@@ -114,7 +114,7 @@ func (m *topModel) keys() []string {
 		return []string{
 			"q esc ctrl-c  end    ↑ ↓ j k  scroll the tools    pgup pgdn home end  further",
 			"s  sort by saved, calls, errors, p95 or name: now " + orders[m.order].name + "    ?  this help",
-			"IN tokens that servers answered   OUT tokens that agents read   CUT replies shown in part",
+			"IN tokens of servers   OUT tokens that agents read   CUT given in part",
 			"SAVED is IN less OUT. Follow-ups and schemas are what that costs.",
 		}
 	}
