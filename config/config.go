@@ -172,6 +172,7 @@ type Proxy struct {
 	PinTools      bool   `koanf:"pinTools"`
 	Quarantine    bool   `koanf:"quarantine"`
 	KeepLists     bool   `koanf:"keepLists"`
+	KeepStats     bool   `koanf:"keepStats"`
 	StateDir      string `koanf:"stateDir"`     // a path; "": where the system keeps such
 	CacheDir      string `koanf:"cacheDir"`     // a path; "": results are in memory only
 	MaxLineBytes  int    `koanf:"maxLineBytes"` // the longest upstream message

@@ -33,12 +33,16 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 	fresh := s.freshOffer(r)
 	ups := v.servers()
 	handles := len(ups) == 0 || slices.ContainsFunc(ups, func(up *Upstream) bool { return !up.NoHandles })
-	for _, tool := range tools.Definitions(fresh.any, fresh.readOnly, handles) {
+	own := tools.Definitions(fresh.any, fresh.readOnly, handles)
+	for _, tool := range own {
 		items = append(items, json.RawMessage(tool))
 	}
 	list, err := page(r, "tools", items)
 	if left := s.leftOut(v); err == nil && left != nil {
 		list = jsonscan.With(list, "_meta", jsonscan.Object(metaLeftOut, left))
+	}
+	if err == nil {
+		s.tellListed(r, own)
 	}
 	return list, err
 }

@@ -118,6 +118,10 @@ type Options struct {
 	Rights *rights.Rules
 	// Observers are told of each call.
 	Observers []observe.Observer
+	// Listed is called when tools are listed for a client for the first time, with what it
+	// reads of the proxy itself: the definitions of its tools, and its instructions. It must
+	// not block. Nil is not called.
+	Listed func(own []string)
 	// Tracer, if not nil, traces each call.
 	Tracer observe.Tracer
 	// Idle is called a second after the last work on a result of megabytes. Nil
@@ -173,6 +177,8 @@ type Server struct {
 	odd     oddities
 	rules   atomic.Pointer[rights.Rules]
 	seen    sync.Map // *shape.Seen by *session.Session
+
+	listed listed
 
 	unmatched  unmatched
 	redactions Redactions

@@ -51,7 +51,7 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 		return err
 	}
 	w.config.tell(w.config.rules)
-	l, where, err := w.listen(addr)
+	l, url, where, err := w.listen(addr)
 	if err != nil {
 		return err
 	}
@@ -63,6 +63,7 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 	}
 	defer s.close()
 	w.stack, w.config.stack = s, s
+	s.record(url)
 	h := web.New(web.Options{
 		Guard: w.guard,
 		Attach: func(t rpc.Transport, who middleware.Identity, opts rpc.Options) web.Session {
@@ -88,24 +89,27 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 	return h.Serve(ctx, l)
 }
 
-// listen listens at addr, and says where that is.
-func (w *webProxy) listen(addr string) (l net.Listener, where string, err error) {
+// listen listens at addr, and says where that is: as a URL of /mcp, or unix:path, and for
+// people.
+func (w *webProxy) listen(addr string) (l net.Listener, url, where string, err error) {
 	if path, ok := web.SocketPath(addr); ok {
 		if l, err = web.ListenUnix(path, fs.FileMode(w.cfg.Proxy.HTTPSocketMode)); err != nil {
-			return nil, "", &usageError{fmt.Errorf("--http: %w", err), "name a file in a folder of yours, as in --http unix:/run/user/1000/rlmproxy"}
+			return nil, "", "", &usageError{fmt.Errorf("--http: %w", err), "name a file in a folder of yours, as in --http unix:/run/user/1000/rlmproxy"}
 		}
-		return l, "unix:" + path + " (curl --unix-socket " + path + " http://localhost/mcp)", nil
+		url = "unix:" + path
+		return l, url, url + " (curl --unix-socket " + path + " http://localhost/mcp)", nil
 	}
 	if addr, err = web.Address(addr); err != nil {
-		return nil, "", &usageError{fmt.Errorf("--http: %w", err), "--http 127.0.0.1:8080, or --http 8080 for the same, or --http unix:/path"}
+		return nil, "", "", &usageError{fmt.Errorf("--http: %w", err), "--http 127.0.0.1:8080, or --http 8080 for the same, or --http unix:/path"}
 	}
 	if err := auth.CheckBind(addr, w.guard.Authenticates()); err != nil {
-		return nil, "", &usageError{err: fmt.Errorf("--http: %w", err)}
+		return nil, "", "", &usageError{err: fmt.Errorf("--http: %w", err)}
 	}
 	if l, err = net.Listen("tcp", addr); err != nil {
-		return nil, "", &usageError{fmt.Errorf("--http: %w", err), "take a port that is free, of an address that this machine has, as in --http 127.0.0.1:8081"}
+		return nil, "", "", &usageError{fmt.Errorf("--http: %w", err), "take a port that is free, of an address that this machine has, as in --http 127.0.0.1:8081"}
 	}
-	return l, fmt.Sprintf("http://%s/mcp", l.Addr()), nil
+	url = fmt.Sprintf("http://%s/mcp", l.Addr())
+	return l, url, url, nil
 }
 
 // readGuard reads who may come, as the settings say.

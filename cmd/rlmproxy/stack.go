@@ -21,6 +21,7 @@ import (
 	"rlmproxy/middleware/lastseen"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/stats"
 	"rlmproxy/middleware/traces"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/upstream/process"
@@ -32,9 +33,10 @@ type stack struct {
 	server *middleware.Server
 	store  *cache.Store
 	jq     *jq.Pool
-	audit  *audit.Log     // nil: none
-	scrape *scraped       // nil: no metrics
-	traces *traces.Tracer // nil: none
+	audit  *audit.Log      // nil: none
+	scrape *scraped        // nil: no metrics
+	traces *traces.Tracer  // nil: none
+	stats  *stats.Recorder // nil: nothing is counted
 
 	cfg   *config.Config         // as it counts now
 	extra map[string]*mcp.Server // servers that run in our own process
@@ -145,6 +147,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	s := &stack{
 		store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger}),
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
+		stats: openStats(cfg, who, logger),
 	}
 	opts := middleware.Options{
 		Store:         store,
@@ -190,6 +193,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if scrape != nil {
 		opts.Observers = append(opts.Observers, scrape)
 	}
+	if s.stats != nil {
+		opts.Observers, opts.Listed = append(opts.Observers, s.stats), s.stats.Listed
+	}
 	if s.traces = openTraces(who, logger); s.traces != nil {
 		opts.Tracer = s.traces
 	}
@@ -227,6 +233,7 @@ func (s *stack) close() {
 	wg.Go(s.scrape.close)
 	wg.Wait()
 	s.lists.Close()
+	s.stats.Close()
 	var ends sync.WaitGroup
 	if s.audit != nil {
 		ends.Go(s.audit.Close)
