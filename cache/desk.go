@@ -138,14 +138,14 @@ func (d *Desk) Put(shelf string, origin Origin, data []byte) (ID, error) {
 	return id, err
 }
 
-// Derived is [Store.Derived] of what Get returns. Artefacts of entries of the store are
-// kept there, for agents too.
+// Derived is [Store.Derived] of what Get returns. Artefacts of an entry of the store are kept
+// there, beside those of its agent: they may refer to who reads it, and so are not the same.
 func (d *Desk) Derived(shelf string, id ID, key string, build func() (value any, sizeBytes int64, err error)) (any, error) {
 	agent, ok := parseShelf(shelf)
 	if !ok {
 		return nil, ErrUnknown
 	}
-	value, err := d.of.artefact(d.of.peek, agent, id, key, build)
+	value, err := d.of.artefact(d.of.peek, agent, id, "desk/"+key, build)
 	if gone(err) {
 		own := d.kept()
 		return own.artefact(own.peek, agent, id, key, build)
