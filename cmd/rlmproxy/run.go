@@ -163,7 +163,7 @@ func (c *cli) root() *cobra.Command {
 	})
 	c.settings(root)
 	groupFlags(root)
-	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.importCommand(), c.connectCommand(), c.disconnectCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand())
+	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.importCommand(), c.connectCommand(), c.disconnectCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.uiCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand())
 	return root
 }
 

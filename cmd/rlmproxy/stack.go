@@ -29,12 +29,14 @@ import (
 
 // A stack is the whole proxy, running.
 type stack struct {
-	server *middleware.Server
-	store  *cache.Store
-	jq     *jq.Pool
-	audit  *audit.Log     // nil: none
-	scrape *scraped       // nil: no metrics
-	traces *traces.Tracer // nil: none
+	server  *middleware.Server
+	store   *cache.Store
+	jq      *jq.Pool
+	audit   *audit.Log     // nil: none
+	scrape  *scraped       // nil: no metrics
+	desk    *cache.Desk    // nil: nobody looks at what agents keep
+	counted *counted       // nil: no page shows what was counted
+	traces  *traces.Tracer // nil: none
 
 	cfg   *config.Config         // as it counts now
 	extra map[string]*mcp.Server // servers that run in our own process
@@ -146,8 +148,16 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger}),
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
 	}
+	if who == manyClients {
+		if s.desk, err = openDesk(store); err != nil {
+			s.close()
+			return nil, err
+		}
+		s.counted = newCounted()
+	}
 	opts := middleware.Options{
 		Store:         store,
+		Desk:          s.desk,
 		MaxTokens:     p.MaxResponseTokens,
 		MaxChars:      p.MaxResponseSize,
 		PreviewTokens: p.MaxPreviewTokens,
@@ -189,6 +199,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	}
 	if scrape != nil {
 		opts.Observers = append(opts.Observers, scrape)
+	}
+	if s.counted != nil {
+		opts.Observers = append(opts.Observers, s.counted)
 	}
 	if s.traces = openTraces(who, logger); s.traces != nil {
 		opts.Tracer = s.traces
@@ -235,6 +248,9 @@ func (s *stack) close() {
 		ends.Go(func() { _ = s.traces.Close(tracesTime) }) // what fails is logged
 	}
 	ends.Wait()
+	if s.desk != nil {
+		s.desk.Close()
+	}
 	s.store.Close()
 }
 
