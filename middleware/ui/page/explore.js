@@ -134,6 +134,8 @@ $('how').addEventListener('change', () => {
 $('query').addEventListener('input', event => {
   if (event.target.id !== 'offset') $('offset').value = 0; // another query begins at its first item
 });
-$('jq').addEventListener('keydown', event => {
-  if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) $('query').requestSubmit();
+$('query').addEventListener('keydown', event => {
+  if (event.key !== 'Enter' || !event.ctrlKey && !event.metaKey) return;
+  event.preventDefault();
+  $('query').requestSubmit();
 });
