@@ -132,7 +132,7 @@ func get[T any](b *browser, action chromedp.Action[T]) T {
 
 func (b *browser) fatal(why error) {
 	b.t.Helper()
-	seen, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText`))
+	seen, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText.slice(0, 3000)`))
 	b.t.Fatalf("%v; the page says:\n%s\nfaults: %q", why, seen, b.taken())
 }
 

@@ -128,7 +128,7 @@ func TestUI(t *testing.T) {
 	}
 	b.run(chromedp.Click(chromedp.CSS("#query-reply > button.plain"))) // the next page
 	b.until(`/from offset [1-9]/.test(document.querySelector("#query-reply > pre").textContent)`)
-	shown, _ = ask(`.[] |"`, chromedp.Click(chromedp.CSS(`#how input[value=jq]`)), chromedp.SetValue(chromedp.CSS("#jq"), ""), chromedp.SendKeys(chromedp.CSS("#jq"), ".[] |"))
+	shown, _ = ask(`.name) |"`, chromedp.Click(chromedp.CSS(`#how input[value=jq]`)), chromedp.SendKeys(chromedp.CSS("#jq"), " |"))
 	if !strings.Contains(shown, "bad_jq") {
 		t.Errorf("a mistake: %s", shown)
 	}
