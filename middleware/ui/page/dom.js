@@ -80,5 +80,6 @@ export function time(at) {
 
 export const date = at => day.format(new Date(at));
 
-// agentName shortens the hashes in the name of an agent.
-export const agentName = name => name.replace(/#([0-9a-f]{8})[0-9a-f]{56}$/, '#$1…');
+// agentName is the name that the log has of an agent, for a glance: that of its token alone,
+// a hash shortened.
+export const agentName = name => name.replace(/^subject :token:/, '').replace(/#([0-9a-f]{8})[0-9a-f]{56}$/, '#$1…');

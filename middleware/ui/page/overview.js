@@ -27,11 +27,11 @@ export function update(report, results) {
 }
 
 function figures({total, since}, results) {
-  const part = total.tokens_in > 0 ? ` (${Math.round(100 * total.saved / total.tokens_in)} %)` : '';
+  const part = total.tokens_in > 0 ? `${Math.round(100 * total.saved / total.tokens_in)} %, ` : '';
   const list = [
-    ['Tokens saved', compact(total.saved) + part, total.calls > 0 ? `since ${date(since)}` : 'no calls yet'],
+    ['Tokens saved', compact(total.saved), total.calls > 0 ? `${part}since ${date(since)}` : 'no calls yet'],
     ['Servers sent', compact(total.tokens_in), 'tokens'],
-    ['Agents read', compact(total.tokens_out), total.schemas ? `tokens, and ${compact(total.schemas)} of tool schemas` : 'tokens'],
+    ['Agents read', compact(total.tokens_out), total.schemas ? `and ${compact(total.schemas)} of tool schemas` : 'tokens'],
     ['Calls', compact(total.calls), `${compact(total.cut)} cut, ${compact(total.errors)} failed`],
     ['Cached results', count(results.all), 'to open below'],
   ];
@@ -73,18 +73,17 @@ function calls(recent, results) {
       el('td', {class: 'tool'}, c.tool, el('span', {class: 'quiet'}, c.server || 'the proxy')),
       el('td', {class: 'wide agent'}, agentName(c.agent), el('span', {class: 'quiet'}, c.client)),
       el('td', {class: 'number wide'}, millis(c.ms)),
-      el('td', {class: 'number'}, c.tokens_in > 0 ? `${count(c.tokens_in)} → ${count(c.tokens_out)}` : `→ ${count(c.tokens_out)}`),
-      el('td', {class: 'how'})),
+      el('td', {class: 'number'}, c.tokens_in > 0 ? `${count(c.tokens_in)} → ${count(c.tokens_out)}` : `→ ${count(c.tokens_out)}`, el('span', {class: 'how'}))),
     (row, c) => {
       const result = byID.get(c.cache_id || c.read_id);
       const failed = c.outcome === 'error';
       const text = failed ? c.error || 'error' : c.cut ? 'cut' : c.outcome === 'ok' ? 'whole' : c.outcome;
-      const cell = row.lastElementChild;
+      const how = row.querySelector('.how');
       const said = `${text} ${result?.id ?? ''}`;
-      if (cell.dataset.said === said) return;
-      cell.dataset.said = said;
-      cell.replaceChildren(el('span', {class: failed ? 'wrong' : c.cut ? 'cut' : ''}, text));
-      if (result) cell.append(' ', open(result, 'open', el('span', {class: 'unseen'}, ` the result of ${result.tool}`)));
+      if (how.dataset.said === said) return; // and a link that is there keeps the focus
+      how.dataset.said = said;
+      how.replaceChildren(el('span', {class: failed ? 'wrong' : c.cut ? 'cut' : 'quiet'}, text));
+      if (result) how.append(' ', open(result, 'open', el('span', {class: 'unseen'}, ` the result of ${result.tool}`)));
     });
 }
 
