@@ -159,11 +159,11 @@ func (b *browser) until(expression string) {
 	}
 }
 
-// look sets the size of the window and the colour scheme.
+// look sets the size of the window and the colour scheme. Nothing moves.
 func (b *browser) look(width, height int64, scheme string) {
 	b.t.Helper()
 	b.run(chromedp.EmulateViewport(width, height))
-	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}
 	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
 		b.t.Fatal(err)
 	}
