@@ -226,10 +226,10 @@ func pageOf(at string) (string, error) {
 	if at == "" {
 		at = uiAddress
 	}
-	if scheme, rest, ok := strings.Cut(at, "://"); ok {
+	if scheme, _, ok := strings.Cut(at, "://"); ok {
 		u, err := url.Parse(at)
 		if err != nil || scheme != "http" && scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			return "", fmt.Errorf("%q is not a URL such as http://127.0.0.1:8080", show.ClipBytes(rest, 80))
+			return "", errors.New("that is not a URL such as http://127.0.0.1:8080, without anything behind its path") // and may have a key in it
 		}
 		path := strings.TrimRight(u.Path, "/")
 		path = strings.TrimSuffix(strings.TrimSuffix(path, "/mcp"), "/ui")
@@ -257,7 +257,11 @@ func findPage(ctx context.Context, base string) error {
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return fmt.Errorf("no proxy answers: %w", err)
+		var asking *url.Error
+		if errors.As(err, &asking) { // which says in its own words what was asked
+			err = asking.Err
+		}
+		return fmt.Errorf("nothing answers at %s: %w", base, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))

@@ -79,8 +79,8 @@ function draw(list, span, width) {
       if (n > 0) group.append(svg('rect', {class: name, x, width: w, y: Math.min(y(n), y(0) - 1), height: Math.max(y(0) - y(n), 1)}));
     }
     chart.append(group);
-    if ((list.length - 1 - i) % every === 0 && x + w / 2 < width - 12) {
-      chart.append(svg('text', {x: x + w / 2, y: height - 6, 'text-anchor': 'middle'}, label(slot, span)));
+    if ((list.length - 1 - i) % every === 0) {
+      chart.append(svg('text', {x: Math.min(x + w / 2, width - 21), y: height - 6, 'text-anchor': 'middle'}, label(slot, span)));
     }
   });
   if (sum('calls') === 0) chart.append(svg('text', {class: 'none', x: left + (width - left) / 2, y: height / 2, 'text-anchor': 'middle'}, `no calls in ${span.title}`));
