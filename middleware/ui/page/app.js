@@ -10,7 +10,7 @@ const $ = id => document.getElementById(id);
 
 let timer;
 let asking = false;
-let known = {results: []}; // the last answer
+let known = {results: null}; // the last answer
 
 function show(name) {
   for (const id of ['ask', 'overview', 'result']) $(id).hidden = id !== name;

@@ -83,7 +83,7 @@ function draw(list, span, width) {
       chart.append(svg('text', {x: Math.min(x + w / 2, width - 21), y: height - 6, 'text-anchor': 'middle'}, label(slot, span)));
     }
   });
-  if (sum('calls') === 0) chart.append(svg('text', {class: 'none', x: left + (width - left) / 2, y: height / 2, 'text-anchor': 'middle'}, `no calls in ${span.title}`));
+  if (sum('calls') === 0) chart.append(svg('text', {class: 'none', x: left + (width - left) / 2, y: (y(most) + y(most / 2)) / 2, 'text-anchor': 'middle'}, `no calls in ${span.title}`));
   return chart;
 }
 

@@ -6,7 +6,7 @@ const $ = id => document.getElementById(id);
 let agent, id; // of the result that is open
 let asked = {}; // by place: the last query, so that an older answer does not come in its place
 
-// open shows a result, which may be one of those that are listed.
+// open shows a result, which may be one of those that are listed: null until that is known.
 export function open(itsAgent, itsID, results) {
   if (agent !== itsAgent || id !== itsID) {
     [agent, id, asked] = [itsAgent, itsID, {}];
@@ -27,9 +27,9 @@ export function open(itsAgent, itsID, results) {
 
 // update shows what is known of the result that is open.
 export function update(results) {
-  if (!id) return;
+  if (!id || !results) return;
   const result = results.find(r => r.agent === agent && r.id === id);
-  if (!result) return say($('result-facts'), results.length > 0 ? `${id} · not in the list any more` : id);
+  if (!result) return say($('result-facts'), `${id} · not among the newest results any more`);
   say($('result-title'), result.tool);
   say($('result-arguments'), result.arguments === '{}' ? '' : result.arguments);
   say($('result-facts'), [result.server || 'the proxy', agentName(result.name), size(result.bytes),

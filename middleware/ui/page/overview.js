@@ -33,12 +33,13 @@ function figures({total, since}, results) {
     ['Servers sent', compact(total.tokens_in), 'tokens'],
     ['Agents read', compact(total.tokens_out), total.schemas ? `and ${compact(total.schemas)} of tool schemas` : 'tokens'],
     ['Calls', compact(total.calls), `${compact(total.cut)} cut, ${compact(total.errors)} failed`],
-    ['Cached results', count(results.all), 'to open below'],
+    ['Cached results', count(results.all), results.all > 0 ? 'to open below' : ''],
   ];
   keep($('figures'), list, ([name]) => name,
     ([name]) => el('div', {}, el('dt', {}, name), el('dd'), el('dd', {class: 'quiet'})),
-    (e, [, value, more]) => {
+    (e, [name, value, more]) => {
       say(e.children[1], value);
+      e.children[1].className = name === 'Tokens saved' && total.saved > 0 ? 'good' : '';
       say(e.children[2], more);
     });
 }
