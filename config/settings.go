@@ -79,7 +79,7 @@ func (s Setting) words() []string {
 var groups = map[string]string{
 	"maxResponseTokens": "What an agent reads", "cacheTTLSeconds": "What is kept", "maxCallsPerAgent": "Limits for each agent",
 	"redact": "Secrets, and calls that proxy_* tools make", "trustHints": "Tools that change, and lists of tools", "stateDir": "Folders",
-	"maxLineBytes": "Time and memory", "logLevel": "Log, audit log and metrics", "httpTokensFile": "Over HTTP",
+	"maxLineBytes": "Time and memory", "logLevel": "Log, audit log and metrics", "uiToken": "Over HTTP",
 }
 
 // Group is what s is about, a title for help. The settings of a group are neighbours.
@@ -163,6 +163,7 @@ func Settings() []Setting {
 		{"auditContent", "none", "none|arguments|all", "what was said that the lines have besides, masked: arguments, or results too", oneOf("none", "arguments", "all")},
 		{"metricsToken", "", unitSecret, "bearer token for /metrics, which over HTTP is there with it; in the environment only", word},
 		{"metricsAddress", "", unitText, "serve /metrics at an address of its own: host:port, or a port of 127.0.0.1", listenAddress},
+		{"uiToken", "", unitSecret, "key of the page /ui, in place of one that is made; in the environment only", word},
 		{"httpTokensFile", "", unitFile, "bearer tokens for HTTP, a line each: the agent, a colon, its token", word},
 		{"httpTokens", "", unitSecret, "as in httpTokensFile, with commas for lines; in the environment only", word},
 		{"httpJWTIssuer", "", unitURL, "admit JSON web tokens of this issuer", address},

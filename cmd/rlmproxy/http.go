@@ -25,6 +25,7 @@ type webProxy struct {
 	guard  *auth.Guard
 	stack  *stack
 	config *takeover
+	page   *uiPage // nil: there is none
 
 	// What was read last. One goroutine uses these.
 	tokens []auth.Token
@@ -56,6 +57,9 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 		return err
 	}
 	defer l.Close()
+	if w.page, err = w.openPage(l.Addr()); err != nil {
+		return err
+	}
 	limitMemory(cfg.Proxy, manyClients)
 	s, err := start(cfg, logger, nil, manyClients, w.config.rules)
 	if err != nil {
@@ -72,6 +76,7 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 		InputSchema:    s.server.InputSchema,
 		Ready:          s.ready,
 		Metrics:        s.scrape.beside(cfg.Proxy),
+		UI:             w.page.handler(s),
 		MaxBodyBytes:   int64(cfg.Proxy.MaxLineBytes),
 		Accounts:       s.server.Accounts(),
 		MaxConnections: cfg.Proxy.MaxConnectionsPerAgent,
@@ -86,6 +91,7 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 	}
 	defer c.rereading(ctx, w.config, files...)()
 	logger.Info("listening on "+where, "authentication", w.guard.Authenticates())
+	w.page.tell(logger)
 	return h.Serve(ctx, l)
 }
 
@@ -162,6 +168,9 @@ func staticTokens(p config.Proxy, again bool) (tokens []auth.Token, warning stri
 	for _, t := range tokens {
 		if t.Secret == string(p.MetricsToken) {
 			return nil, "", errors.New("RLMPROXY_METRICS_TOKEN is the token of an agent too: the metrics are not for agents")
+		}
+		if t.Secret == string(p.UIToken) {
+			return nil, "", errors.New("RLMPROXY_UI_TOKEN is the token of an agent too: the page shows the results of all agents")
 		}
 	}
 	return tokens, warning, nil

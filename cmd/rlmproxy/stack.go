@@ -36,6 +36,7 @@ type stack struct {
 	audit  *audit.Log      // nil: none
 	scrape *scraped        // nil: no metrics
 	traces *traces.Tracer  // nil: none
+	desk   *cache.Desk     // nil: nobody looks at what agents keep
 	stats  *stats.Recorder // nil: nothing is counted
 
 	cfg   *config.Config         // as it counts now
@@ -149,8 +150,15 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
 		stats: openStats(cfg, who, logger),
 	}
+	if who == manyClients {
+		if s.desk, err = openDesk(store); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
 	opts := middleware.Options{
 		Store:         store,
+		Desk:          s.desk,
 		MaxTokens:     p.MaxResponseTokens,
 		MaxChars:      p.MaxResponseSize,
 		PreviewTokens: p.MaxPreviewTokens,
@@ -242,6 +250,9 @@ func (s *stack) close() {
 		ends.Go(func() { _ = s.traces.Close(tracesTime) }) // what fails is logged
 	}
 	ends.Wait()
+	if s.desk != nil {
+		s.desk.Close()
+	}
 	s.store.Close()
 }
 

@@ -102,7 +102,7 @@ func (t *Tools) Has(name string) bool { return newTool(name) != nil }
 
 // Call answers a call of one of our tools with the result of a tools/call. Its
 // errors are a [pipeline.Error] or those of fresh, which is nil where no tool may be
-// called.
+// called; healer is nil where no call is made again.
 func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.RawMessage, fresh FreshCaller, healer Healer) (json.RawMessage, error) {
 	tool := newTool(name)
 	params := tool.params()
