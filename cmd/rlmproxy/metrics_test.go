@@ -44,7 +44,7 @@ const (
 // where /mcp and the metrics' own address are, "" for none.
 func serveMetrics(t *testing.T, environ ...string) (mcp, own string) {
 	t.Helper()
-	find := serveAt(t, "127.0.0.1:0", append(environ, "RLMPROXY_STATE_DIR="+t.TempDir())...)
+	find := serveAt(t, "127.0.0.1:0", append([]string{"RLMPROXY_STATE_DIR=" + t.TempDir()}, environ...)...)
 	return find(`listening on (http://[0-9.:]+)/mcp`), find(`metrics on (http://[0-9.:]+)/metrics`)
 }
 
