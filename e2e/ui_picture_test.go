@@ -47,7 +47,7 @@ func aMonth(now time.Time) stats.Report {
 		r.Total.Saved += s.Saved
 	}
 	r.Total.Errors = 9
-	r.Proxies = []stats.Proxy{{PID: 4711, Begun: now.Add(-50 * time.Hour), Version: "v1.0.0", Config: "/home/ann/.config/rlmproxy/mcp.json", URL: "http://127.0.0.1:8080/mcp", Clients: 3,
+	r.Proxies = []stats.Proxy{{PID: 4711, Begun: now.Add(-50 * time.Hour), Version: "v1.0.0", Config: "/path/to/mcp.json", URL: "http://127.0.0.1:8080/mcp", Clients: 3,
 		Servers: []stats.Server{{Name: "github", State: "ready"}, {Name: "files", State: "ready"}, {Name: "sentry", State: "connecting"}, {Name: "wiki", State: "failed"}, {Name: "browser", State: "disabled"}}}}
 	for i, c := range []stats.Call{
 		{Server: "files", Tool: "files_read_text_file", Millis: 41, TokensIn: 47_380, TokensOut: 930, Cut: true, Outcome: "ok", CacheID: "earthquakes.json"},
@@ -57,7 +57,7 @@ func aMonth(now time.Time) stats.Report {
 		{Server: "files", Tool: "files_directory_tree", Millis: 29.3, TokensIn: 7_958, TokensOut: 980, Cut: true, Outcome: "ok", CacheID: "tree.json"},
 		{Server: "files", Tool: "files_read_text_file", Millis: 38, TokensIn: 25_102, TokensOut: 960, Cut: true, Outcome: "ok", CacheID: "postgres.log"},
 	} {
-		c.Time, c.Agent, c.Client = now.Add(time.Duration(-17*(i+1))*time.Second), "subject :token:ann", "claude-code 2.1.0"
+		c.Time, c.Agent, c.Client = now.Add(time.Duration(-17*(i+1))*time.Second), "subject :token:alice", "claude-code 2.1.0"
 		r.Recent = append(r.Recent, c)
 	}
 	return r
@@ -88,7 +88,7 @@ func openMonth(t *testing.T) (address, result string) {
 			tool, args = "files_directory_tree", `{"path":"."}`
 		}
 		raw, _ := json.Marshal(map[string]any{"content": []any{map[string]string{"type": "text", "text": string(data)}}})
-		id, err := store.Put("subject :token:ann", cache.Origin{Server: "files", Tool: tool, Arguments: json.RawMessage(args)}, raw)
+		id, err := store.Put("subject :token:alice", cache.Origin{Server: "files", Tool: tool, Arguments: json.RawMessage(args)}, raw)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,9 +83,9 @@ func TestUI(t *testing.T) {
 		t.Fatal(cut)
 	}
 	id = id[:16]
-	s.call(runs, `{}`, agent...) // which nobody has
+	s.call(runs, `{}`, agent...) // which nobody has, so that its name is not kept
 	b.until(`document.querySelector("#calls tbody")?.rows.length === 2`)
-	if text := b.text("#calls tbody"); !strings.Contains(text, "read_text_file") || !strings.Contains(text, "cut") || !strings.Contains(text, "<img src=x") || !strings.Contains(text, "unknown_tool") {
+	if text := b.text("#calls tbody"); !strings.Contains(text, "read_text_file") || !strings.Contains(text, "cut") || !strings.Contains(text, "unknown_tool") {
 		t.Errorf("calls: %s", text)
 	}
 

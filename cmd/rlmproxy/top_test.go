@@ -28,7 +28,7 @@ func aReport(tools, proxies, calls int) *stats.Report {
 	}
 	r.Tools = append(r.Tools, stats.Tool{Tool: "proxy_filter", Sums: stats.Sums{Calls: 40, TokensOut: 900, Saved: -900}, P50: .5, P95: .5})
 	for i := range proxies {
-		p := stats.Proxy{PID: 100 + i, Config: "/home/ann/mcp.json", Clients: i, Servers: []stats.Server{{Name: "fs", State: "ready"}, {Name: "web", State: "failed"}, {Name: "db", State: "connecting"}}}
+		p := stats.Proxy{PID: 100 + i, Config: "/path/to/mcp.json", Clients: i, Servers: []stats.Server{{Name: "fs", State: "ready"}, {Name: "web", State: "failed"}, {Name: "db", State: "connecting"}}}
 		if i > 0 {
 			p.URL, p.Servers = "http://127.0.0.1:8080/mcp", p.Servers[:1]
 		}
@@ -79,7 +79,7 @@ func TestTopScreen(t *testing.T) {
 	}{
 		{"all", aReport(2, 1, 2), 110, 16, nil, `
 rlmproxy: saved 1.2 million of 1.5 million tokens (81 %) in 1,234 calls since 3 Nov
-100  stdio  0 clients  /home/ann/mcp.json
+100  stdio  0 clients  /path/to/mcp.json
   failed: web · connecting: db · ready: fs
 SERVER      TOOL                      CALLS  ERRORS  CUT   IN  OUT   SAVED  SHARE   P50   P95
 fs          fs_tool00                     0       0    0  200    0     180   90 %   4ms    2s
@@ -96,7 +96,7 @@ TIME      LAST CALLS                                 MS  TOKENS
 q end · ↑↓ scroll · s sort (saved) · ? help`},
 		{"low, further down, by calls", aReport(10, 4, 9), 60, 15, []string{"s", "down", "down"}, `
 rlmproxy: saved 1.2 million of 1.5 million tokens (81 %) in…
-100  stdio  0 clients  /home/ann/mcp.json
+100  stdio  0 clients  /path/to/mcp.json
   failed: web · connecting: db · ready: fs
 and 3 more
 SERVER      TOOL                      CALLS   SAVED  SHARE
