@@ -159,7 +159,7 @@ func (s *Store) adopt(e *stored, now time.Time) {
 		if e.read.After(now) { // by another clock
 			rec.lastRead = now
 		}
-		rec.noted = rec.lastRead
+		rec.noted, rec.kept = rec.lastRead, rec.lastRead
 		if rec.shelf.lastUsed.Before(rec.lastRead) {
 			rec.shelf.lastUsed = rec.lastRead
 		}

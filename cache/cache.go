@@ -7,7 +7,8 @@
 //	  ├─ tombstones  what an expired or evicted id was, for the error
 //	  └─ backing     a folder, if wanted: what the next process answers from
 //
-// Each entry belongs to one agent; no call reads across agents. An id that
+// Each entry belongs to one agent; no call of an agent reads across agents. A [Desk] is for
+// the operator, who sees what all of them keep. An id that
 // was handed out always answers: with its bytes, or with a [GoneError].
 // Sizes are bytes: of the result as received, and of its [Origin].
 //

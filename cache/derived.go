@@ -31,7 +31,12 @@ type building struct {
 //
 // For an entry that is gone, the error is that of [Store.Get].
 func (s *Store) Derived(agent string, id ID, key string, build func() (value any, sizeBytes int64, err error)) (any, error) {
-	rec, b, err := s.startBuild(keyOf(agent), id, key)
+	return s.artefact(s.find, keyOf(agent), id, key, build)
+}
+
+// artefact is Derived of the record that find finds.
+func (s *Store) artefact(find func(agentKey, ID) (*record, error), agent agentKey, id ID, key string, build func() (value any, sizeBytes int64, err error)) (any, error) {
+	rec, b, err := s.startBuild(find, agent, id, key)
 	if err != nil {
 		return nil, err
 	}
@@ -51,10 +56,10 @@ func (s *Store) Derived(agent string, id ID, key string, build func() (value any
 
 // startBuild finds an artefact that is kept or being built. If there is none, rec is
 // not nil, and the caller must build and call endBuild.
-func (s *Store) startBuild(agent agentKey, id ID, key string) (rec *record, b *building, err error) {
+func (s *Store) startBuild(find func(agentKey, ID) (*record, error), agent agentKey, id ID, key string) (rec *record, b *building, err error) {
 	s.mu.Lock()
 	defer s.unlock()
-	rec, err = s.find(agent, id)
+	rec, err = find(agent, id)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -85,8 +85,8 @@ func (e *GoneError) Is(target error) bool {
 		target == ErrEvicted && e.Reason == Evicted
 }
 
-// An agentKey stands for an agent's name, which may be long and may be a
-// secret: the store keeps and logs only this.
+// An agentKey stands for an agent's name, which may be long: the store keeps
+// results by this, and logs only this.
 type agentKey [sha256.Size]byte
 
 func keyOf(agent string) agentKey { return sha256.Sum256([]byte(agent)) }

@@ -11,6 +11,7 @@ import (
 // A shelf is what one agent keeps. It exists while it has a record.
 type shelf struct {
 	agent    agentKey
+	name     string // of the agent, for [Store.List]; "" if it is long, or not known
 	seq      uint64 // order of creation
 	records  map[ID]*record
 	size     int64     // of its records
@@ -27,6 +28,7 @@ type record struct {
 	data     []byte
 	size     int64 // of data and origin
 	lastRead time.Time
+	kept     time.Time // when it came, the last time
 	removed  bool
 	filed    bool      // the backing has it
 	absent   bool      // only the backing has data
@@ -42,14 +44,14 @@ type record struct {
 // the entry, or revive a gone one, under the same id. With [Options.Dir], the entry is
 // on disk when Put returns. The error is [ErrTooLarge] or [ErrClosed].
 func (s *Store) Put(agent string, origin Origin, data []byte) (ID, error) {
-	size := int64(len(data)) + origin.size()
-	if most := min(s.opts.MaxBytesPerAgent, s.opts.MaxBytes); size > most {
-		return "", fmt.Errorf("%w: %d bytes of at most %d", ErrTooLarge, size, most)
+	size, err := s.sized(origin, data)
+	if err != nil {
+		return "", err
 	}
 	key := keyOf(agent)
 	id := newID(s.opts.Key, key, origin, data)
 	lasts := s.backing != nil && (s.opts.Dir.Lasts == nil || s.opts.Dir.Lasts(agent))
-	rec, filed, err := s.put(key, id, origin, data, size, lasts)
+	rec, filed, err := s.put(key, agent, id, origin, data, size, lasts)
 	if err != nil {
 		return "", err
 	}
@@ -59,9 +61,18 @@ func (s *Store) Put(agent string, origin Origin, data []byte) (ID, error) {
 	return id, nil
 }
 
+// sized is the size of an entry, or [ErrTooLarge].
+func (s *Store) sized(origin Origin, data []byte) (size int64, err error) {
+	size = int64(len(data)) + origin.size()
+	if most := min(s.opts.MaxBytesPerAgent, s.opts.MaxBytes); size > most {
+		err = fmt.Errorf("%w: %d bytes of at most %d", ErrTooLarge, size, most)
+	}
+	return size, err
+}
+
 // put is Put for the index. It returns the record, and whether the backing has it or what
 // is to be there in its place. Lasts says that it should.
-func (s *Store) put(key agentKey, id ID, origin Origin, data []byte, size int64, lasts bool) (rec *record, filed bool, err error) {
+func (s *Store) put(key agentKey, agent string, id ID, origin Origin, data []byte, size int64, lasts bool) (rec *record, filed bool, err error) {
 	s.mu.Lock()
 	defer s.unlock()
 	if s.closed {
@@ -86,6 +97,8 @@ func (s *Store) put(key agentKey, id ID, origin Origin, data []byte, size int64,
 	if rec.absent {
 		rec.data, rec.absent = data, false
 	}
+	rec.kept = now
+	rec.shelf.named(agent)
 	s.touch(rec, now)
 	return rec, rec.filed, nil
 }
@@ -152,19 +165,26 @@ func (s *Store) Get(agent string, id ID) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	rec.shelf.named(agent)
 	return &Entry{ID: id, Agent: agent, Origin: rec.origin, Data: rec.data}, nil
 }
 
-// find returns the record of an id and counts as a read, or says why there
-// is none. Unknown ids and other agents' take the same steps. s.mu must be
-// held.
+// find is peek, and counts as a read. s.mu must be held.
 func (s *Store) find(key agentKey, id ID) (*record, error) {
+	rec, err := s.peek(key, id)
+	if err == nil {
+		s.touch(rec, time.Now())
+	}
+	return rec, err
+}
+
+// peek returns the record of an id, or says why there is none. Unknown ids and other
+// agents' take the same steps. s.mu must be held.
+func (s *Store) peek(key agentKey, id ID) (*record, error) {
 	if s.closed {
 		return nil, ErrClosed
 	}
-	now := time.Now()
-	if rec := s.live(key, id, now); rec != nil {
-		s.touch(rec, now)
+	if rec := s.live(key, id, time.Now()); rec != nil {
 		return rec, nil
 	}
 	t := s.tombstones.get(key, id)

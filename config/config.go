@@ -6,8 +6,8 @@
 // The file is the one that MCP hosts already write ("mcpServers"), with
 // comments and trailing commas allowed, plus "proxySettings". Keys of other
 // hosts are left alone; a mistake in ours stops the start. A value from env,
-// headers, httpTokens or metricsToken never appears in an error or a warning: it may be a
-// secret.
+// headers, httpTokens, metricsToken or uiToken never appears in an error or a
+// warning: it may be a secret.
 //
 // Sizes are bytes, unless a name says characters or tokens.
 package config
@@ -187,6 +187,7 @@ type Proxy struct {
 	PinTools      bool   `koanf:"pinTools"`
 	Quarantine    bool   `koanf:"quarantine"`
 	KeepLists     bool   `koanf:"keepLists"`
+	KeepStats     bool   `koanf:"keepStats"`
 	StateDir      string `koanf:"stateDir"`     // a path; "": where the system keeps such
 	CacheDir      string `koanf:"cacheDir"`     // a path; "": results are in memory only
 	MaxLineBytes  int    `koanf:"maxLineBytes"` // the longest upstream message
@@ -208,6 +209,9 @@ type Proxy struct {
 	// MetricsToken is asked for.
 	MetricsAddress string `koanf:"metricsAddress"`
 	MetricsToken   Secret `koanf:"metricsToken"`
+
+	// UIToken is the key of the page /ui, or "" for the one in the state folder.
+	UIToken Secret `koanf:"uiToken"`
 
 	// LogLevel is "debug", "info", "warn" or "error".
 	LogLevel string `koanf:"logLevel"`

@@ -79,7 +79,7 @@ func (s Setting) words() []string {
 var groups = map[string]string{
 	"maxResponseTokens": "What an agent reads", "cacheTTLSeconds": "What is kept", "maxCallsPerAgent": "Limits for each agent",
 	"redact": "Secrets, and calls that proxy_* tools make", "trustHints": "Tools that change, and lists of tools", "stateDir": "Folders",
-	"maxLineBytes": "Time and memory", "logLevel": "Log, audit log and metrics", "httpTokensFile": "Over HTTP",
+	"maxLineBytes": "Time and memory", "logLevel": "Log, audit log and metrics", "uiToken": "Over HTTP",
 }
 
 // Group is what s is about, a title for help. The settings of a group are neighbours.
@@ -150,6 +150,7 @@ func Settings() []Setting {
 		{"pinTools", "true", boolean, "hold back tools whose definition has changed since it was first seen", truth},
 		{"quarantine", "false", boolean, "hold back tools that were never seen, too", truth},
 		{"keepLists", "true", boolean, "offer what servers offered when they were last seen until they have connected", truth},
+		{"keepStats", "true", boolean, "count in files what is saved, for rlmproxy stats and top", truth},
 		{"stateDir", "", unitFile, "folder for what is known of servers; without it, rlmproxy where the system keeps state", word},
 		{"cacheDir", "", unitFile, "folder in which cached results outlast the proxy; without it, they are lost at a restart", word},
 		// 64 MiB is forty times the largest result met in practice (1.5 MB).
@@ -167,6 +168,7 @@ func Settings() []Setting {
 		{"auditContent", "none", "none|arguments|all", "what was said that the lines have besides, masked: arguments, or results too", oneOf("none", "arguments", "all")},
 		{"metricsToken", "", unitSecret, "bearer token for /metrics, which over HTTP is there with it; in the environment only", word},
 		{"metricsAddress", "", unitText, "serve /metrics at an address of its own: host:port, or a port of 127.0.0.1", listenAddress},
+		{"uiToken", "", unitSecret, "key of the page /ui, in place of one that is made; in the environment only", word},
 		{"httpTokensFile", "", unitFile, "bearer tokens for HTTP, a line each: the agent, a colon, its token", word},
 		{"httpTokens", "", unitSecret, "as in httpTokensFile, with commas for lines; in the environment only", word},
 		{"httpJWTIssuer", "", unitURL, "admit JSON web tokens of this issuer", address},

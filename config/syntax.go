@@ -145,7 +145,7 @@ var validEscapes = regexp.MustCompile(`^"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9A-Fa-f]{
 const maxExcerpt = 72
 
 // secretSection matches the names of sections with secrets.
-var secretSection = regexp.MustCompile(`(?i)env|header|httptokens|metricstoken`)
+var secretSection = regexp.MustCompile(`(?i)env|header|httptokens|metricstoken|uitoken`)
 
 // excerpt is the line at offset with a caret below the place. In a file that
 // is no JSON, nobody can tell where a section ends: so there is none for the

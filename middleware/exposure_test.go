@@ -30,8 +30,8 @@ func orders() *fake {
 	return f
 }
 
-// listed are the names in a client's list of tools, without the tools for results.
-func listed(t *testing.T, conn client) (names []string) {
+// listedTo are the names in a client's list of tools, without the tools for results.
+func listedTo(t *testing.T, conn client) (names []string) {
 	t.Helper()
 	raw, err := conn.Call(t.Context(), "tools/list", json.RawMessage(`{}`))
 	if err != nil {
@@ -69,7 +69,7 @@ func TestExposure(t *testing.T) {
 			tc.opts.Upstreams = []Upstream{{Name: "shop", Prefix: "shop", Conn: orders()}, {Name: "files", Prefix: "files", Conn: server(nil, "read"), Exposure: tc.server}}
 			s, _ := dial(t, tc.opts)
 			conn := connectAs(t, s, tc.client)
-			if got := strings.Join(listed(t, conn), " "); got != tc.want {
+			if got := strings.Join(listedTo(t, conn), " "); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
@@ -217,16 +217,16 @@ func TestFoundToolsAreListed(t *testing.T) {
 	told := make(chan string, 10)
 	conn := clientOf(t, s, nil, clientOptions{Notify: func(method string, _ json.RawMessage) { told <- method }})
 	other := connect(t, s)
-	listed(t, conn)
+	listedTo(t, conn)
 	text(t, conn, "proxy_describe_tools", `{"names":["shop_get_order"]}`)
 	if method := <-told; method != "notifications/tools/list_changed" {
 		t.Errorf("told %s", method)
 	}
 	three := strings.Join(tools.CatalogueNames, " ")
-	if got := strings.Join(listed(t, conn), " "); got != "shop_get_order "+three {
+	if got := strings.Join(listedTo(t, conn), " "); got != "shop_get_order "+three {
 		t.Errorf("listed %s", got)
 	}
-	if got := strings.Join(listed(t, other), " "); got != three {
+	if got := strings.Join(listedTo(t, other), " "); got != three {
 		t.Errorf("another session has %s", got)
 	}
 }
@@ -234,7 +234,7 @@ func TestFoundToolsAreListed(t *testing.T) {
 // TestReadOnlyServer: a server that is to be read only offers nothing else.
 func TestReadOnlyServer(t *testing.T) {
 	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "shop", Prefix: "shop", Conn: orders(), ReadOnly: true}}})
-	if got := strings.Join(listed(t, conn), " "); got != "shop_get_order" {
+	if got := strings.Join(listedTo(t, conn), " "); got != "shop_get_order" {
 		t.Errorf("listed %s", got)
 	}
 	if got := text(t, conn, "shop_refund_order", `{}`); !strings.HasPrefix(got, "unknown_tool:") {
@@ -258,7 +258,7 @@ func TestFeatures(t *testing.T) {
 		if err != nil && len(tc.features) != 1 {
 			t.Error(err)
 		}
-		if got := fmt.Sprint(len(listed(t, conn)), len(gjson.GetBytes(prompts, "prompts").Array())); got != tc.want {
+		if got := fmt.Sprint(len(listedTo(t, conn)), len(gjson.GetBytes(prompts, "prompts").Array())); got != tc.want {
 			t.Errorf("%v: got %s, want %s", tc.features, got, tc.want)
 		}
 	}

@@ -65,7 +65,7 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 	if err != nil {
 		return nil, cache.Origin{}, err
 	}
-	observed := observe.Of(ctx).Fresh(t.up.Name, t.exposed, arguments)
+	observed := observe.Of(ctx).Fresh(t.up.Name, t.exposed, arguments, f.healer != nil)
 	defer observed.Took(ctx)
 	raw, err := f.s.result(ctx, t, f.request, params)
 	observed.Answered(raw, err)

@@ -30,20 +30,21 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 			items = append(items, l.defined[i])
 		}
 	}
-	for _, tool := range s.stand(v, e, l) {
-		items = append(items, json.RawMessage(tool))
-	}
 	s.watchHeld()
 	s.tellRights()
 	fresh := s.freshOffer(r)
 	ups := v.servers()
 	handles := len(ups) == 0 || slices.ContainsFunc(ups, func(up *Upstream) bool { return !up.NoHandles })
-	for _, tool := range tools.Definitions(fresh.any, fresh.readOnly, handles) {
+	own := append(s.stand(v, e, l), tools.Definitions(fresh.any, fresh.readOnly, handles)...)
+	for _, tool := range own {
 		items = append(items, json.RawMessage(tool))
 	}
 	list, err := page(r, "tools", items)
 	if left := s.leftOut(v); err == nil && left != nil {
 		list = jsonscan.With(list, "_meta", jsonscan.Object(metaLeftOut, left))
+	}
+	if err == nil {
+		s.tellListed(r, own)
 	}
 	return list, err
 }

@@ -58,6 +58,8 @@ type Options struct {
 	Retired func(conn Caller)
 	// Store keeps what is cut. Its quotas are its own.
 	Store *cache.Store
+	// Desk, at Store, is where [Server.Look] looks at what agents keep. Nil: nobody looks.
+	Desk *cache.Desk
 	// MaxTokens is how much of a result an agent reads at once. Zero means 2000.
 	MaxTokens int
 	// MaxChars, if not zero, is the limit instead, in characters.
@@ -127,6 +129,10 @@ type Options struct {
 	Rights *rights.Rules
 	// Observers are told of each call.
 	Observers []observe.Observer
+	// Listed is called when tools are listed for a client for the first time, with what it
+	// reads of the proxy itself: the definitions of its tools, and its instructions. It must
+	// not block. Nil is not called.
+	Listed func(own []string)
 	// Tracer, if not nil, traces each call.
 	Tracer observe.Tracer
 	// Idle is called a second after the last work on a result of megabytes. Nil
@@ -172,6 +178,8 @@ type Server struct {
 	limits   toolLimits
 	shaper   *shape.Shaper
 	tools    *tools.Tools
+	desk     *tools.Tools // nil: nobody looks
+	looks    *guard.Calls
 	watch    *observe.Watch
 	relay    *relay.Relay
 	clients  session.Registry
@@ -184,6 +192,8 @@ type Server struct {
 	rules    atomic.Pointer[rights.Rules]
 	seen     sync.Map // *shape.Seen by *session.Session
 	found    sync.Map // *foundTools by *session.Session
+
+	listed listed
 
 	unmatched  unmatched
 	redactions Redactions
@@ -214,13 +224,7 @@ func New(opts Options) (*Server, error) {
 		account: guard.NewAccounts(opts.Limits.Bytes, opts.Limits.AllBytes),
 		calls:   guard.NewCalls("calls", opts.Limits.Calls, opts.Limits.CallsPerMinute),
 		streams: guard.NewCalls("streams", opts.Limits.Streams, 0),
-		shaper: shape.New(shape.Options{
-			Store: opts.Store, JQ: opts.JQ,
-			MaxTokens: opts.MaxTokens, MaxChars: opts.MaxChars, PreviewTokens: opts.PreviewTokens,
-			KindTokens: opts.KindTokens, WholeTokens: opts.WholeTokens,
-			NoLossless: opts.NoLossless, PassThrough: opts.PassThrough,
-			QueryTimeout: opts.QueryTimeout, Logger: opts.Logger,
-		}),
+		looks:   guard.NewCalls("queries", maxLooks, 0),
 		first:   firstClient{came: make(chan struct{})},
 		changes: newChanges(),
 		consent: consent.New(),
@@ -229,7 +233,20 @@ func New(opts Options) (*Server, error) {
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.rules.Store(opts.Rights)
-	s.tools = tools.New(tools.Options{Shaper: s.shaper, QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout})
+	shaping := shape.Options{
+		Store: opts.Store, JQ: opts.JQ,
+		MaxTokens: opts.MaxTokens, MaxChars: opts.MaxChars, PreviewTokens: opts.PreviewTokens,
+		KindTokens: opts.KindTokens, WholeTokens: opts.WholeTokens,
+		NoLossless: opts.NoLossless, PassThrough: opts.PassThrough,
+		QueryTimeout: opts.QueryTimeout, Logger: opts.Logger,
+	}
+	querying := tools.Options{Shaper: shape.New(shaping), QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout}
+	s.shaper, s.tools = querying.Shaper, tools.New(querying)
+	if opts.Desk != nil {
+		shaping.Store = opts.Desk
+		querying.Shaper = shape.New(shaping)
+		s.desk = tools.New(querying)
+	}
 	s.watch = observe.New(observe.Options{Observers: opts.Observers, Tracer: opts.Tracer, Own: s.tools.Has, CodeOf: codeOf})
 	s.relay = relay.New(relay.Options{
 		Clients:          &s.clients,

@@ -213,7 +213,7 @@ func canBrowse(env func(string) string) bool {
 	return runtime.GOOS == "windows" || runtime.GOOS == "darwin" || env("DISPLAY") != "" || env("WAYLAND_DISPLAY") != ""
 }
 
-// browse opens a URL that begins with http.
+// browse opens a URL that begins with http, or a file.
 func browse(address string) error {
 	cmd := exec.Command("xdg-open", address)
 	switch runtime.GOOS {

@@ -112,7 +112,7 @@ func (d *doctor) folders() {
 		look.Text = "no state folder"
 		d.add(look, fault, "", "the state folder is not known: "+err.Error(), `name one: "stateDir" in proxySettings, or RLMPROXY_STATE_DIR`)
 	}
-	if err != nil || !d.folder(look, "stateDir", dir, dir, filepath.Join(dir, "pins"), filepath.Join(dir, "lists"), filepath.Join(dir, "oauth")) {
+	if err != nil || !d.folder(look, "stateDir", dir, dir, filepath.Join(dir, "pins"), filepath.Join(dir, "lists"), filepath.Join(dir, "oauth"), filepath.Join(dir, "ui")) {
 		p.PinTools, p.Quarantine = false, false
 		for i := range d.cfg.Servers {
 			d.cfg.Servers[i].PinTools, d.cfg.Servers[i].Quarantine = nil, nil

@@ -25,6 +25,7 @@ type webProxy struct {
 	guard  *auth.Guard
 	stack  *stack
 	config *takeover
+	page   *uiPage // nil: there is none
 
 	// What was read last. One goroutine uses these.
 	tokens []auth.Token
@@ -51,11 +52,14 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 		return err
 	}
 	w.config.tell(w.config.rules)
-	l, where, err := w.listen(addr)
+	l, url, where, err := w.listen(addr)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
+	if w.page, err = w.openPage(l.Addr()); err != nil {
+		return err
+	}
 	limitMemory(cfg.Proxy, manyClients)
 	s, err := start(cfg, logger, nil, manyClients, w.config.rules)
 	if err != nil {
@@ -63,6 +67,7 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 	}
 	defer s.close()
 	w.stack, w.config.stack = s, s
+	s.record(url)
 	h := web.New(web.Options{
 		Guard: w.guard,
 		Attach: func(t rpc.Transport, who middleware.Identity, opts rpc.Options) web.Session {
@@ -71,6 +76,7 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 		InputSchema:    s.server.InputSchema,
 		Ready:          s.ready,
 		Metrics:        s.scrape.beside(cfg.Proxy),
+		UI:             w.page.handler(s),
 		MaxBodyBytes:   int64(cfg.Proxy.MaxLineBytes),
 		Accounts:       s.server.Accounts(),
 		MaxConnections: cfg.Proxy.MaxConnectionsPerAgent,
@@ -85,27 +91,31 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 	}
 	defer c.rereading(ctx, w.config, files...)()
 	logger.Info("listening on "+where, "authentication", w.guard.Authenticates())
+	w.page.tell(logger)
 	return h.Serve(ctx, l)
 }
 
-// listen listens at addr, and says where that is.
-func (w *webProxy) listen(addr string) (l net.Listener, where string, err error) {
+// listen listens at addr, and says where that is: as a URL of /mcp, or unix:path, and for
+// people.
+func (w *webProxy) listen(addr string) (l net.Listener, url, where string, err error) {
 	if path, ok := web.SocketPath(addr); ok {
 		if l, err = web.ListenUnix(path, fs.FileMode(w.cfg.Proxy.HTTPSocketMode)); err != nil {
-			return nil, "", &usageError{fmt.Errorf("--http: %w", err), "name a file in a folder of yours, as in --http unix:/run/user/1000/rlmproxy"}
+			return nil, "", "", &usageError{fmt.Errorf("--http: %w", err), "name a file in a folder of yours, as in --http unix:/run/user/1000/rlmproxy"}
 		}
-		return l, "unix:" + path + " (curl --unix-socket " + path + " http://localhost/mcp)", nil
+		url = "unix:" + path
+		return l, url, url + " (curl --unix-socket " + path + " http://localhost/mcp)", nil
 	}
 	if addr, err = web.Address(addr); err != nil {
-		return nil, "", &usageError{fmt.Errorf("--http: %w", err), "--http 127.0.0.1:8080, or --http 8080 for the same, or --http unix:/path"}
+		return nil, "", "", &usageError{fmt.Errorf("--http: %w", err), "--http 127.0.0.1:8080, or --http 8080 for the same, or --http unix:/path"}
 	}
 	if err := auth.CheckBind(addr, w.guard.Authenticates()); err != nil {
-		return nil, "", &usageError{err: fmt.Errorf("--http: %w", err)}
+		return nil, "", "", &usageError{err: fmt.Errorf("--http: %w", err)}
 	}
 	if l, err = net.Listen("tcp", addr); err != nil {
-		return nil, "", &usageError{fmt.Errorf("--http: %w", err), "take a port that is free, of an address that this machine has, as in --http 127.0.0.1:8081"}
+		return nil, "", "", &usageError{fmt.Errorf("--http: %w", err), "take a port that is free, of an address that this machine has, as in --http 127.0.0.1:8081"}
 	}
-	return l, fmt.Sprintf("http://%s/mcp", l.Addr()), nil
+	url = fmt.Sprintf("http://%s/mcp", l.Addr())
+	return l, url, url, nil
 }
 
 // readGuard reads who may come, as the settings say.
@@ -158,6 +168,9 @@ func staticTokens(p config.Proxy, again bool) (tokens []auth.Token, warning stri
 	for _, t := range tokens {
 		if t.Secret == string(p.MetricsToken) {
 			return nil, "", errors.New("RLMPROXY_METRICS_TOKEN is the token of an agent too: the metrics are not for agents")
+		}
+		if t.Secret == string(p.UIToken) {
+			return nil, "", errors.New("RLMPROXY_UI_TOKEN is the token of an agent too: the page shows the results of all agents")
 		}
 	}
 	return tokens, warning, nil

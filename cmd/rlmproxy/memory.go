@@ -18,6 +18,7 @@ import (
 //	                        Their text is decoded, put into the form that is
 //	                        searched, and answers are encoded
 //	                32 MiB  what clients may ask for again: replayBytes
+//	                24 MiB  what the page /ui has cut of its answers: deskBytes
 //	    108 MiB    108 MiB  o200k's tables, stacks, and room for the collector
 //	     64 MiB    128 MiB  requests that wait and answers that nobody has read:
 //	                        maxBytesPerAgent, for all agents twice. The collector is
@@ -30,6 +31,7 @@ import (
 const (
 	workFactor  = 5
 	replayBytes = 32 << 20 // as package web has it
+	deskBytes   = 24 << 20
 	restBytes   = 108 << 20
 )
 
@@ -58,7 +60,7 @@ func limitMemory(p config.Proxy, who audience) {
 	}
 	kept := min(p.MaxMemoryPerAgent, p.MaxMemory)
 	if who == manyClients {
-		kept = p.MaxMemory + replayBytes
+		kept = p.MaxMemory + replayBytes + deskBytes
 	}
 	work := who.workBytes()
 	if line := int64(p.MaxLineBytes); line > 64<<20 { // the default is in the sum

@@ -44,6 +44,14 @@ const (
 // where /mcp and the metrics' own address are, "" for none.
 func serveMetrics(t *testing.T, environ ...string) (mcp, own string) {
 	t.Helper()
+	find := serveAt(t, "127.0.0.1:0", append([]string{"RLMPROXY_STATE_DIR=" + t.TempDir()}, environ...)...)
+	return find(`listening on (http://[0-9.:]+)/mcp`), find(`metrics on (http://[0-9.:]+)/metrics`)
+}
+
+// serveAt serves at an address with these variables until the test ends, and returns what
+// finds a group in the log, "" if it is not there.
+func serveAt(t *testing.T, addr string, environ ...string) (find func(re string) string) {
+	t.Helper()
 	cfg, err := config.Single(config.Server{Name: "s", Command: os.Args[0], Args: []string{"no-such-server"}}, config.Options{Environ: environ})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +60,7 @@ func serveMetrics(t *testing.T, environ ...string) (mcp, own string) {
 	c := &cli{log: terminal.NewLog(&log)}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.serveHTTP(ctx, cfg, "127.0.0.1:0", nil) }()
+	go func() { ended <- c.serveHTTP(ctx, cfg, addr, nil) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -60,18 +68,18 @@ func serveMetrics(t *testing.T, environ ...string) (mcp, own string) {
 		}
 		c.log.Close()
 	})
-	find := func(re string) string {
+	find = func(re string) string {
 		if m := regexp.MustCompile(re).FindStringSubmatch(log.String()); m != nil {
 			return m[1]
 		}
 		return ""
 	}
-	for end := time.Now().Add(10 * time.Second); mcp == ""; time.Sleep(time.Millisecond) {
-		if mcp = find(`listening on (http://[0-9.:]+)/mcp`); time.Now().After(end) {
+	for end := time.Now().Add(10 * time.Second); find(`(listening) on `) == ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
 			t.Fatal(log.String())
 		}
 	}
-	return mcp, find(`metrics on (http://[0-9.:]+)/metrics`)
+	return find
 }
 
 // TestWhoSeesMetrics: nobody without their token, whatever token of an agent's they have.

@@ -101,6 +101,9 @@ func fileSum(path string) [sha256.Size]byte {
 // rereadTokens takes the file of tokens over.
 func (w *webProxy) rereadTokens(asked bool) {
 	tokens, warning, err := staticTokens(w.cfg.Proxy, true)
+	if err == nil {
+		err = w.page.check(tokens)
+	}
 	if err != nil {
 		w.log.Error("tokens not read again, those from before count on", "error", err)
 		return

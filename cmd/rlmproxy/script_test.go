@@ -48,6 +48,7 @@ func (s stateless) Run() int {
 	}
 	defer os.RemoveAll(dir)
 	os.Setenv("RLMPROXY_STATE_DIR", dir)
+	os.Setenv("XDG_STATE_HOME", dir) // for tests with an environment of their own
 	os.Setenv("GORACE", noSleep)
 	return s.m.Run()
 }

@@ -84,6 +84,7 @@ func (c *cli) serveConfig(cmd *cobra.Command, cfg *config.Config, addr string, l
 		return err
 	}
 	defer s.close()
+	s.record("")
 	t := c.takeover(cfg, load, logger)
 	t.rights, t.rules, t.stack = pipeRights, rules, s
 	defer c.rereading(ctx, t)()

@@ -21,6 +21,7 @@ import (
 	"rlmproxy/middleware/lastseen"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
+	"rlmproxy/middleware/stats"
 	"rlmproxy/middleware/traces"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/upstream/process"
@@ -32,9 +33,11 @@ type stack struct {
 	server *middleware.Server
 	store  *cache.Store
 	jq     *jq.Pool
-	audit  *audit.Log     // nil: none
-	scrape *scraped       // nil: no metrics
-	traces *traces.Tracer // nil: none
+	audit  *audit.Log      // nil: none
+	scrape *scraped        // nil: no metrics
+	traces *traces.Tracer  // nil: none
+	desk   *cache.Desk     // nil: nobody looks at what agents keep
+	stats  *stats.Recorder // nil: nothing is counted
 
 	cfg   *config.Config         // as it counts now
 	extra map[string]*mcp.Server // servers that run in our own process
@@ -145,9 +148,17 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	s := &stack{
 		store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger}),
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
+		stats: openStats(cfg, who, logger),
+	}
+	if who == manyClients {
+		if s.desk, err = openDesk(store); err != nil {
+			s.close()
+			return nil, err
+		}
 	}
 	opts := middleware.Options{
 		Store:           store,
+		Desk:            s.desk,
 		MaxTokens:       p.MaxResponseTokens,
 		MaxChars:        p.MaxResponseSize,
 		PreviewTokens:   p.MaxPreviewTokens,
@@ -194,6 +205,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if scrape != nil {
 		opts.Observers = append(opts.Observers, scrape)
 	}
+	if s.stats != nil {
+		opts.Observers, opts.Listed = append(opts.Observers, s.stats), s.stats.Listed
+	}
 	if s.traces = openTraces(who, logger); s.traces != nil {
 		opts.Tracer = s.traces
 	}
@@ -231,6 +245,7 @@ func (s *stack) close() {
 	wg.Go(s.scrape.close)
 	wg.Wait()
 	s.lists.Close()
+	s.stats.Close()
 	var ends sync.WaitGroup
 	if s.audit != nil {
 		ends.Go(s.audit.Close)
@@ -239,6 +254,9 @@ func (s *stack) close() {
 		ends.Go(func() { _ = s.traces.Close(tracesTime) }) // what fails is logged
 	}
 	ends.Wait()
+	if s.desk != nil {
+		s.desk.Close()
+	}
 	s.store.Close()
 }
 

@@ -52,7 +52,7 @@ func newTrial(t *testing.T, settings string) *trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := fmt.Sprintf(`{"mcpServers":{"fs":{"command":%q,"args":["listed",%q]%s}},"proxySettings":{"stateDir":"state","keepLists":false,"logLevel":"error"}}`, self, tr.list, settings)
+	config := fmt.Sprintf(`{"mcpServers":{"fs":{"command":%q,"args":["listed",%q]%s}},"proxySettings":{"stateDir":"state","keepLists":false,"keepStats":false,"logLevel":"error"}}`, self, tr.list, settings)
 	if err := os.WriteFile(tr.file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -40,9 +40,11 @@ type Options struct {
 	// AllowedOrigins are origins of browser pages, such as
 	// https://inspector.example.com, besides that of the Host itself.
 	AllowedOrigins []string
-	// Logger receives refusals at info level, an issuer's failures at warn. Nil
+	// Logger receives refusals at RefusalLevel, an issuer's failures at warn. Nil
 	// discards them.
 	Logger *slog.Logger
+	// RefusalLevel is zero for info.
+	RefusalLevel slog.Level
 }
 
 // A Guard admits requests. It is safe for concurrent use.
@@ -53,13 +55,14 @@ type Guard struct {
 	hosts    map[string]bool
 	origins  map[string]bool
 	log      *slog.Logger
+	level    slog.Level // of refusals
 	refusals refusals
 }
 
 // New checks opts; errors name the settings of package config. No connection is
 // made before the first JWT comes.
 func New(opts Options) (*Guard, error) {
-	g := &Guard{hosts: map[string]bool{}, origins: map[string]bool{}, log: opts.Logger}
+	g := &Guard{hosts: map[string]bool{}, origins: map[string]bool{}, log: opts.Logger, level: opts.RefusalLevel}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}

@@ -48,7 +48,7 @@ func noKeys() *refusal {
 // refuse answers a request that goes no further, and logs why.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	g.refusals.do(no.reason, func() {
-		g.log.LogAttrs(r.Context(), slog.LevelInfo, "http request refused", slog.String("reason", no.reason), slog.String("remote", r.RemoteAddr), no.seen)
+		g.log.LogAttrs(r.Context(), g.level, "http request refused", slog.String("reason", no.reason), slog.String("remote", r.RemoteAddr), no.seen)
 	})
 
 	h := w.Header()

@@ -92,19 +92,9 @@ func (m *Metrics) Called(c *observe.Call) {
 	}
 }
 
-// labels are the server and the tool of a call. What is no call of a tool has its method.
+// labels are the server and the tool of a call, see [observe.Call.Label].
 func (m *Metrics) labels(c *observe.Call) (server, tool string) {
-	server = strings.ToValidUTF8(c.Server, "?")
-	switch {
-	case c.Method == "tools/call" && c.Known:
-		tool = strings.ToValidUTF8(c.Name, "?")
-	case c.Method == "tools/call":
-		return server, "unknown"
-	case c.Method == "prompts/get", c.Method == "resources/read", c.Method == "completion/complete":
-		return server, c.Method
-	default:
-		return server, other
-	}
+	server, tool = c.Label()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := [2]string{server, tool}

@@ -58,7 +58,7 @@ func TestCalled(t *testing.T) {
 		`rlmproxy_calls_total{outcome="ok",server="",tool="proxy_filter"} 1`,
 		`rlmproxy_calls_total{outcome="ok",server="fs",tool="resources/read"} 1`,
 		`rlmproxy_calls_total{outcome="error",server="fs",tool="other"} 1`,
-		`rlmproxy_calls_total{outcome="ok",server="many",tool="other"} 503`,
+		`rlmproxy_calls_total{outcome="ok",server="many",tool="other"} 506`,
 		`rlmproxy_call_errors_total{code="rate_limited",server="fs"} 1`,
 		`rlmproxy_call_errors_total{code="other",server="fs"} 1`,
 		`rlmproxy_call_errors_total{code="-32601",server="fs"} 1`,

@@ -41,6 +41,7 @@ type Observer interface{ Called(c *Call) }
 type Call struct {
 	Number int64 // counts the calls of this server, from 1
 	For    int64 // the number of the call that made this one, or zero
+	Again  bool  // it was made for a result that the cache had no more
 
 	Begun  time.Time
 	Took   time.Duration
@@ -90,8 +91,31 @@ const (
 	Cancelled Outcome = "cancelled"      // by the client, or it has gone: it gets no reply
 )
 
-// codeTool is the code of a result that says itself that it is an error.
-const codeTool = "tool_error"
+// Label names a call in counts: its server with its tool, or with its method where it is no
+// call of a tool. Neither is what an agent made up: of a tool that nobody has it is
+// "unknown", of a method that only servers know "other".
+func (c *Call) Label() (server, tool string) {
+	server = strings.ToValidUTF8(c.Server, "?")
+	call := c.Method == "tools/call" || c.For > 0
+	switch {
+	case call && c.Known:
+		return server, strings.ToValidUTF8(c.Name, "?")
+	case call:
+		return server, "unknown"
+	case labelled[c.Method]:
+		return server, c.Method
+	}
+	return server, "other"
+}
+
+// labelled are the methods of calls that are known.
+var labelled = map[string]bool{
+	"prompts/get": true, "resources/read": true, "completion/complete": true,
+	"tasks/get": true, "tasks/result": true, "tasks/cancel": true, "tasks/update": true,
+}
+
+// CodeTool is the code of a result that says itself that it is an error.
+const CodeTool = "tool_error"
 
 // unobserved are the methods that are no calls.
 var unobserved = map[string]bool{
@@ -235,13 +259,13 @@ func (o *Running) Failed(err error) {
 	}
 }
 
-// Fresh begins a call that o makes of a tool.
-func (o *Running) Fresh(server, tool string, arguments json.RawMessage) *Running {
+// Fresh begins a call that o makes of a tool; again, if the cache has its result no more.
+func (o *Running) Fresh(server, tool string, arguments json.RawMessage, again bool) *Running {
 	if o == nil {
 		return nil
 	}
 	made := &Running{watch: o.watch, maker: o, call: Call{
-		Number: o.watch.number.Add(1), For: o.call.Number, Begun: time.Now(),
+		Number: o.watch.number.Add(1), For: o.call.Number, Again: again, Begun: time.Now(),
 		Agent: o.call.Agent, Client: o.call.Client, Method: o.call.Method,
 		Server: server, Name: tool, Known: true, Arguments: arguments,
 	}}
@@ -344,7 +368,7 @@ func (o *Running) count(reply json.RawMessage) {
 	case c.Error != "":
 		c.Outcome = Error
 	case isError:
-		c.Outcome, c.Error = Error, codeTool
+		c.Outcome, c.Error = Error, CodeTool
 	case asks:
 		c.Outcome = Input
 	default:

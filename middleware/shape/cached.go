@@ -16,7 +16,7 @@ type Cached struct {
 	*Documents
 	ID    cache.ID // empty: it was too large to keep
 	agent string
-	store *cache.Store
+	store Store
 }
 
 // keep puts an answer into the cache. The documents are kept beside it, so that

@@ -13,8 +13,8 @@ import (
 // The codes of errors about cache IDs.
 const (
 	codeUnknownID = "unknown_cache_id"
-	codeExpiredID = "expired_cache_id"
-	codeEvictedID = "evicted_cache_id"
+	CodeExpiredID = "expired_cache_id"
+	CodeEvictedID = "evicted_cache_id"
 )
 
 // explained tells an agent what became of an id that the cache has nothing for. To make the
@@ -23,9 +23,9 @@ func explained(err error) error {
 	var gone *cache.GoneError
 	switch {
 	case errors.As(err, &gone):
-		e := &pipeline.Error{Err: err, Code: codeExpiredID, Text: fmt.Sprintf("cache_id %s has expired: it was not read for a while", gone.ID)}
+		e := &pipeline.Error{Err: err, Code: CodeExpiredID, Text: fmt.Sprintf("cache_id %s has expired: it was not read for a while", gone.ID)}
 		if gone.Reason == cache.Evicted {
-			e.Code, e.Text = codeEvictedID, fmt.Sprintf("cache_id %s was evicted to make room for newer results", gone.ID)
+			e.Code, e.Text = CodeEvictedID, fmt.Sprintf("cache_id %s was evicted to make room for newer results", gone.ID)
 		}
 		switch o := gone.Origin; {
 		case o.ReadOnly:

@@ -27,11 +27,25 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
+// A Store keeps results by agent and id: a [cache.Store], or a [cache.Desk], whose agents are
+// shelves.
+type Store interface {
+	Put(agent string, origin cache.Origin, data []byte) (cache.ID, error)
+	Get(agent string, id cache.ID) (*cache.Entry, error)
+	Derived(agent string, id cache.ID, key string, build func() (value any, sizeBytes int64, err error)) (any, error)
+	Terms() string
+}
+
+var (
+	_ Store = (*cache.Store)(nil)
+	_ Store = (*cache.Desk)(nil)
+)
+
 // Options configures a [Shaper]. Store, MaxTokens, QueryTimeout and Logger are
 // required.
 type Options struct {
 	// Store keeps what is cut.
-	Store *cache.Store
+	Store Store
 	// JQ runs jq programs. Nil: they run in this process, which is for tests.
 	JQ *jq.Pool
 	// MaxTokens is how much of an answer an agent reads at once.

@@ -40,10 +40,11 @@ type Sums struct {
 }
 
 // A Tool is what the calls of one tool add up to. Server is "" for the proxy's own, whose
-// TokensOut are what following up cost.
+// TokensOut are what following up cost, and for calls that reached no server. Of all tools
+// beyond a bound, server and tool are "other".
 type Tool struct {
 	Server string `json:"server"`
-	Tool   string `json:"tool"` // as agents know it; "other" of those beyond a bound
+	Tool   string `json:"tool"` // as agents know it, "unknown" where there is none, or a method
 	Sums
 	P50 float64 `json:"p50_ms"` // of calls that were not cancelled, to a power of two
 	P95 float64 `json:"p95_ms"`
@@ -55,7 +56,7 @@ type Hour struct {
 	Sums
 }
 
-// A Call is one of the last.
+// A Call is one of the last, with all its tokens, also those that do not count.
 type Call struct {
 	Time      time.Time `json:"time"` // when it began
 	Server    string    `json:"server"`

@@ -107,7 +107,7 @@ func (c *call) readAll(ctx context.Context, limit time.Duration, block int, docs
 			}
 		}
 		gone := shape.Gone(err)
-		if gone == nil || heals == len(docs) {
+		if gone == nil || c.reach.Healer == nil || heals == len(docs) {
 			return limited, cancel, nil, err
 		}
 		cancel()

@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,6 +60,9 @@ type Options struct {
 	Ready func() (ok bool, why string)
 	// Metrics answers /metrics, and asks for a token of its own. Nil: there are none.
 	Metrics http.Handler
+	// UI answers /ui and what is below it, and asks for a key of its own. Nil: there is no
+	// such page. Its requests have the bounds of others; Close waits for them.
+	UI http.Handler
 	// MaxBodyBytes caps a message of a client. Zero means [rpc.DefaultMaxBytes]. What
 	// is longer than a mebibyte shares this many bytes, over all clients, until it has
 	// been answered.
@@ -80,7 +84,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Handler serves /mcp, /healthz, /readyz and perhaps /metrics. It is safe for concurrent use.
+// A Handler serves /mcp, /healthz, /readyz and perhaps /metrics and /ui. It is safe for concurrent use.
 type Handler struct {
 	opts   Options
 	log    *slog.Logger
@@ -141,9 +145,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.health.ServeHTTP(w, r)
 	case r.URL.Path == "/metrics" && h.opts.Metrics != nil:
 		h.opts.Metrics.ServeHTTP(w, r)
+	case h.opts.UI != nil && (r.URL.Path == "/ui" || strings.HasPrefix(r.URL.Path, "/ui/")):
+		h.serveUI(w, r)
 	default:
 		h.mcp.ServeHTTP(w, r)
 	}
+}
+
+// serveUI answers what is about the page.
+func (h *Handler) serveUI(w http.ResponseWriter, r *http.Request) {
+	if !h.begin() {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "shutting down", http.StatusServiceUnavailable)
+		return
+	}
+	defer h.running.Done()
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(h.life, func() { cancel(errShutdown) })()
+	h.opts.UI.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // serveHealth answers /healthz and /readyz.
