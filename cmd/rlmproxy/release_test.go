@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +30,7 @@ func fromRoot(t *testing.T, file string) string {
 func TestReleaseAgrees(t *testing.T) {
 	var release struct {
 		Builds []struct {
-			Main                             string
+			Main                              string
 			Env, Goos, Goarch, Flags, Ldflags []string
 		}
 	}
@@ -58,7 +57,7 @@ func TestReleaseAgrees(t *testing.T) {
 	}
 	// -buildvcs says from which commit, and needs one.
 	flags := slices.DeleteFunc(b.Flags, func(f string) bool { return strings.HasPrefix(f, "-buildvcs") })
-	for _, want := range []string{b.Env[0], strings.Join(flags, " "), `-ldflags="` + b.Ldflags[0] + `"`, b.Main} {
+	for _, want := range []string{b.Env[0], strings.Join(flags, " "), `-ldflags="` + strings.Join(b.Ldflags, " ") + `"`, b.Main} {
 		for _, file := range []string{".ci/run", "Dockerfile"} {
 			if !strings.Contains(fromRoot(t, file), want) {
 				t.Errorf("%s does not build with %s", file, want)
@@ -79,6 +78,19 @@ func TestReleaseAgrees(t *testing.T) {
 			t.Errorf("%s does not name %q, the Go of go.mod", file, want)
 		}
 	}
+}
+
+// goOutput is what the command go prints.
+func goOutput(t *testing.T, env []string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
 }
 
 // permissive are words of the licences that a binary may be given away under with their text.
@@ -114,22 +126,21 @@ func TestThirdParty(t *testing.T) {
 			if !strings.HasPrefix(base, "NOTICE") && !strings.HasPrefix(base, "PATENTS") && !permissive.MatchString(clean) {
 				t.Errorf("%s: not a licence that is known here", file)
 			}
-			all = append(all, owner{name, clean})
+			owned := name
+			if stem, ok := strings.CutSuffix(filepath.Base(file), ".LICENSE"); ok {
+				owned += ": " + stem
+			}
+			all = append(all, owner{owned, clean})
 		}
 		return n
 	}
-	if add("the Go standard library", runtime.GOROOT(), "LICENSE") == 0 { // some distributions leave it out
+	goroot := strings.TrimSpace(goOutput(t, nil, "env", "GOROOT"))
+	if add("the Go standard library", goroot, "LICENSE") == 0 { // some distributions leave it out
 		t.Skip("this Go has no LICENSE")
 	}
 	for _, goos := range []string{"linux", "darwin", "windows"} {
-		list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}\t{{$.Dir}}{{end}}", ".")
-		list.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
-		list.Stderr = os.Stderr
-		out, err := list.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(out)) {
+		packages := goOutput(t, []string{"GOOS=" + goos, "CGO_ENABLED=0"}, "list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}\t{{$.Dir}}{{end}}", ".")
+		for line := range strings.Lines(packages) {
 			fields := strings.Split(strings.TrimSpace(line), "\t")
 			if len(fields) != 3 {
 				continue // of the standard library
