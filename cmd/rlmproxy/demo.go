@@ -59,11 +59,12 @@ func (c *cli) demoCommand() *cobra.Command {
 }
 
 func (c *cli) demo(ctx context.Context) error {
-	cfg, err := config.Single(config.Server{Name: "data", Command: "in-process"}, config.Options{})
+	cfg, err := config.Single(config.Server{Name: "data", Command: "in-process", TrustHints: new(true)}, config.Options{})
 	if err != nil {
 		return err
 	}
 	cfg.Proxy.LogLevel = "warn"
+	cfg.Proxy.PinTools, cfg.Proxy.KeepLists = false, false // they need a folder, which there may not be
 	var sent tally
 	logger := c.logger(cfg)
 	s, err := start(cfg, logger, map[string]*mcp.Server{"data": demoServer(&sent)}, nobody, nil)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/tailscale/hujson"
 
@@ -28,6 +29,8 @@ type Found struct {
 	// As is its name in mcp.json, and Outcome what became of it there.
 	As      string
 	Outcome Outcome
+	// wait is how long the clients wait for a call that have the server by that name.
+	wait time.Duration
 }
 
 // Merge names servers of several places: those that are alike have one name, others of the
@@ -50,13 +53,15 @@ func Merge(found []Found) []*Found {
 		if first[f.As] == nil {
 			first[f.As] = f
 		}
+		first[f.As].wait = max(first[f.As].wait, f.Place.Client.patience)
 		all = append(all, f)
 	}
 	return all
 }
 
 // Add is mcp.json at path with the servers, and says in each what became of it. data nil is
-// no file yet. What stands there already stays as it is.
+// no file yet. What stands there already stays as it is. A server without a timeout gets that
+// of its client, where the client waits longer than the proxy would.
 func Add(path string, data []byte, servers []*Found) ([]byte, error) {
 	if data == nil {
 		data = []byte("{\n  \"mcpServers\": {}\n}\n")
@@ -64,6 +69,10 @@ func Add(path string, data []byte, servers []*Found) ([]byte, error) {
 	d, err := parse(path, data)
 	if err != nil {
 		return nil, err
+	}
+	limit := time.Minute // of a file that has a fault, and is refused below
+	if cfg, _ := config.Parse(path, data); cfg != nil {
+		limit = cfg.Proxy.CallTimeout
 	}
 	keys := []string{"mcpServers"}
 	obj, err := d.object(keys, true)
@@ -78,7 +87,11 @@ func Add(path string, data []byte, servers []*Found) ([]byte, error) {
 		switch {
 		case at < 0:
 			s.Outcome = Added
-			if err := d.put(obj, keys, len(obj.Members), s.As, s.Entry); err != nil {
+			entry := s.Entry
+			if entry.Timeout == 0 && s.wait > limit {
+				entry.Timeout = Seconds(s.wait.Seconds())
+			}
+			if err := d.put(obj, keys, len(obj.Members), s.As, entry); err != nil {
 				return nil, err
 			}
 		case covers(obj.Members[at].Value, s.Entry):
@@ -114,6 +127,9 @@ func covers(v hujson.Value, e Entry) bool {
 		return false
 	}
 	for key, value := range entry {
+		if key == "timeout" && want[key] == nil { // ours, by the client's patience
+			continue
+		}
 		if slices.Contains(entryKeys, key) && !reflect.DeepEqual(value, want[key]) {
 			return false
 		}

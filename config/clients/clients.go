@@ -24,6 +24,8 @@ type System struct {
 	Home   string
 	Dir    string // the working directory, which may be a project
 	Getenv func(string) string
+	// List names what is in a folder, in order. Nil: no folder can be listed.
+	List func(dir string) []string
 }
 
 // appData is where programs with a window keep their settings.
@@ -56,6 +58,30 @@ func (s System) named(variable, folder string) string {
 	return filepath.Join(s.Home, folder)
 }
 
+// packaged are the files at a path below appData of a program of the Windows Store, which
+// sees a copy of appData of its own. prefix begins the names of its packages.
+func (s System) packaged(prefix string, path ...string) []string {
+	if s.OS != "windows" || s.List == nil {
+		return nil
+	}
+	local := s.Getenv("LOCALAPPDATA")
+	if local == "" {
+		local = filepath.Join(s.Home, "AppData", "Local")
+	}
+	var files []string
+	packages := filepath.Join(local, "Packages")
+	for _, name := range s.List(packages) {
+		if strings.HasPrefix(name, prefix) {
+			files = append(files, filepath.Join(append([]string{packages, name, "LocalCache", "Roaming"}, path...)...))
+		}
+	}
+	return files
+}
+
+// forever is the patience of a client that waits for a call as long as it takes, or does not
+// say how long. A day is what callTimeout may be at most.
+const forever = 24 * time.Hour
+
 // A Client is a program that has MCP servers.
 type Client struct {
 	Name  string // as it is typed
@@ -64,9 +90,13 @@ type Client struct {
 	key string
 	// unit is what its timeouts count. Zero: it has none that we know.
 	unit time.Duration
-	// patience is how long it waits for a call where its file says nothing. Zero: as long
-	// as it takes.
+	// patience is how long it waits for a call where its file says nothing.
 	patience time.Duration
+	// listing is how long it waits for a list of tools, if the timeout of a server is for
+	// that too. Zero: it is not.
+	listing time.Duration
+	// timeout leads to the timeout of servers that have none. Nil: there is none.
+	timeout []string
 	// references is how its values refer to variables.
 	references references
 	// form is what our entry looks like.
@@ -101,36 +131,38 @@ const (
 // Clients are those that we know, in the order in which servers of one name keep it.
 var Clients = []Client{
 	{ // https://modelcontextprotocol.io/docs/develop/connect-local-servers
-		Name: "claude-desktop", Title: "Claude Desktop", key: "mcpServers", references: literal,
+		Name: "claude-desktop", Title: "Claude Desktop", key: "mcpServers", references: literal, patience: 4 * time.Minute,
 		user: func(s System) []string {
-			return []string{filepath.Join(s.appData(), "Claude", "claude_desktop_config.json")}
+			const file = "claude_desktop_config.json"
+			return append(s.packaged("Claude_", "Claude", file), filepath.Join(s.appData(), "Claude", file))
 		},
 	},
 	{ // https://code.claude.com/docs/en/mcp
-		Name: "claude-code", Title: "Claude Code", key: "mcpServers", unit: time.Millisecond, form: typed, local: true,
+		Name: "claude-code", Title: "Claude Code", key: "mcpServers", unit: time.Millisecond, patience: forever, form: typed, local: true,
 		user: func(s System) []string {
 			return []string{filepath.Join(s.named("CLAUDE_CONFIG_DIR", ""), ".claude.json")}
 		},
 		project: []string{".mcp.json"},
 	},
 	{ // https://cursor.com/docs/context/mcp
-		Name: "cursor", Title: "Cursor", key: "mcpServers",
+		Name: "cursor", Title: "Cursor", key: "mcpServers", patience: forever,
 		user:    func(s System) []string { return []string{filepath.Join(s.Home, ".cursor", "mcp.json")} },
 		project: []string{".cursor/mcp.json"},
 	},
 	{ // https://code.visualstudio.com/docs/copilot/reference/mcp-configuration
-		Name: "vscode", Title: "VS Code", key: "servers", form: typed,
+		Name: "vscode", Title: "VS Code", key: "servers", form: typed, patience: forever,
 		user:    func(s System) []string { return []string{filepath.Join(s.appData(), "Code", "User", "mcp.json")} },
 		project: []string{".vscode/mcp.json"},
 	},
 	{ // https://docs.windsurf.com/windsurf/cascade/mcp
-		Name: "windsurf", Title: "Windsurf", key: "mcpServers",
+		Name: "windsurf", Title: "Windsurf", key: "mcpServers", patience: forever,
 		user: func(s System) []string {
 			return []string{filepath.Join(s.Home, ".codeium", "windsurf", "mcp_config.json")}
 		},
 	},
 	{ // https://zed.dev/docs/ai/mcp
-		Name: "zed", Title: "Zed", key: "context_servers", references: literal,
+		Name: "zed", Title: "Zed", key: "context_servers", references: literal, unit: time.Second, patience: time.Minute,
+		timeout: []string{"context_server_timeout"},
 		user: func(s System) []string {
 			if s.OS == "windows" {
 				return []string{filepath.Join(s.appData(), "Zed", "settings.json")}
@@ -147,7 +179,8 @@ var Clients = []Client{
 		project: []string{".codex/config.toml"},
 	},
 	{ // https://opencode.ai/docs/mcp-servers
-		Name: "opencode", Title: "opencode", key: "mcp", unit: time.Millisecond, patience: 5 * time.Second, references: braces, form: list,
+		Name: "opencode", Title: "opencode", key: "mcp", unit: time.Millisecond, patience: time.Minute, references: braces, form: list,
+		listing: 5 * time.Second, timeout: []string{"experimental", "mcp_timeout"},
 		user: func(s System) []string {
 			dir := filepath.Join(s.dotConfig(), "opencode")
 			return []string{filepath.Join(dir, "opencode.jsonc"), filepath.Join(dir, "opencode.json")}

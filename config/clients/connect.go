@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tailscale/hujson"
 )
@@ -61,6 +62,8 @@ func (p Place) Read(data []byte) ([]Server, error) {
 		servers = append(servers, p.read(name(m), raw))
 	}
 	p.excluded(d, servers)
+	p.general(d, servers)
+	p.switchedOff(d, servers)
 	return servers, nil
 }
 
@@ -100,21 +103,45 @@ func (p Place) excluded(d *document, servers []Server) {
 	}
 }
 
+// general gives servers without a timeout the one that the client's file has for them.
+func (p Place) general(d *document, servers []Server) {
+	path := p.Client.timeout
+	if path == nil {
+		return
+	}
+	last := len(path) - 1
+	obj, err := d.object(path[:last], false)
+	if err != nil || obj == nil || index(obj, path[last]) < 0 {
+		return
+	}
+	v, _ := decoded(obj.Members[index(obj, path[last])].Value)
+	for i := range servers {
+		if s := &servers[i]; s.Stays == "" && !s.Ours && s.Entry.Timeout == 0 {
+			reading{p, s}.timeout(strings.Join(path, "."), v)
+		}
+	}
+}
+
 // A Launch is how a client starts the proxy.
 type Launch struct {
 	Command string
 	Args    []string
-	// Timeout is the longest of the servers behind it, in seconds, or 0.
-	Timeout float64
+	// Timeout is the longest that the client's file gives a server behind it, or 0.
+	Timeout Seconds
 }
 
 // timeout is that of our entry in the unit of c, or 0: the client has to wait for us as long
 // as it did for any server.
 func (l Launch) timeout(c *Client) int {
-	if c.patience == 0 || l.Timeout <= c.patience.Seconds() {
+	enough := c.patience
+	if c.listing > 0 {
+		enough = c.listing
+	}
+	if c.unit == 0 || l.Timeout <= Seconds(enough.Seconds()) {
 		return 0
 	}
-	return int(math.Ceil(l.Timeout / c.unit.Seconds()))
+	longest := max(float64(l.Timeout), c.patience.Seconds())
+	return int(math.Ceil(longest / c.unit.Seconds()))
 }
 
 // entry is our entry in the form of c.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -394,5 +395,46 @@ func TestDiff(t *testing.T) {
 	want := "--- f\n+++ f\n@@ -0,0 +1,5 @@\n+{\n+\"API_KEY\": \"«…»\",\n+\"TOKEN\": \"${TOKEN}\", \"Authorization\": \"Bearer ${X}\", \"secret\" : \"«…»\"\n+}\n+token = \"«…»\"\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestPackaged: Claude Desktop of the Windows Store has its file in the folder of its package,
+// and the one in %APPDATA% counts only if that is not there.
+func TestPackaged(t *testing.T) {
+	const (
+		plain = "/Users/ann/AppData/Roaming/Claude/claude_desktop_config.json"
+		store = "/Users/ann/AppData/Local/Packages/Claude_pzs8/LocalCache/Roaming/Claude/claude_desktop_config.json"
+		other = "/local/Packages/Claude_pzs8/LocalCache/Roaming/Claude/claude_desktop_config.json"
+	)
+	packages := func(dir string) []string {
+		if filepath.Base(dir) != "Packages" {
+			t.Errorf("%s is listed", dir)
+		}
+		return []string{"Anthropic.Claude_1", "Claude_pzs8", "ClaudeOther_1"}
+	}
+	for _, tt := range []struct {
+		os, local string
+		list      func(string) []string
+		files     []string
+		want      string
+	}{
+		{"windows", "", packages, []string{plain, store}, store},
+		{"windows", "", packages, []string{store}, store},
+		{"windows", "", packages, []string{plain}, plain},
+		{"windows", "/local", packages, []string{plain, other}, other},
+		{"windows", "", nil, []string{plain, store}, plain},
+		{"windows", "", func(string) []string { return nil }, nil, plain},
+		{"linux", "", packages, []string{store}, "/Users/ann/.config/Claude/claude_desktop_config.json"},
+	} {
+		s := System{OS: tt.os, Home: "/Users/ann", Dir: "/src/p", List: tt.list, Getenv: func(name string) string {
+			if name == "LOCALAPPDATA" {
+				return tt.local
+			}
+			return ""
+		}}
+		p := s.Places(Find("claude-desktop"), func(path string) bool { return slices.Contains(tt.files, filepath.ToSlash(path)) })
+		if got := filepath.ToSlash(p[0].Path); got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.files, got, tt.want)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"rlmproxy/config"
 )
@@ -25,10 +26,27 @@ type Entry struct {
 	URL        string            `json:"url,omitempty"`
 	Headers    map[string]string `json:"headers,omitempty"`
 	Auth       map[string]any    `json:"auth,omitempty"`
-	Timeout    float64           `json:"timeout,omitempty"` // seconds
+	Timeout    Seconds           `json:"timeout,omitempty"`
 	Disabled   bool              `json:"disabled,omitempty"`
 	Allow      []string          `json:"allow,omitempty"`
 	Deny       []string          `json:"deny,omitempty"`
+}
+
+// Seconds are a number in mcp.json, and of an hour or more a text with its unit: a number as
+// high looks like milliseconds.
+type Seconds float64
+
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	if s < 3600 {
+		return json.Marshal(float64(s))
+	}
+	text := time.Duration(float64(s) * float64(time.Second)).String()
+	for _, zero := range []string{"m0s", "h0m"} { // 24h, not 24h0m0s
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return json.Marshal(text)
 }
 
 // entryKeys are the keys of an [Entry].
@@ -328,7 +346,7 @@ func (r reading) timeout(key string, value any) {
 	case !ok || unit == 0 || seconds < 0.1 || seconds > 24*3600:
 		r.note("%s is not taken over", key)
 	default:
-		r.s.Entry.Timeout = seconds
+		r.s.Entry.Timeout = Seconds(seconds)
 	}
 }
 

@@ -52,7 +52,17 @@ func system() (clients.System, error) {
 		return clients.System{}, err
 	}
 	dir, err := os.Getwd()
-	return clients.System{OS: runtime.GOOS, Home: home, Dir: dir, Getenv: os.Getenv}, err
+	return clients.System{OS: runtime.GOOS, Home: home, Dir: dir, Getenv: os.Getenv, List: list}, err
+}
+
+// list names what is in a folder, or nothing if it cannot be read.
+func list(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 func isFile(path string) bool {

@@ -106,7 +106,7 @@ func (c *Commands) connect(p clients.Place, dry bool) error {
 		return &mistake{err: err}
 	}
 	var taken []string
-	var longest float64
+	var longest clients.Seconds
 	for _, f := range found {
 		still := slices.ContainsFunc(left, func(s clients.Server) bool { return s.Name == f.Name })
 		if f.As != "" && (f.Outcome != clients.Differs || !still) {
