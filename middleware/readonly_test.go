@@ -35,7 +35,7 @@ func TestHintsNeverRepeatAnAct(t *testing.T) {
 			`upstream_unavailable: server "s" ended while the call ran: killed|it is being restarted; check what the call did before you repeat it: ` + acts},
 		{"bad answer", ``, `upstream_unavailable: server "s" sent a malformed answer|check what the call did before you repeat it`,
 			`upstream_unavailable: server "s" sent a malformed answer|check what the call did before you repeat it: ` + acts},
-		{"not reached", ``, `upstream_unavailable: server "s" is not available: no such file|it is restarted by itself; try again`, `upstream_unavailable: server "s" is not available: no such file|it is restarted by itself; try again`},
+		{"not reached", ``, `upstream_unavailable: server "s" is not available: no such file|the proxy restarts it; try again`, `upstream_unavailable: server "s" is not available: no such file|the proxy restarts it; try again`},
 		{"too late to show", ``, `limit_time: the time limit passed before the call was done|narrow first, with fields, jq or offset and limit`,
 			`limit_time: the time limit passed before the call was done|check what the call did before you repeat it: ` + acts},
 		{"no such block", `{"tool":"TOOL","block":7}`, `bad_arguments: proxy_filter: block 7 has no text; these have: [0]|the same with "block":0; the result is kept: give "cache_id":"ID" in place of tool and arguments`,

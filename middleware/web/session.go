@@ -40,7 +40,7 @@ func (h *Handler) open(r *http.Request) *session {
 	s.client = h.opts.Attach(s.streams, who, h.sessionOptions())
 	evicted, ok := h.places.add(s)
 	if evicted != nil {
-		h.finish(evicted, "others need its place")
+		h.finish(evicted, "another session needs its place")
 	}
 	if !ok {
 		s.end(errEnded)
