@@ -99,7 +99,7 @@ func TestStanding(t *testing.T) {
 		{`"hide": [""]`, `mcp.json:1:48: mcpServers.a.hide[0]: hide "": no key; name a field`},
 		{`"tools": {"t": {"hide": ["a..b"]}}`, `mcp.json:1:64: mcpServers.a.tools.t.hide[0]: path "a..b": empty key at character 3; write paths like items.user.name, and odd keys like items["a.b"].c`},
 		{`"tools": {"t": {"fields": ["a..b"]}}`, `mcp.json:1:66: mcpServers.a.tools.t.fields[0]: path "a..b": empty key at character 3; write paths like items.user.name, and odd keys like items["a.b"].c`},
-		{`"tools": {"t": {"exclude": [""]}}`, `mcp.json:1:67: mcpServers.a.tools.t.exclude[0]: an empty field name`},
+		{`"tools": {"t": {"exclude": [""]}}`, `mcp.json:1:67: mcpServers.a.tools.t.exclude[0]: a field name is empty`},
 		{`"tools": {"t": {"jq": ".a]"}}`, "mcp.json:1:61: mcpServers.a.tools.t.jq: jq: unexpected token \"]\"\n    .a]\n      ^"},
 		{`"tools": {"t": {"jq": "nosuch(1)"}}`, "mcp.json:1:61: mcpServers.a.tools.t.jq: jq: function not defined: nosuch/1"},
 		{`"tools": {"t": {"jq": " "}}`, "mcp.json:1:61: mcpServers.a.tools.t.jq: an empty jq program; leave jq out"},

@@ -197,7 +197,7 @@ func TestOwnAsksItsAgent(t *testing.T) {
 	if _, err := processes[2].agent.Ask(t.Context(), "sampling/createMessage", nil); err == nil || !strings.Contains(err.Error(), "does not support") {
 		t.Errorf("a client that cannot: %v", err)
 	}
-	if _, err := s.Ask(t.Context(), "s", "sampling/createMessage", nil); err == nil || !strings.Contains(err.Error(), "no client here") {
+	if _, err := s.Ask(t.Context(), "s", "sampling/createMessage", nil); err == nil || !strings.Contains(err.Error(), "this connection has no client") {
 		t.Errorf("nobody's connection: %v", err)
 	}
 }

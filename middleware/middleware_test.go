@@ -366,7 +366,7 @@ func TestErrors(t *testing.T) {
 	}})
 	id := decode(t, call(t, conn, "s_rows", `{}`)).Meta.Result.CacheID
 	tests := []struct{ tool, args, code, want string }{
-		{"proxy_filter", `{"cache_id":"aaaaaaaaaaaaaaaa"}`, "unknown_cache_id", "no result of yours"},
+		{"proxy_filter", `{"cache_id":"aaaaaaaaaaaaaaaa"}`, "unknown_cache_id", "you have no result"},
 		{"proxy_filter", `{}`, "bad_arguments", "cache_id is missing"},
 		{"proxy_filter", `{"cache_id":"ID","tool":"s_rows"}`, "bad_arguments", "not both"},
 		{"proxy_filter", `{"cache_id":"ID","arguments":{}}`, "bad_arguments", "go with tool"},

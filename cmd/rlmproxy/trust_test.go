@@ -143,7 +143,7 @@ fs/read: its definition has changed since it was pinned (description)
  description: Fast.
  inputSchema.type: object
  name: read
-to look at: description: tells to keep something from the user: "do not tell the user"
+to look at: description: tells the model to keep something from the user: "do not tell the user"
 accept it: rlmproxy trust accept --state-dir DIR/state fs/read@CODE
 accept all 2 of fs: rlmproxy trust accept --state-dir DIR/state fs@CODE
 

@@ -221,7 +221,7 @@ func TestOneCallFails(t *testing.T) {
 		{"latin1", "{\"content\":\"caf\xe9\"}", ""},
 		{"junk", `{"content":[]}`, ""},
 		{"refuse", "", "no such thing"},
-		{"number", "", `server "test" sent a malformed answer: its result is no object`},
+		{"number", "", `server "test" sent a malformed answer: its result is not an object`},
 	}
 	for _, tt := range tests {
 		got, err := call(t, u, tt.tool, `{}`)
