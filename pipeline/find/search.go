@@ -131,7 +131,7 @@ func (s *Search) defaults() error {
 		{"context_lines", s.ContextLines, maxContextLines},
 	} {
 		if n.value < 0 || n.value > n.max {
-			return doc.Invalid("", "%s %d; it is 0 to %s", n.name, n.value, show.Count(n.max))
+			return doc.Invalid("", "%s is %d; it must be 0 to %s", n.name, n.value, show.Count(n.max))
 		}
 	}
 	if s.Mode == "bm25" {
@@ -210,7 +210,7 @@ func (s *Search) matches(ctx context.Context, in doc.Value) (doc.Value, error) {
 			return doc.Value{}, err
 		}
 		if len(m.Hits) < m.Total {
-			head += fmt.Sprintf(", of which the first %s", show.Count(len(m.Hits)))
+			head += fmt.Sprintf(", the first %s of them", show.Count(len(m.Hits)))
 		}
 		head += " in " + show.Plural(len(list), unit)
 		rest := list[min(s.Offset, len(list)):]
