@@ -76,7 +76,7 @@ func Inspect(opts Options) (*Config, error) {
 		if opts.Path == "" {
 			by = envConfig
 		}
-		return nil, fmt.Errorf("%w; %s is to name a file, and there is none at %s", err, by, path)
+		return nil, fmt.Errorf("%w; %s names %s", err, by, path)
 	}
 	if err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func (r *reader) sections(n node, vars variables, opts Options) (servers []Serve
 			r.misplacedRights(m)
 		default:
 			if isSetting(m.key) && m.key != "logLevel" { // which hosts have, too
-				r.mistake(m.atKey(), "out of place: it does nothing here", `a setting stands in "proxySettings"`)
+				r.mistake(m.atKey(), "it has no effect here", `write settings in "proxySettings"`)
 				continue
 			}
 			near := nearest(m.key, ours)
