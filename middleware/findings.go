@@ -16,7 +16,7 @@ func (s *Server) Findings() []string {
 	for _, list := range s.heldNames(s.everything()) {
 		for _, exposed := range list.tools {
 			if err := s.heldBack(s.everything(), exposed); err != nil {
-				all = append(all, strings.ReplaceAll(err.Error(), "\nhint: ", "; "))
+				all = append(all, strings.ReplaceAll(err.Error(), "\nhint: tell the person: the operator can ", "; "))
 			}
 		}
 	}

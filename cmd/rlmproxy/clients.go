@@ -36,7 +36,7 @@ func client(name string) (*clients.Client, error) {
 	if c := clients.Find(name); c != nil {
 		return c, nil
 	}
-	return nil, &usageError{fmt.Errorf("no client %q is known", name), "one of " + strings.Join(clients.Names(), ", ")}
+	return nil, &usageError{fmt.Errorf("unknown client %q", name), "one of " + strings.Join(clients.Names(), ", ")}
 }
 
 // oneLine is text of a file that others may have written, for a line of ours.
@@ -118,7 +118,7 @@ func (c *cli) secretsFirst(found []clients.Found) {
 		for _, name := range f.Secrets {
 			if f.As != "" && !said[name] {
 				said[name] = true
-				fmt.Fprintf(c.stdout, "First, as %s asked for it: rlmproxy secret set %s\n", f.Place.Client.Title, pin.Quoted(name))
+				fmt.Fprintf(c.stdout, "First, keep the secret that %s asked for: rlmproxy secret set %s\n", f.Place.Client.Title, pin.Quoted(name))
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func fileSum(path string) [sha256.Size]byte {
 func (w *webProxy) rereadTokens(asked bool) {
 	tokens, warning, err := staticTokens(w.cfg.Proxy, true)
 	if err != nil {
-		w.log.Error("tokens not read again, those from before count on", "error", err)
+		w.log.Error("the new tokens cannot be read; the earlier ones stay valid", "error", err)
 		return
 	}
 	if warning != "" && warning != w.warned {
@@ -126,7 +126,7 @@ func (w *webProxy) rereadTokens(asked bool) {
 	w.warned = warning
 	change, err := w.guard.SetTokens(tokens)
 	if err != nil {
-		w.log.Error("tokens not read again, those from before count on", "error", err)
+		w.log.Error("the new tokens cannot be read; the earlier ones stay valid", "error", err)
 		return
 	}
 	for subject, left := range change.Subjects {
@@ -140,7 +140,7 @@ func (w *webProxy) rereadTokens(asked bool) {
 		tellUnnamed(w.log, w.config.rules, tokens, w.cfg.Proxy.HTTPJWTIssuer != "")
 	}
 	if len(tokens) == 0 && change.Revoked > 0 {
-		w.log.Warn("no static token is left: whoever shows one is refused")
+		w.log.Warn("no static token is left: every static token is refused")
 	}
 }
 

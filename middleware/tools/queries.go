@@ -48,7 +48,7 @@ const none = math.MinInt
 func (f *filter) params() []param {
 	f.limit = none
 	return append(append(f.source.params(), narrowParams(&f.narrow, `"type":"string","description":"input: JSON, records, or text"`)...),
-		param{"cache_ids", `"type":"array","items":{"type":"string"},"description":"jq gets their array"`, &f.ids, ""},
+		param{"cache_ids", `"type":"array","items":{"type":"string"},"description":"jq runs on their array"`, &f.ids, ""},
 		param{"mode", `"enum":["include","exclude"]`, &f.mode, ""},
 		param{"offset", integer, &f.slice.Offset, "0"},
 		param{"limit", integer, &f.limit, "20"},
