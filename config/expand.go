@@ -118,7 +118,7 @@ func (r *reader) expandServer(s *Server, fields map[string]node, vars variables)
 		n := fields[key]
 		n.path += within
 		if len(e.missing) > 0 && !s.Disabled {
-			r.warn(n, "not set, left as written: "+e.missing[0], unset(e.missing[0]))
+			r.warn(n, e.missing[0]+" is not set, and stays as written", unset(e.missing[0]))
 		}
 		if len(e.mistakes) > 0 {
 			text, hint, _ := strings.Cut(e.mistakes[0], "; ") // as the keyring has it

@@ -123,7 +123,7 @@ place.`,
 func (c *cli) withKeyring(run func(ctx context.Context, ring *keyring.Ring, name string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 { // which are not shown: one may be the secret
-			return &usageError{errors.New("name one secret, and nothing else: it is read from stdin"), cmd.CommandPath() + " github"}
+			return &usageError{errors.New("name one secret, and nothing else: the secret itself is read from stdin"), cmd.CommandPath() + " github"}
 		}
 		cfg, err := c.readSettings(cmd)
 		if err != nil && !errors.Is(err, config.ErrNoConfig) {

@@ -124,7 +124,7 @@ stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
   rlmproxy wrap --url https://mcp.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); at > 0 {
-				return &usageError{fmt.Errorf("%q stands before --", args[0]), "put the server's command after --"}
+				return &usageError{fmt.Errorf("%q comes before --", args[0]), "put the server's command after --"}
 			}
 			if len(args) > 0 {
 				process.Prepare()
