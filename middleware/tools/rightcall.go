@@ -122,6 +122,9 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 	if have["cache_id"] != nil || have["tool"] != nil || string(have["cache_ids"]) == "[]" {
 		delete(have, "cache_ids")
 	}
+	if string(have["limit"]) == "0" {
+		delete(have, "limit")
+	}
 	switch {
 	case have["cache_ids"] != nil:
 		if have["jq"] == nil {

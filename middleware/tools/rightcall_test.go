@@ -25,6 +25,7 @@ func TestHintsWork(t *testing.T) {
 		{"proxy_filter", `{"cache_id":"ID","fields":["id"],"mode":"all"}`, `{"cache_id":"ID","fields":["id"]}`},
 		{"proxy_filter", `{"cache_id":"ID","offset":-1}`, `{"cache_id":"ID","offset":0}`},
 		{"proxy_filter", `{"limit":3}`, `{"cache_id":"…","limit":3}`},
+		{"proxy_filter", `{"cache_id":"ID","limit":0}`, `{"cache_id":"ID"}`},
 		{"proxy_filter", `{"cache_ids":["ID"],"fields":["id"]}`, `{"jq":".","cache_ids":["ID"]}`},
 		{"proxy_filter", `{"cache_ids":["ID"],"jq":".[0]","limit":"x"}`, `{"jq":".[0]","cache_ids":["ID"],"limit":20}`},
 		{"proxy_filter", `{"cache_ids":["ID"],"cache_id":"ID","jq":".[0]"}`, `{"cache_id":"ID","jq":".[0]"}`},

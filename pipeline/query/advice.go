@@ -81,7 +81,7 @@ func (q *JQ) advise(ctx context.Context, in doc.Value, out *doc.Value, empty boo
 	if e != nil && e.Code == doc.LimitTime {
 		return &doc.Error{Code: e.Code, Text: e.Text, Hint: slowHint(in, q.Program, e.Hint), Err: e.Err}
 	}
-	if e != nil && e.Code != doc.BadJQ {
+	if e != nil && (e.Code != doc.BadJQ || e.Hint != "") {
 		return failed
 	}
 	a := newAdviser(ctx, q, in)
@@ -104,12 +104,9 @@ func (q *JQ) advise(ctx context.Context, in doc.Value, out *doc.Value, empty boo
 		out.AddNote(strings.Join(said, "; "))
 		return nil
 	}
-	if e.Hint == "" || len(said) > 0 || fixed != "" {
-		repaired := *e
-		repaired.Hint = hintFor(e.Text, a, said, fixed)
-		return &repaired
-	}
-	return failed
+	repaired := *e
+	repaired.Hint = hintFor(e.Text, a, said, fixed)
+	return &repaired
 }
 
 func newAdviser(ctx context.Context, q *JQ, in doc.Value) *adviser {
