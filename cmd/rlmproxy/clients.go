@@ -125,7 +125,7 @@ func (c *cli) secretsFirst(found []clients.Found) {
 }
 
 func scopeFlag(cmd *cobra.Command, scope *string) {
-	cmd.Flags().StringVar(scope, "scope", "user", "whose servers: `user`, project (the file in the working directory), or local (Claude Code's of the user in this project)")
+	cmd.Flags().StringVar(scope, "scope", "user", "`scope` of the client's file: user, project (in the working directory), or local (Claude Code's for you in this project)")
 }
 
 // withPlace is a command about one place of a client.

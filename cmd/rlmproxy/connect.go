@@ -47,7 +47,7 @@ func (c *cli) disconnectCommand() *cobra.Command {
 		Use:   "disconnect CLIENT",
 		Short: "Give an MCP client its servers back",
 		Long: `Disconnect undoes connect: it restores the client's file byte for byte. If something else
-in the file has changed since, that stays; only the servers replace the entry of rlmproxy.`,
+in the file has changed since, that stays, and the servers take the place of rlmproxy's entry.`,
 		Example: "  rlmproxy disconnect claude-desktop",
 		RunE: c.withPlace(&scope, func(p clients.Place) error {
 			return c.disconnect(p, dry)

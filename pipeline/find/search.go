@@ -166,7 +166,7 @@ func (s *Search) explain(err error) error {
 			Hint: `patterns are RE2: no lookaround, no backreferences; escape \( \[ \. \* for the characters; "mode":"fuzzy" takes plain words`}
 		return e
 	case errors.Is(err, search.ErrThreshold):
-		return &doc.Error{Code: doc.BadArguments, Text: fmt.Sprintf("threshold %v: %v", s.Threshold, err), Hint: `e.g. "threshold":0.7`, Err: err}
+		return &doc.Error{Code: doc.BadArguments, Text: fmt.Sprintf("threshold is %v; it must be 0 to 1", s.Threshold), Hint: `e.g. "threshold":0.7`, Err: err}
 	case errors.Is(err, search.ErrNoQuery), errors.Is(err, search.ErrLongQuery):
 		return &doc.Error{Code: doc.BadPattern, Text: "pattern " + show.Quote(show.Clip(s.Pattern, 60)) + ": " + err.Error(),
 			Hint: `"mode":"regex" takes any characters`, Err: err}
