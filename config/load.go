@@ -196,11 +196,11 @@ func assemble(path string, servers []Server, file map[string]any, r *reader, opt
 	proxy, warnings, mistakes := layered(file, opts)
 	mistakes = append(mistakes, r.checkAlone(&proxy)...)
 	if !proxy.PinTools && proxy.Quarantine {
-		mistakes = append(mistakes, Mistake{Key: "quarantine", Text: "quarantine without pinTools", Hint: noQuarantine})
+		mistakes = append(mistakes, Mistake{Key: "quarantine", Text: "it needs pinTools", Hint: noQuarantine})
 	} else if !proxy.PinTools {
 		for _, s := range servers {
 			if s.Quarantine != nil && *s.Quarantine && s.PinTools == nil {
-				mistakes = append(mistakes, Mistake{Key: "mcpServers." + s.Name + ".quarantine", Text: "quarantine without pinTools", Hint: noQuarantine})
+				mistakes = append(mistakes, Mistake{Key: "mcpServers." + s.Name + ".quarantine", Text: "it needs pinTools", Hint: noQuarantine})
 			}
 		}
 	}

@@ -20,7 +20,7 @@ const example = `write for example:
   }`
 
 // noQuarantine is what helps whoever quarantines tools that are not pinned.
-const noQuarantine = "quarantine keeps accepted tools as pins: leave pinTools on, or quarantine off"
+const noQuarantine = "it keeps accepted tools as pins: leave pinTools on, or quarantine off"
 
 // serverTypes maps what hosts write as a server's type to ours.
 var serverTypes = map[string]string{
@@ -82,7 +82,7 @@ func (r *reader) server(entry node, vars variables) Server {
 		r.warn(n, `no effect without "isolation": "agent"`, "")
 	}
 	if s.Quarantine != nil && *s.Quarantine && s.PinTools != nil && !*s.PinTools {
-		r.mistake(fields["quarantine"], "quarantine without pinTools", noQuarantine)
+		r.mistake(fields["quarantine"], "it needs pinTools", noQuarantine)
 	}
 	r.checkKind(entry, &s, fields, misspelt)
 	r.expandServer(&s, fields, vars)
