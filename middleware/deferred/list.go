@@ -24,7 +24,7 @@ const (
 )
 
 var (
-	errLate    = errors.New("nobody came back to the request in time")
+	errLate    = errors.New("the client did not come back to the request in time")
 	errCrowded = errors.New("too many requests wait for input: this one waited longest")
 )
 

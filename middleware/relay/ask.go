@@ -23,7 +23,7 @@ import (
 func (c *Connection) Ask(ctx context.Context, method string, params json.RawMessage) (answer json.RawMessage, err error) {
 	defer c.survive(&err)
 	if c.agent == "" && c.server.PerAgent() {
-		return nil, refused("there is no client here: each agent has a connection of its own")
+		return nil, refused("this connection has no client: each agent has a connection of its own")
 	}
 	h, about := c.handleIn(method, params)
 	to := recipient{}
@@ -101,7 +101,7 @@ func (c *Connection) survive(err *error) {
 	if v := recover(); v != nil {
 		c.log.Error("internal error", "error", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 		if err != nil {
-			*err = refused("internal: the proxy's log has it in full")
+			*err = refused("internal error: the proxy's log has the details")
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (c Command) Start(logger *slog.Logger) (*Process, error) {
 	env, heldBack := inherited(os.Environ(), c.Inherit)
 	cmd.Env = append(append(env, "PATH="+path), c.Env...)
 	if len(heldBack) > 0 {
-		logger.Debug("variables that are not handed on", "names", heldBack)
+		logger.Debug("variables that the server does not get", "names", heldBack)
 	}
 
 	f, pipes, err := start(cmd)
