@@ -157,7 +157,7 @@ func replaceStrings(doc json.RawMessage, f func(at []step, quoted json.RawMessag
 	return append(out, doc[done:]...), nil
 }
 
-// typesAt are the types that a JSON schema has a value be at a place, none if it does not
+// typesAt returns the types that a JSON schema allows at a place, none if it does not
 // say. It looks at no more than a schema of people has.
 func typesAt(schema string, at []step) []string {
 	var types []string

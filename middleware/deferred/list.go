@@ -108,7 +108,7 @@ func (l *List) add(d *Request) (string, error) {
 	return state, nil
 }
 
-// claim takes out the request of a state, nil if there is none of this key.
+// claim takes the request with this state and key out of the list, or returns nil.
 func (l *List) claim(state string, k key) *Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()

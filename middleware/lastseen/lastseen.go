@@ -42,7 +42,7 @@ const (
 	maxFiles = 200      // of the folder; those that were not used for the longest time go
 )
 
-// Hash is short for what names a configuration or a server.
+// Hash is a short name for a configuration or a server.
 func Hash(parts ...any) string {
 	data, _ := json.Marshal(parts) // strings, and lists and maps of them, encode
 	sum := sha256.Sum256(data)

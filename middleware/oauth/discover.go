@@ -193,7 +193,7 @@ func covers(resource string, u *url.URL) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// checkURL is an error for what we ask nobody at: anything but https, or http on this machine.
+// checkURL refuses a URL that is neither https nor http on this machine.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {

@@ -265,7 +265,7 @@ func plain(err error) error {
 	return errors.New("the authorization server's answer cannot be understood")
 }
 
-// code is an error's code, or "" where that is none.
+// code is text if it can be an error's code, else "".
 func code(text string) string {
 	if len(text) > 40 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") != "" {
 		return ""

@@ -87,7 +87,7 @@ func (c *Connection) askClient(ctx context.Context, s *session.Session, method s
 	})
 }
 
-// hidden is raw without what h hides; a nil h hides nothing.
+// hidden returns raw without the fields that h hides; a nil h hides nothing.
 func hidden(ctx context.Context, h Hider, raw json.RawMessage) (json.RawMessage, error) {
 	if h == nil || len(raw) == 0 {
 		return raw, nil

@@ -1,4 +1,4 @@
-// Package scan looks in what servers say of themselves for what speaks to a model behind
+// Package scan searches what servers say about themselves for text that speaks to a model behind
 // a person's back.
 //
 //	a tool's definition, a server's instructions ─► every string in it ─► findings

@@ -49,7 +49,7 @@ type listing struct {
 	logger *slog.Logger
 	what   string // the things: the member of a page that holds them
 	method string // that asks for a page
-	// check returns a thing's name, and an error for what is to be left out.
+	// check returns a thing's name, and an error if the list must leave it out.
 	check func(thing json.RawMessage) (name string, err error)
 
 	things []Tool

@@ -138,7 +138,7 @@ func (w *hider) text(text []byte) []byte {
 	return kept
 }
 
-// document takes a text for what it is.
+// document hides fields in a text, by the kind of document that it is.
 func (w *hider) document(text []byte) (kept []byte) {
 	v := doc.Recognise(bytes.TrimPrefix(text, []byte("\ufeff")), nil)
 	if before, behind := v.Beside(); before != nil {

@@ -135,7 +135,7 @@ func (p *Process) ended(d time.Duration) bool {
 	}
 }
 
-// moment is how long is waited for what comes with the end of a process.
+// moment is how long the proxy waits for a process's last output and its exit status.
 const moment = time.Second
 
 // Exit describes how the process ended, or is empty while it runs.
