@@ -78,7 +78,7 @@ func (s *Store) unfile(agent agentKey, id ID) {
 // troubled logs the first thing that fails at the backing.
 func (s *Store) troubled(err error) {
 	s.trouble.Do(func() {
-		s.opts.Logger.Warn("cache: not all is kept on disk; what is not will be lost at a restart", "error", err)
+		s.opts.Logger.Warn("cache: some results cannot be kept on disk, and are lost at a restart", "error", err)
 	})
 }
 

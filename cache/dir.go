@@ -80,7 +80,7 @@ func openDir(opts *Options) (*dir, error) {
 		return nil, err
 	}
 	if opts.Key == nil {
-		if opts.Key, err = private.Key(filepath.Join(d.Path, keyFile), "could forge ids by it"); err != nil {
+		if opts.Key, err = private.Key(filepath.Join(d.Path, keyFile), "could use it to forge cache IDs"); err != nil {
 			return nil, err
 		}
 	}
@@ -203,7 +203,7 @@ func (d *dir) sweep(now time.Time) (all []*stored) {
 		}
 	}
 	if first != "" {
-		d.log.Warn("cache: files in the folder are skipped", "dir", d.Path, "broken, removed", broken, "not of the cache, left alone", odd, "first", first)
+		d.log.Warn("cache: files in the folder are skipped", "dir", d.Path, "broken_and_removed", broken, "foreign_and_left_alone", odd, "first", first)
 	}
 	slices.SortFunc(all, func(a, b *stored) int { return a.read.Compare(b.read) })
 	return all

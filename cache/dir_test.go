@@ -245,7 +245,7 @@ func TestDirForeign(t *testing.T) {
 			t.Fatalf("there are %q, want %q", got, want)
 		}
 	}
-	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, `"broken, removed"=3 "not of the cache, left alone"=4 first=`+name("a")) {
+	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, `broken_and_removed=3 foreign_and_left_alone=4 first=`+name("a")) {
 		t.Errorf("logged: %s", said)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"strings"
+	"time"
 )
 
 // An ID names an entry towards its agent: 16 characters of lower-case
@@ -70,6 +71,9 @@ const (
 type GoneError struct {
 	ID     ID
 	Reason Reason
+	// TTL is how long an expired entry had not been read, [Options.TTL]. Zero unless Reason
+	// is Expired.
+	TTL time.Duration
 	// Origin is the call that it came from. Tool is empty when the tombstone is gone
 	// too; Arguments are nil when they were over 2 KiB.
 	Origin Origin

@@ -191,7 +191,11 @@ func (s *Store) peek(key agentKey, id ID) (*record, error) {
 	issued := s.issued(key, id)
 	switch {
 	case t != nil:
-		return nil, &GoneError{ID: id, Reason: t.reason, Origin: t.origin}
+		gone := &GoneError{ID: id, Reason: t.reason, Origin: t.origin}
+		if t.reason == Expired {
+			gone.TTL = s.opts.TTL
+		}
+		return nil, gone
 	case issued:
 		return nil, &GoneError{ID: id, Reason: Evicted}
 	}

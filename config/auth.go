@@ -30,7 +30,7 @@ func (s *Server) HasAuthorization() bool {
 // warned of; what is nearly ours is a mistake.
 func (r *reader) auth(entry node) (a Auth) {
 	if entry.kind() != '{' {
-		r.warn(entry, "not read: "+entry.found()+" says nothing of a client", `write "auth": {"clientId": …}, or nothing: a server says itself how to sign in`)
+		r.warn(entry, "ignored: "+entry.found()+" does not describe a client", `write "auth": {"clientId": …}, or leave it out: the server itself says how to sign in`)
 		return a
 	}
 	members, _ := r.object(entry)

@@ -18,7 +18,7 @@ func (r *reader) inheritEnv(n node) []string {
 		for i, each := range n.elements() {
 			if strings.Contains(list[i], "=") {
 				each.secret = true // it may have a value
-				r.wrong(each, "the name of a variable", "a value goes to env")
+				r.wrong(each, "the name of a variable", "write values in env")
 			}
 		}
 		return list
@@ -35,7 +35,7 @@ func (r *reader) checkInherited(s *Server, n node, vars variables) {
 			continue
 		}
 		if _, ok := vars.environ[s.InheritEnv[i]]; !ok {
-			r.warn(each, "no variable that is set here: "+preview(s.InheritEnv[i]), "")
+			r.warn(each, "not set here: "+preview(s.InheritEnv[i]), "")
 		}
 	}
 }
@@ -44,6 +44,6 @@ func (r *reader) checkInherited(s *Server, n node, vars variables) {
 // be followed by its value.
 func (r *reader) checkVariable(n node) {
 	if n.key == "" || strings.ContainsFunc(n.key, func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		r.mistake(n.ofParent(), "no name of a variable", "a name has no space and no =")
+		r.mistake(n.ofParent(), "not the name of a variable", "a name has no space and no =")
 	}
 }

@@ -106,7 +106,7 @@ func (v variables) runs(s *Server) []string {
 // unset is what helps whoever refers to a variable that is not set, as ${NAME}.
 func unset(ref string) string {
 	name := strings.TrimPrefix(strings.Trim(ref, "${}"), "env:")
-	return fmt.Sprintf("set it for the program that starts rlmproxy, or write ${keyring:%s} and keep it by rlmproxy secret set %s", name, name)
+	return fmt.Sprintf("set it in the program that starts rlmproxy, or write ${keyring:%s} and run rlmproxy secret set %s", name, name)
 }
 
 // expandServer replaces the references in s and makes its paths absolute.
@@ -118,14 +118,14 @@ func (r *reader) expandServer(s *Server, fields map[string]node, vars variables)
 		n := fields[key]
 		n.path += within
 		if len(e.missing) > 0 && !s.Disabled {
-			r.warn(n, "not set, left as written: "+e.missing[0], unset(e.missing[0]))
+			r.warn(n, e.missing[0]+" is not set, and stays as written", unset(e.missing[0]))
 		}
 		if len(e.mistakes) > 0 {
 			text, hint, _ := strings.Cut(e.mistakes[0], "; ") // as the keyring has it
 			r.mistake(n, text, hint)
 		}
 		if strings.ContainsRune(e.text, 0) {
-			r.mistake(n, "holds a zero byte, which no program can be given", "")
+			r.mistake(n, "it has a zero byte, which cannot be passed to a program", "")
 		}
 		for _, secret := range e.secrets {
 			s.addSecret(secret)

@@ -37,7 +37,7 @@ func TestNearlyOurs(t *testing.T) {
 func TestKeysOfClients(t *testing.T) {
 	for _, tt := range []struct{ client, entry, warning string }{
 		{"Claude Code", `"alwaysLoad": true, "oauth": {"clientId": "x"}, "timeout": 60`, ""},
-		{"Claude Code's helper", `"headersHelper": "./token.sh"`, "mcp.json:1:39: mcpServers.a.headersHelper: not read; put what it prints in headers"},
+		{"Claude Code's helper", `"headersHelper": "./token.sh"`, "mcp.json:1:39: mcpServers.a.headersHelper: ignored; put what it prints in headers"},
 		{"Cursor", `"auth": {"CLIENT_ID": "x"}, "envFile": ".env"`, ""},
 		{"VS Code", `"dev": {"watch": "*"}, "gallery": "x", "version": "1", "sandboxEnabled": true, "sandbox": {}`, ""},
 		{"Windsurf", `"disabledTools": [], "disabled": false`, ""},
@@ -79,7 +79,7 @@ func TestSettingOutOfPlace(t *testing.T) {
 	for _, setting := range []string{`"redact": "on"`, `"pinTools": true`, `"freshCalls": "none"`, `"httpTokensFile": "x"`, `"enableAgentIsolation": true`, `"logLevel": "debug"`} {
 		_, err := load("mcp.json", "/mcp.json", []byte(`{"mcpServers": {"a": {"command": "x"}}, `+setting+`}`), Options{})
 		name := strings.Split(setting, `"`)[1]
-		want := `mcp.json:1:41: ` + name + `: out of place: it does nothing here; a setting stands in "proxySettings"`
+		want := `mcp.json:1:41: ` + name + `: it has no effect here; write settings in "proxySettings"`
 		if name == "logLevel" {
 			want = "<nil>"
 		}
@@ -95,11 +95,11 @@ func TestStanding(t *testing.T) {
 	for _, tt := range []struct{ entry, want string }{
 		{`"redact": true`, `mcp.json:1:49: mcpServers.a.redact: expected one of on, off, report, found true`},
 		{`"redact": "yes"`, `mcp.json:1:49: mcpServers.a.redact: expected one of on, off, report, found "yes"`},
-		{`"hide": ["a", "b[0]"]`, `mcp.json:1:53: mcpServers.a.hide[1]: hide "b[0]": an index; name the field alone`},
-		{`"hide": [""]`, `mcp.json:1:48: mcpServers.a.hide[0]: hide "": no key; name a field`},
-		{`"tools": {"t": {"hide": ["a..b"]}}`, `mcp.json:1:64: mcpServers.a.tools.t.hide[0]: path "a..b": empty key at character 3; write paths like items.user.name, and odd keys like items["a.b"].c`},
-		{`"tools": {"t": {"fields": ["a..b"]}}`, `mcp.json:1:66: mcpServers.a.tools.t.fields[0]: path "a..b": empty key at character 3; write paths like items.user.name, and odd keys like items["a.b"].c`},
-		{`"tools": {"t": {"exclude": [""]}}`, `mcp.json:1:67: mcpServers.a.tools.t.exclude[0]: an empty field name`},
+		{`"hide": ["a", "b[0]"]`, `mcp.json:1:53: mcpServers.a.hide[1]: hide "b[0]": it has an index; name the field without an index`},
+		{`"hide": [""]`, `mcp.json:1:48: mcpServers.a.hide[0]: hide "": it names no field; name a field`},
+		{`"tools": {"t": {"hide": ["a..b"]}}`, `mcp.json:1:64: mcpServers.a.tools.t.hide[0]: path "a..b": empty key at character 3; write paths like items.user.name, and keys with dots like items["a.b"].c`},
+		{`"tools": {"t": {"fields": ["a..b"]}}`, `mcp.json:1:66: mcpServers.a.tools.t.fields[0]: path "a..b": empty key at character 3; write paths like items.user.name, and keys with dots like items["a.b"].c`},
+		{`"tools": {"t": {"exclude": [""]}}`, `mcp.json:1:67: mcpServers.a.tools.t.exclude[0]: a field name is empty`},
 		{`"tools": {"t": {"jq": ".a]"}}`, "mcp.json:1:61: mcpServers.a.tools.t.jq: jq: unexpected token \"]\"\n    .a]\n      ^"},
 		{`"tools": {"t": {"jq": "nosuch(1)"}}`, "mcp.json:1:61: mcpServers.a.tools.t.jq: jq: function not defined: nosuch/1"},
 		{`"tools": {"t": {"jq": " "}}`, "mcp.json:1:61: mcpServers.a.tools.t.jq: an empty jq program; leave jq out"},
@@ -135,14 +135,14 @@ func TestBounds(t *testing.T) {
 	for _, tt := range []struct{ entry, want string }{
 		{`"url": "http://x:99999/mcp"`, `mcp.json:1:30: mcpServers.a.url: expected a URL such as https://example.com/mcp, found the port "99999"; a port is at most 65535`},
 		{`"url": "http://:80/mcp"`, `mcp.json:1:30: mcpServers.a.url: expected a URL such as https://example.com/mcp, found one without a host`},
-		{`"command": "x", "env": {"TOKEN=hunter2": "y"}`, `mcp.json:1:47: mcpServers.a.env: no name of a variable; a name has no space and no =`},
-		{`"command": "x", "env": {"": "hunter2"}`, `mcp.json:1:47: mcpServers.a.env: no name of a variable; a name has no space and no =`},
-		{`"command": "x", "env": {"A": "hunter2\u0000"}`, `mcp.json:1:46: mcpServers.a.env.A: holds a zero byte, which no program can be given`},
-		{`"command": "x", "args": ["a\u0000"]`, `mcp.json:1:47: mcpServers.a.args[0]: holds a zero byte, which no program can be given`},
+		{`"command": "x", "env": {"TOKEN=hunter2": "y"}`, `mcp.json:1:47: mcpServers.a.env: not the name of a variable; a name has no space and no =`},
+		{`"command": "x", "env": {"": "hunter2"}`, `mcp.json:1:47: mcpServers.a.env: not the name of a variable; a name has no space and no =`},
+		{`"command": "x", "env": {"A": "hunter2\u0000"}`, `mcp.json:1:46: mcpServers.a.env.A: it has a zero byte, which cannot be passed to a program`},
+		{`"command": "x", "args": ["a\u0000"]`, `mcp.json:1:47: mcpServers.a.args[0]: it has a zero byte, which cannot be passed to a program`},
 		{`"command": "x", "timeout": 0.001`, `mcp.json:1:50: mcpServers.a.timeout: expected seconds from 0.1 to 31536000, such as 90 or "1m30s", found 0.001`},
 		{`"command": "x", "maxProcesses": 1e9`, `mcp.json:1:55: mcpServers.a.maxProcesses: expected a whole number of at most 10000, found 1e9`},
 		{`"command": "x", "maxResponseTokens": 3`, `mcp.json:1:60: mcpServers.a.maxResponseTokens: expected 0, or a whole number of at least 50, found 3`},
-		{`"command": "x", "prefix": "` + strings.Repeat("x", 65) + `"`, `mcp.json:1:49: mcpServers.a.prefix: a prefix has 65 characters, of at most 64`},
+		{`"command": "x", "prefix": "` + strings.Repeat("x", 65) + `"`, `mcp.json:1:49: mcpServers.a.prefix: a prefix has 65 characters; 64 are allowed`},
 	} {
 		if _, err := loadEntry(tt.entry); err == nil || err.Error() != tt.want {
 			t.Errorf("%s:\n got %v\nwant %s", tt.entry, err, tt.want)
@@ -159,9 +159,9 @@ func TestInheritEnv(t *testing.T) {
 		{`true`, []string{"*"}, "", ""},
 		{`false`, nil, "", ""},
 		{`["TOKEN", "AWS_*"]`, []string{"TOKEN", "AWS_*"}, "", ""},
-		{`["TOKN"]`, []string{"TOKN"}, "", `mcp.json:1:54: mcpServers.a.inheritEnv[0]: no variable that is set here: "TOKN"`},
+		{`["TOKN"]`, []string{"TOKN"}, "", `mcp.json:1:54: mcpServers.a.inheritEnv[0]: not set here: "TOKN"`},
 		{`"TOKEN"`, nil, `mcp.json:1:53: mcpServers.a.inheritEnv: expected true, false or an array of names, found "TOKEN"; names are in brackets: ["GITHUB_TOKEN", "AWS_*"]`, ""},
-		{`["A=hunter2"]`, nil, `mcp.json:1:54: mcpServers.a.inheritEnv[0]: expected the name of a variable, found a string; a value goes to env`, ""},
+		{`["A=hunter2"]`, nil, `mcp.json:1:54: mcpServers.a.inheritEnv[0]: expected the name of a variable, found a string; write values in env`, ""},
 		{`["[a-"]`, nil, `mcp.json:1:54: mcpServers.a.inheritEnv[0]: not a glob: "[a-"; ` + globHint, ""},
 	} {
 		c, err := loadEntry(`"command": "x", "inheritEnv": ` + tt.value)

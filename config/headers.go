@@ -30,16 +30,16 @@ func (s *Server) SetHeaders(lines []string, opts Options) error {
 				of = fmt.Sprintf(" (number %d of %d)", i+1, len(lines))
 			}
 			if !ok {
-				return fmt.Errorf("there is no colon in it%s", of)
+				return fmt.Errorf("it has no colon%s", of)
 			}
-			return fmt.Errorf("what stands before the colon is no name of a header%s", of)
+			return fmt.Errorf("the text before the colon is not the name of a header%s", of)
 		}
 		name = http.CanonicalHeaderKey(name)
 		e := vars.expand(strings.TrimSpace(value))
 		value = strings.TrimSpace(e.text)
 		switch _, twice := headers[name]; {
 		case twice:
-			return fmt.Errorf("%s stands twice", name)
+			return fmt.Errorf("%s is given twice", name)
 		case len(e.missing) > 0:
 			return fmt.Errorf("%s: %s is not set", name, e.missing[0])
 		case len(e.mistakes) > 0:
@@ -62,7 +62,7 @@ func (s *Server) SetHeaders(lines []string, opts Options) error {
 // followed by its value.
 func (r *reader) checkHeaderName(n node) {
 	if !isHeaderName(n.key) {
-		r.mistake(n.ofParent(), "it is no name of a header", "a name has letters, digits and -; the value stands behind the colon, in quotes of its own")
+		r.mistake(n.ofParent(), "not the name of a header", "a name has letters, digits and -; the value comes after the colon, in its own quotes")
 	}
 }
 
@@ -79,13 +79,13 @@ func (r *reader) checkHeaders(headers map[string]string, n node) {
 		case !isHeaderValue(headers[name]):
 			r.mistake(n, controlInHeader, "")
 		case seen[http.CanonicalHeaderKey(name)]:
-			r.mistake(n, "the header stands twice", "")
+			r.mistake(n, "the header is there twice", "")
 		}
 		seen[http.CanonicalHeaderKey(name)] = true
 	}
 }
 
-const controlInHeader = "a line end or another control character is in the value"
+const controlInHeader = "the value has a line break or another control character"
 
 // isHeaderValue reports whether net/http sends s.
 func isHeaderValue(s string) bool {

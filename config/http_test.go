@@ -57,10 +57,10 @@ func TestHTTPSettings(t *testing.T) {
 
 func TestHTTPMistakes(t *testing.T) {
 	tests := []struct{ file, env, want string }{
-		{`"httpTokens": "a: hunter2"`, "", "mcp.json:1:20: proxySettings.httpTokens: secrets have no place in this file; set RLMPROXY_HTTP_TOKENS, or name a file of tokens in httpTokensFile"},
+		{`"httpTokens": "a: hunter2"`, "", "mcp.json:1:20: proxySettings.httpTokens: secrets are not allowed in this file; set RLMPROXY_HTTP_TOKENS, or name a file of tokens in httpTokensFile"},
 		{`"sessionIdleSeconds": 0.5`, "", `mcp.json:1:42: proxySettings.sessionIdleSeconds: expected seconds from 1 to 2592000, such as 90 or "1m30s", found 0.5`},
 		{``, "RLMPROXY_SESSION_RESUME_SECONDS=11m", `RLMPROXY_SESSION_RESUME_SECONDS: expected seconds from 1 to 600, such as 90 or "1m30s", found "11m"`},
-		{`"httpTokens": ["a: hunter2"]`, "", "mcp.json:1:20: proxySettings.httpTokens: secrets have no place in this file; set RLMPROXY_HTTP_TOKENS, or name a file of tokens in httpTokensFile"},
+		{`"httpTokens": ["a: hunter2"]`, "", "mcp.json:1:20: proxySettings.httpTokens: secrets are not allowed in this file; set RLMPROXY_HTTP_TOKENS, or name a file of tokens in httpTokensFile"},
 		{`"httpToken": "a: hunter2"`, "", `mcp.json:1:20: proxySettings.httpToken: unknown key; did you mean "httpTokens"?`},
 		{`"httpJwtIssuer": "https://a"`, "", `mcp.json:1:20: proxySettings.httpJwtIssuer: unknown key; did you mean "httpJWTIssuer"?`},
 		{`"httpJWTIssuer": "hunter2"`, "", "mcp.json:1:37: proxySettings.httpJWTIssuer: expected a URL such as https://example.com, found a string"},

@@ -56,14 +56,14 @@ var foreignKeys = []string{
 // tool is denied. Any other is warned of. near is the key of ours that may be meant, or "".
 func (r *reader) foreignKey(n node) (near string) {
 	if hint, ok := notRead[n.key]; ok {
-		r.warn(n.atKey(), "not read", hint)
+		r.warn(n.atKey(), "ignored", hint)
 		return ""
 	}
 	if slices.Contains(foreignKeys, n.key) {
 		return ""
 	}
 	if n.key == "agents" {
-		r.mistake(n.atKey(), "out of place: who may use what is said for all servers together", rightsPlace)
+		r.mistake(n.atKey(), "not allowed here: rights are set for all servers together", rightsPlace)
 		return ""
 	}
 	ours := slices.Clone(serverKeys)

@@ -48,7 +48,7 @@ func (r *reader) settings(n node, vars variables) map[string]any {
 			if s.Name == "httpTokens" {
 				instead += ", or name a file of tokens in httpTokensFile"
 			}
-			r.mistake(m.atKey(), "secrets have no place in this file", instead)
+			r.mistake(m.atKey(), "secrets are not allowed in this file", instead)
 		default:
 			if value := r.setting(m, s); value != nil {
 				layer[s.Name] = s.placed(value, vars)
@@ -235,7 +235,7 @@ func (r *reader) checkAlone(p *Proxy) (outside ErrorList) {
 		}
 	}
 	if n, ok := r.settingAt["scopes"]; ok && jwt {
-		r.mistake(n, "set without httpJWTIssuer: only its tokens have scopes", "set both, or say in agents who may use what")
+		r.mistake(n, "set without httpJWTIssuer: only its tokens have scopes", "set both, or write in agents who may use what")
 	}
 	return outside
 }

@@ -77,7 +77,7 @@ func Inspect(opts Options) (*Config, error) {
 		if opts.Path == "" {
 			by = envConfig
 		}
-		return nil, fmt.Errorf("%w; %s is to name a file, and there is none at %s", err, by, path)
+		return nil, fmt.Errorf("%w; %s names %s", err, by, path)
 	}
 	if err != nil {
 		return nil, err
@@ -187,11 +187,11 @@ func assemble(path string, servers []Server, file map[string]any, r *reader, opt
 	proxy, warnings, mistakes := layered(file, opts)
 	mistakes = append(mistakes, r.checkAlone(&proxy)...)
 	if !proxy.PinTools && proxy.Quarantine {
-		mistakes = append(mistakes, Mistake{Key: "quarantine", Text: "quarantine without pinTools", Hint: noQuarantine})
+		mistakes = append(mistakes, Mistake{Key: "quarantine", Text: "it needs pinTools", Hint: noQuarantine})
 	} else if !proxy.PinTools {
 		for _, s := range servers {
 			if s.Quarantine != nil && *s.Quarantine && s.PinTools == nil {
-				mistakes = append(mistakes, Mistake{Key: "mcpServers." + s.Name + ".quarantine", Text: "quarantine without pinTools", Hint: noQuarantine})
+				mistakes = append(mistakes, Mistake{Key: "mcpServers." + s.Name + ".quarantine", Text: "it needs pinTools", Hint: noQuarantine})
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func (r *reader) sections(n node, vars variables, opts Options) (servers []Serve
 			r.misplacedRights(m)
 		default:
 			if isSetting(m.key) && m.key != "logLevel" { // which hosts have, too
-				r.mistake(m.atKey(), "out of place: it does nothing here", `a setting stands in "proxySettings"`)
+				r.mistake(m.atKey(), "it has no effect here", `write settings in "proxySettings"`)
 				continue
 			}
 			near := nearest(m.key, ours)

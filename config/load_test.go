@@ -305,8 +305,8 @@ func TestNoSuchFile(t *testing.T) {
 		opts Options
 		want string
 	}{
-		{Options{Path: "gone.json", Dir: dir}, "gone.json: no such file or directory; --config is to name a file, and there is none at " + gone},
-		{Options{Environ: []string{"RLMPROXY_CONFIG=gone.json"}, Dir: dir}, "gone.json: no such file or directory; RLMPROXY_CONFIG is to name a file, and there is none at " + gone},
+		{Options{Path: "gone.json", Dir: dir}, "gone.json: no such file or directory; --config names " + gone},
+		{Options{Environ: []string{"RLMPROXY_CONFIG=gone.json"}, Dir: dir}, "gone.json: no such file or directory; RLMPROXY_CONFIG names " + gone},
 		{Options{Path: dir}, dir + ": a folder, not a file; name a file in it, such as " + filepath.Join(dir, "mcp.json")},
 	} {
 		_, err := Load(c.opts)

@@ -16,9 +16,9 @@ func TestMetrics(t *testing.T) {
 		{`"metricsAddress": "99999"`, "", "", `mcp.json:1:38: proxySettings.metricsAddress: expected a port, or an address such as 127.0.0.1:9464, found "99999"`},
 		{`"metricsAddress": "http://a:1"`, "", "", `mcp.json:1:38: proxySettings.metricsAddress: expected a port, or an address such as 127.0.0.1:9464, found "http://a:1"`},
 		{`"metricsAddress": 9464`, "", "", `mcp.json:1:38: proxySettings.metricsAddress: expected a string in quotes, found 9464`},
-		{`"metricsToken": "hunter2"`, "", "", `mcp.json:1:20: proxySettings.metricsToken: secrets have no place in this file; set RLMPROXY_METRICS_TOKEN`},
+		{`"metricsToken": "hunter2"`, "", "", `mcp.json:1:20: proxySettings.metricsToken: secrets are not allowed in this file; set RLMPROXY_METRICS_TOKEN`},
 		{`"metricsToken": "hunter2" 1`, "", "", `mcp.json:1:46: `},
-		{`"uiToken": "hunter2"`, "", "", `mcp.json:1:20: proxySettings.uiToken: secrets have no place in this file; set RLMPROXY_UI_TOKEN`},
+		{`"uiToken": "hunter2"`, "", "", `mcp.json:1:20: proxySettings.uiToken: secrets are not allowed in this file; set RLMPROXY_UI_TOKEN`},
 		{`"uiToken": "hunter2" 1`, "", "", `mcp.json:1:41: `},
 		{`"metricToken": "hunter2"`, "", "", `mcp.json:1:20: proxySettings.metricToken: unknown key; did you mean "metricsToken"?`},
 	} {

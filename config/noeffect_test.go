@@ -16,13 +16,13 @@ func TestNoEffect(t *testing.T) {
 		want   []string
 	}{
 		{`{"url":"https://example.com/mcp","env":{"TOKEN":"hunter2"},"cwd":"/x","args":["y"]}`, []string{
-			`:1:97: mcpServers.a.args: no effect: the server at a url is not started here`,
-			`:1:59: mcpServers.a.env: no effect: the server at a url is not started here; pass secrets to it in headers`,
-			`:1:85: mcpServers.a.cwd: no effect: the server at a url is not started here`,
+			`:1:97: mcpServers.a.args: no effect: rlmproxy does not start a server at a url`,
+			`:1:59: mcpServers.a.env: no effect: rlmproxy does not start a server at a url; pass secrets to it in headers`,
+			`:1:85: mcpServers.a.cwd: no effect: rlmproxy does not start a server at a url`,
 		}},
 		{`{"url":"https://example.com/mcp","env":{},"cwd":"","args":[],"headers":{"X":"y"}}`, nil},
 		{`{"command":"x","headers":{"Authorization":"hunter2"},"env":{"A":"b"}}`, []string{
-			`:1:45: mcpServers.a.headers: no effect: a server that is started gets no headers; pass secrets to it in env`,
+			`:1:45: mcpServers.a.headers: no effect: only servers at a url get headers; pass secrets to it in env`,
 		}},
 		{`{"command":"x","headers":{},"env":{"A":"b"},"cwd":"/x","args":["y"]}`, nil},
 	} {
@@ -48,7 +48,7 @@ func TestSingleBackslash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `mcp.json:1:31: mcpServers.a.command: holds a line break, tab or the like; a backslash is written \\, as in "C:\\new"`
+	want := `mcp.json:1:31: mcpServers.a.command: it has a line break, a tab or a similar character; a backslash is written \\, as in "C:\\new"`
 	if len(c.Warnings) != 1 || c.Warnings[0] != want {
 		t.Errorf("warnings %q, want %s", c.Warnings, want)
 	}

@@ -122,7 +122,7 @@ func (r *reader) object(n node) (members []node, ok bool) {
 			r.noted++
 			if len(r.mistakes) < maxKept {
 				line, _ := r.doc.position(offset)
-				r.mistake(member.atKey(), fmt.Sprintf("the key stands twice, first on line %d", line), "")
+				r.mistake(member.atKey(), fmt.Sprintf("the key is there twice, first on line %d", line), "")
 			}
 			continue
 		}
@@ -163,7 +163,7 @@ func (r *reader) texts(n node) []string {
 	switch n.kind() {
 	case '[':
 	case '"':
-		r.wrong(n, "an array of strings", `each is a string of its own, in brackets: ["one", "two"]`)
+		r.wrong(n, "an array of strings", `write it in brackets: ["one", "two"]`)
 	default:
 		r.wrong(n, "an array of strings", "")
 	}
@@ -188,7 +188,7 @@ func (r *reader) textMap(n node, check func(node)) map[string]string {
 	return m
 }
 
-const globHint = `* is any run, ? one character, [a-z] a range; \[ is a bracket itself`
+const globHint = `* stands for any text, ? for one character, [a-z] for a range, \[ for a bracket`
 
 // globs are the patterns over tool names in the array n.
 func (r *reader) globs(n node) []string {

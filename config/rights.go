@@ -32,11 +32,11 @@ func (r *reader) rightsSection(n node) {
 		case m.key == "comment" || m.key == "_comment" || m.key == "//":
 			continue
 		case n.key == "agents" && !isAgentName(m.key):
-			r.mistake(m.atKey(), "no name of an agent: expected characters that print, 259 bytes at most", `"*" stands for all that are not named`)
+			r.mistake(m.atKey(), "not the name of an agent: expected printable characters, at most 259 bytes", `"*" stands for all agents that are not named`)
 		case n.key == "scopes" && m.key == "*":
-			r.mistake(m.atKey(), `no scope is called "*"`, `what every agent may stands in agents, under "*"`)
+			r.mistake(m.atKey(), `"*" is not a scope`, `write what every agent may use in agents, under "*"`)
 		case n.key == "scopes" && !isScope(m.key):
-			r.mistake(m.atKey(), "no scope: it has neither a space nor a quote, and one at least of other characters", "one entry for each scope")
+			r.mistake(m.atKey(), "not a scope: a scope has no space and no quote, and is not empty", "write one entry for each scope")
 		}
 		section[m.key] = r.rightsOf(m)
 	}
@@ -56,7 +56,7 @@ func (r *reader) noNulls(n node, keys ...string) {
 	for _, m := range object.Members {
 		key := m.Name.Value.(hujson.Literal).String()
 		if m.Value.Value.Kind() == 'n' && (len(keys) == 0 || slices.Contains(keys, key)) {
-			r.wrong(node{value: m.Value, path: pathTo(n.path, key), key: key, keyOffset: m.Name.StartOffset}, "something other than null", "leave the key out, or write what it is to hold")
+			r.wrong(node{value: m.Value, path: pathTo(n.path, key), key: key, keyOffset: m.Name.StartOffset}, "something other than null", "leave the key out, or give it a value")
 		}
 	}
 }
@@ -104,7 +104,7 @@ func (r *reader) misplacedRights(n node) {
 		}
 		for _, each := range entry.Members {
 			if slices.Contains(rightsKeys, each.Name.Value.(hujson.Literal).String()) {
-				r.mistake(n.atKey(), "out of place: it guards nothing here", rightsPlace)
+				r.mistake(n.atKey(), "it restricts nothing here", rightsPlace)
 				return
 			}
 		}

@@ -16,27 +16,27 @@ type schema = map[string]any
 // forms say what keys of servers, tools, auth and rights hold, and what they mean. Null is
 // "not set", as hosts write it.
 var forms = map[string]schema{
-	"command":    text("program of a server to start; it speaks over stdin and stdout"),
+	"command":    text("program of a server that rlmproxy starts; it speaks over stdin and stdout"),
 	"args":       texts("its arguments"),
 	"env":        textMap("variables that it gets"),
-	"envFile":    text("a file with more of them, NAME=value in each line; env wins"),
-	"cwd":        text("the folder that it is started in"),
+	"envFile":    text("a file with more of them, NAME=value on each line; env wins"),
+	"cwd":        text("the folder in which it is started"),
 	"inheritEnv": {"type": []string{"boolean", "array", "null"}, "items": schema{"type": "string"}, "description": "variables of the proxy's own environment that it gets: true for all, or names and globs"},
-	"url":        text("where a remote server is"),
-	"headers":    textMap("what requests to it carry"),
-	"auth":       {"description": "how it is signed in to, as far as it does not say itself"},
-	"type":       words("how it is spoken to; without it a url is tried as http, then as sse", append(slices.Sorted(maps.Keys(serverTypes)), "")),
+	"url":        text("URL of a remote server"),
+	"headers":    textMap("headers of each request to it"),
+	"auth":       {"description": "how to sign in to it, where the server does not say so itself"},
+	"type":       words("the transport; without it, a url is tried as http, then as sse", append(slices.Sorted(maps.Keys(serverTypes)), "")),
 
 	"disabled":     truths("never start the server"),
-	"isolation":    words("whom a process of it is for: all agents, or one each", isolations),
+	"isolation":    words("whether all agents share its process, or each agent has its own", isolations),
 	"maxProcesses": number("agents that may have a process of their own at one time; default 100"),
-	"prefix":       text("what its tools' names begin with; default the server's name"),
-	"allow":        texts("globs over names of tools: only these"),
-	"deny":         texts("globs over names of tools: not these"),
-	"freshCalls":   texts("globs over tools that proxy_* tools may call, whatever they declare"),
+	"prefix":       text("prefix of its tools' names; default: the server's name"),
+	"allow":        texts("globs: offer only tools whose names match one"),
+	"deny":         texts("globs: do not offer tools whose names match one"),
+	"freshCalls":   texts("globs: proxy_* tools may call tools whose names match one, whatever these declare"),
 	"trustHints":   truths("trust its tools that declare readOnlyHint"),
 	"pinTools":     truths("hold back its tools whose definition has changed since it was first seen"),
-	"quarantine":   truths("hold back its tools that were never seen, too"),
+	"quarantine":   truths("also hold back its tools that were never seen"),
 	"redact":       words("mask secrets such as keys and tokens in what it sends", redactions),
 	"handles":      truths("replace arguments that are rlmproxy://cache/ID by that result"),
 	"tools":        {"type": []string{"object", "array", "null"}, "additionalProperties": ref("tool"), "items": schema{"type": "string"}, "description": "settings by tool name or glob"},
@@ -46,22 +46,22 @@ var forms = map[string]schema{
 	"readOnly":    truths("offer only its tools that declare readOnlyHint"),
 	"features":    texts("what of it is offered: tools, resources, prompts; default all"),
 
-	"shape":             truths("false hands results on whole"),
-	"timeout":           {"type": []string{"number", "string", "null"}, "description": `for one call: seconds, or as "2m"`},
-	"maxResponseTokens": number("largest result handed on whole, in tokens"),
+	"shape":             truths("false passes results on uncut"),
+	"timeout":           {"type": []string{"number", "string", "null"}, "description": `time limit of one call: seconds, or as in "2m"`},
+	"maxResponseTokens": number("largest result passed on whole, in tokens"),
 	"rateLimit":         number("calls that one agent may begin in a minute"),
 	"concurrency":       number("calls that run at one time"),
 	"hide":              texts("fields that no agent sees, by name or path"),
-	"fields":            texts("fields that every result is narrowed to"),
-	"exclude":           texts("fields that every result is without"),
-	"jq":                text("program that every result is narrowed by"),
+	"fields":            texts("keep only these fields of every result"),
+	"exclude":           texts("leave these fields out of every result"),
+	"jq":                text("jq program that narrows every result"),
 
-	"clientId":          text("the client that we are to the authorization server"),
-	"clientSecret":      text("its secret"),
-	"clientMetadataURL": text("where a document says who we are"),
-	"issuer":            text("which of several authorization servers"),
-	"scopes":            texts("what to ask for, in place of what the server asks for"),
-	"redirectPort":      number("port that a browser comes back to"),
+	"clientId":          text("client ID of rlmproxy at the authorization server"),
+	"clientSecret":      text("client secret of rlmproxy at the authorization server"),
+	"clientMetadataURL": text("URL of a document that describes rlmproxy as a client"),
+	"issuer":            text("the authorization server to use, where there are several"),
+	"scopes":            texts("scopes to ask for, instead of those that the server names"),
+	"redirectPort":      number("port on this machine that the browser comes back to"),
 	"grant":             words("who signs in: a person, or the client", grants),
 }
 
@@ -110,9 +110,9 @@ func formsOf(keys []string) schema {
 func withSpellings(properties schema, spellings map[string]string) {
 	for theirs, ours := range spellings {
 		s := maps.Clone(forms[ours])
-		s["description"], s["deprecated"] = "of another client: "+ours, true
+		s["description"], s["deprecated"] = "another client's spelling of "+ours, true
 		if ours == "disabled" {
-			s["description"] = "of another client: disabled, the other way round"
+			s["description"] = "another client's opposite of disabled"
 		}
 		properties[theirs] = s
 	}
@@ -127,11 +127,11 @@ func Schema() []byte {
 	withSpellings(auth, authOther)
 	server["auth"] = schema{"description": forms["auth"]["description"], "properties": auth}
 	for key, instead := range notRead {
-		server[key] = schema{"description": "not read: " + instead, "deprecated": true}
+		server[key] = schema{"description": "ignored; " + instead, "deprecated": true}
 	}
 	tool := formsOf(toolKeys)
 	for _, key := range foreignKeys {
-		about := schema{"description": "of another client, or a note; means nothing here"}
+		about := schema{"description": "for other clients, or a note; rlmproxy ignores it"}
 		server[key], tool[key] = about, about
 	}
 	rights := schema{} // in which null is no "not set"
@@ -145,7 +145,7 @@ func Schema() []byte {
 		}
 	}
 	for _, name := range rightsSections {
-		settings[name] = schema{"type": "object", "additionalProperties": ref("rights"), "description": "who may use what: " + name}
+		settings[name] = schema{"type": "object", "additionalProperties": ref("rights"), "description": "who may use which tools: " + name}
 	}
 	for _, note := range []string{"comment", "_comment", "//"} {
 		settings[note], rights[note] = true, true

@@ -68,7 +68,7 @@ func (r *reader) envFile(n node, s *Server, path string) {
 		}
 	}
 	if err != nil || strings.ContainsRune(text, 0) { // the error quotes the file
-		r.mistake(n, "not a file of variables, a NAME=value in each line", "")
+		r.mistake(n, "not a file of variables: expected NAME=value on each line", "")
 		return
 	}
 	maps.Copy(env, s.Env)

@@ -46,7 +46,7 @@ func TestSecrets(t *testing.T) {
 			Server{Command: "x", Env: map[string]string{"MY_TOKEN": "hunter2 of 5", "PLACE": "somewhere"}, InheritEnv: []string{"AWS_*", "PASSWORD"}, Secrets: []Secret{"hunter2 of 5", "hunter2 of 4"}}, ""},
 		{"file of variables", `"command": "x", "envFile": "vars", "env": {"MINE": "y"}`,
 			Server{Command: "x", Env: map[string]string{"TOKEN": "hunter2 of 6", "B": "hunter2 of 6.x", "MINE": "y"}, Secrets: []Secret{"hunter2 of 6"}}, ""},
-		{"no variables", `"command": "x", "envFile": "nonsense"`, Server{}, "envFile: not a file of variables, a NAME=value in each line"},
+		{"no variables", `"command": "x", "envFile": "nonsense"`, Server{}, "envFile: not a file of variables: expected NAME=value on each line"},
 		{"no file of variables", `"command": "x", "envFile": "~/none"`, Server{}, "envFile: no such file or directory"},
 		{"header by name", `"url": "https://x", "headers": {"Authorization": "Bearer hunter2", "X-Api-Key": "hunter2!"}`,
 			Server{URL: "https://x", Headers: map[string]string{"Authorization": "Bearer hunter2", "X-Api-Key": "hunter2!"}, Secrets: []Secret{"hunter2!"}}, ""},
@@ -57,7 +57,7 @@ func TestSecrets(t *testing.T) {
 		{"a folder", `"command": "${file:.}"`, Server{}, "command: ${file:.}: a folder, not a file"},
 		{"empty", `"command": "x", "env": {"K": "${file:empty}"}`, Server{}, "env.K: ${file:empty}: the file is empty"},
 		{"too large", `"command": "x", "env": {"K": "${file:big}"}`, Server{}, "env.K: ${file:big}: the file is larger than 64 KiB"},
-		{"zero byte", `"command": "x", "env": {"K": "${file:zero}"}`, Server{}, "env.K: holds a zero byte, which no program can be given"},
+		{"zero byte", `"command": "x", "env": {"K": "${file:zero}"}`, Server{}, "env.K: it has a zero byte, which cannot be passed to a program"},
 		{"not in the keyring", `"url": "https://x", "headers": {"K": "hunter2 ${keyring:none}"}`, Server{}, "headers.K: ${keyring:none}: not there"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ const example = `write for example:
   }`
 
 // noQuarantine is what helps whoever quarantines tools that are not pinned.
-const noQuarantine = "what is accepted is kept as a pin: leave pinTools on, or quarantine off"
+const noQuarantine = "it keeps accepted tools as pins: leave pinTools on, or quarantine off"
 
 // serverTypes maps what hosts write as a server's type to ours.
 var serverTypes = map[string]string{
@@ -52,7 +52,7 @@ func (r *reader) servers(n node, vars variables) []Server {
 		if strings.TrimSpace(m.key) == "" {
 			r.mistake(m.atKey(), "a server's name is empty", "")
 		} else if length := utf8.RuneCountInString(m.key); length > maxNameLength {
-			r.mistake(m.atKey(), fmt.Sprintf("a server's name has %d characters, of at most %d", length, maxNameLength), "")
+			r.mistake(m.atKey(), fmt.Sprintf("a server's name has %d characters; %d are allowed", length, maxNameLength), "")
 		}
 		if s := r.server(m, vars); r.noted == before {
 			list = append(list, s)
@@ -78,7 +78,7 @@ func (r *reader) server(entry node, vars variables) Server {
 			near := r.foreignKey(n)
 			misspelt = misspelt || near == "command" || near == "url"
 		case twice:
-			r.mistake(n.atKey(), fmt.Sprintf("%q stands twice, in two spellings", key), "")
+			r.mistake(n.atKey(), fmt.Sprintf("%q is there twice, in two spellings", key), "")
 		default:
 			fields[key] = n
 			r.field(key, n, &s)
@@ -88,7 +88,7 @@ func (r *reader) server(entry node, vars variables) Server {
 		r.warn(n, `no effect without "isolation": "agent"`, "")
 	}
 	if s.Quarantine != nil && *s.Quarantine && s.PinTools != nil && !*s.PinTools {
-		r.mistake(fields["quarantine"], "quarantine without pinTools", noQuarantine)
+		r.mistake(fields["quarantine"], "it needs pinTools", noQuarantine)
 	}
 	r.checkKind(entry, &s, fields, misspelt)
 	r.expandServer(&s, fields, vars)
@@ -153,7 +153,7 @@ func (r *reader) field(key string, n node, s *Server) {
 	case "prefix":
 		s.Prefix = new(r.text(n))
 		if length := utf8.RuneCountInString(*s.Prefix); length > maxNameLength {
-			r.mistake(n, fmt.Sprintf("a prefix has %d characters, of at most %d", length, maxNameLength), "")
+			r.mistake(n, fmt.Sprintf("a prefix has %d characters; %d are allowed", length, maxNameLength), "")
 		}
 	case "description":
 		if n.kind() == '"' { // another host may write anything here
@@ -214,7 +214,7 @@ func (r *reader) word(n node, words []string) string {
 // line break.
 func (r *reader) checkBackslash(n node, path string) {
 	if strings.ContainsAny(path, "\b\f\n\r\t") {
-		r.warn(n, "holds a line break, tab or the like", `a backslash is written \\, as in "C:\\new"`)
+		r.warn(n, "it has a line break, a tab or a similar character", `a backslash is written \\, as in "C:\\new"`)
 	}
 }
 
@@ -240,14 +240,14 @@ func (r *reader) checkKind(entry node, s *Server, fields map[string]node, misspe
 			r.mistake(fields["type"], fmt.Sprintf("type %q needs a url, but command is set", s.Type), "")
 		}
 		s.Type = "stdio"
-		noEffect("headers", len(s.Headers) > 0, "a server that is started gets no headers", "pass secrets to it in env")
+		noEffect("headers", len(s.Headers) > 0, "only servers at a url get headers", "pass secrets to it in env")
 	default:
 		if s.Type == "stdio" {
 			r.mistake(fields["type"], `type "stdio" needs a command, but url is set`, "")
 		}
 		_, hasAuth := fields["auth"]
-		noEffect("auth", hasAuth && s.HasAuthorization(), "headers has an Authorization of its own", "keep one")
-		const remote = "the server at a url is not started here"
+		noEffect("auth", hasAuth && s.HasAuthorization(), "headers already has an Authorization", "keep one")
+		const remote = "rlmproxy does not start a server at a url"
 		noEffect("args", len(s.Args) > 0, remote, "")
 		_, hasEnvFile := fields["envFile"]
 		noEffect("env", len(s.Env) > 0, remote, "pass secrets to it in headers")

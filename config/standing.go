@@ -14,7 +14,7 @@ import (
 func (r *reader) paths(n node) []string {
 	return r.checked(n, func(text string) error {
 		if text == "" {
-			return errors.New("an empty field name")
+			return errors.New("a field name is empty")
 		}
 		_, err := pipeline.ParsePath(text)
 		return err

@@ -207,7 +207,7 @@ func kinds(text string) (any, string) {
 		kind = strings.TrimSpace(kind)
 		value, want := zeroOr(whole(leastTokens, mostTokens))(strings.TrimSpace(n))
 		if want != "" || !slices.Contains(pipeline.Classes, kind) {
-			return nil, fmt.Sprintf("tokens, 0 or at least %d, of %s", leastTokens, strings.Join(pipeline.Classes, ", "))
+			return nil, fmt.Sprintf("KIND=TOKENS, such as source=6000, with 0 or at least %d tokens and a kind of %s", leastTokens, strings.Join(pipeline.Classes, ", "))
 		}
 		tokens[kind] = value
 	}

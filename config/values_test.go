@@ -42,8 +42,8 @@ func TestServerValues(t *testing.T) {
 	}{
 		{"everywhere", `"command": "${BIN}", "args": ["${BIN}"], "env": {"K": "${BIN}"}`, Server{Type: "stdio", Command: "tool", Args: []string{"tool"}, Env: map[string]string{"K": "tool"}}, ""},
 		{"URL", `"url": "${URL}/mcp", "headers": {"K": "${BIN}"}`, Server{URL: "https://example.com/mcp", Headers: map[string]string{"K": "tool"}}, ""},
-		{"undefined", `"url": "${NONE}/mcp"`, Server{URL: "${NONE}/mcp"}, "mcp.json:1:30: mcpServers.a.url: not set, left as written: ${NONE}; " + unset("${NONE}")},
-		{"undefined in env", `"command": "x", "env": {"K": "hunter2 ${NONE}"}`, Server{Type: "stdio", Command: "x", Env: map[string]string{"K": "hunter2 ${NONE}"}}, "mcp.json:1:46: mcpServers.a.env.K: not set, left as written: ${NONE}; " + unset("${NONE}")},
+		{"undefined", `"url": "${NONE}/mcp"`, Server{URL: "${NONE}/mcp"}, "mcp.json:1:30: mcpServers.a.url: ${NONE} is not set, and stays as written; " + unset("${NONE}")},
+		{"undefined in env", `"command": "x", "env": {"K": "hunter2 ${NONE}"}`, Server{Type: "stdio", Command: "x", Env: map[string]string{"K": "hunter2 ${NONE}"}}, "mcp.json:1:46: mcpServers.a.env.K: ${NONE} is not set, and stays as written; " + unset("${NONE}")},
 		{"home", `"command": "~/bin/x", "cwd": "~/work"`, Server{Type: "stdio", Command: "/home/ann/bin/x", Cwd: "/home/ann/work"}, ""},
 		{"relative cwd", `"command": "x", "cwd": "../work"`, Server{Type: "stdio", Command: "x", Cwd: "/etc/work"}, ""},
 		{"absolute cwd", `"command": "x", "cwd": "/srv"`, Server{Type: "stdio", Command: "x", Cwd: "/srv"}, ""},

@@ -35,7 +35,7 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("not JSON: want %s at byte %d", e.Want, e.Offset)
+	return fmt.Sprintf("not JSON: expected %s at byte %d", e.Want, e.Offset)
 }
 
 // Valid reports whether b is one JSON value of at most depth levels, which must be

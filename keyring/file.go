@@ -40,21 +40,21 @@ func (f *file) load() (map[string][]byte, error) {
 		return nil, err
 	}
 	if err := private.CheckFile(f.path); err != nil {
-		return nil, fmt.Errorf("%w, so its secrets are none: change them, and chmod 600 it", err)
+		return nil, fmt.Errorf("%w, so its secrets are no longer secret: change them, and chmod 600 the file", err)
 	}
 	if err := f.checkDir(); err != nil {
 		return nil, err
 	}
 	var c content
 	if json.Unmarshal(data, &c) != nil || c.Version != version || c.Secrets == nil {
-		return nil, fmt.Errorf("%s is not as this rlmproxy writes it", f.path) // an error of JSON would quote it
+		return nil, fmt.Errorf("%s is not in this rlmproxy's format", f.path) // an error of JSON would quote it
 	}
 	return c.Secrets, nil
 }
 
 // checkDir refuses a folder in which others could put a file of theirs.
 func (f *file) checkDir() error {
-	return private.CheckFolder(filepath.Dir(f.path), "could put secrets there")
+	return private.CheckFolder(filepath.Dir(f.path), "could replace secrets")
 }
 
 // set writes the file with a secret.

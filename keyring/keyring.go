@@ -93,7 +93,7 @@ func (r *Ring) Set(name, secret string) error {
 	case secret == "":
 		return errors.New("the secret is empty")
 	case len(secret) > maxSecret:
-		return fmt.Errorf("the secret has %d bytes, of at most %d", len(secret), maxSecret)
+		return fmt.Errorf("the secret has %d bytes; %d are allowed", len(secret), maxSecret)
 	}
 	if len(secret) <= largest {
 		back, err := ask(func() (string, error) {
@@ -202,7 +202,7 @@ var reachable = func() bool {
 func checkName(name string) error {
 	bad := strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' || c == '}' })
 	if name == "" || bad || len(name) > maxName {
-		return fmt.Errorf("the name of a secret has 1 to %d letters, digits or signs of ASCII, no blank and no }", maxName)
+		return fmt.Errorf("the name of a secret must have 1 to %d printable ASCII characters, and no space or }", maxName)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (s *Server) withContents(ctx context.Context, r *session.Request, t target,
 			return quoted, nil
 		}
 		if n++; n > maxHandles {
-			return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: fmt.Sprintf("more than %d arguments are handles", maxHandles)}
+			return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: fmt.Sprintf("more than %d arguments are rlmproxy://cache/ID", maxHandles)}
 		}
 		content, err := s.tools.Content(ctx, r.Session.Agent, h, healer)
 		if err != nil {
@@ -59,13 +59,13 @@ func (s *Server) withContents(ctx context.Context, r *session.Request, t target,
 			value = jsonscan.Quote(string(content.Text))
 		case value == nil || !isOf(value, types):
 			return nil, argumentError(at, &pipeline.Error{Code: pipeline.BadArguments,
-				Text: fmt.Sprintf("%s takes %s here, and what the handle stands for is %s", t.exposed, show.ClipBytes(strings.Join(types, " or "), 80), kindOf(value)),
-				Hint: "choose with ?jq=PROGRAM behind the ID"})
+				Text: fmt.Sprintf("%s takes %s here, but the cached data is %s", t.exposed, show.ClipBytes(strings.Join(types, " or "), 80), kindOf(value)),
+				Hint: "select with ?jq=PROGRAM after the ID"})
 		}
 		if total += int64(len(value)); total > s.opts.MaxLineBytes {
 			return nil, argumentError(at, &pipeline.Error{Code: pipeline.LimitMemory,
-				Text: fmt.Sprintf("what the handle stands for has %s bytes, and with it the call more than %s", show.Count(len(value)), show.Count(int(s.opts.MaxLineBytes))),
-				Hint: "choose less with ?jq=PROGRAM behind the ID"})
+				Text: fmt.Sprintf("with the cached data, %s bytes, the call has more than %s", show.Count(len(value)), show.Count(int(s.opts.MaxLineBytes))),
+				Hint: "select less with ?jq=PROGRAM after the ID"})
 		}
 		observe.Of(ctx).Replaced(observe.Handle{Argument: pathOf(at), CacheID: h.ID, Bytes: len(value)})
 		return value, nil
@@ -157,7 +157,7 @@ func replaceStrings(doc json.RawMessage, f func(at []step, quoted json.RawMessag
 	return append(out, doc[done:]...), nil
 }
 
-// typesAt are the types that a JSON schema has a value be at a place, none if it does not
+// typesAt returns the types that a JSON schema allows at a place, none if it does not
 // say. It looks at no more than a schema of people has.
 func typesAt(schema string, at []step) []string {
 	var types []string

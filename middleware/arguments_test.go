@@ -58,15 +58,15 @@ func TestHandles(t *testing.T) {
 		{`{"text":"rlmproxy:\/\/cache\/ID?jq=.n","any":"rlmproxy:\/\/x"}`, `{"text":"2.0","any":"rlmproxy:\/\/x"}`},
 		{`{"text":"see H","any":" H","either":"H and more"}`, `{"text":"see H","any":" H","either":"H and more"}`},
 		{`{"text":"rlmproxy://cache/{id}"}`, `{"text":"rlmproxy://cache/{id}"}`},
-		{`{"n":"H?jq=.n"}`, `bad_arguments: arguments.n: write takes integer here, and what the handle stands for is number` + "\nhint: choose with ?jq=PROGRAM behind the ID"},
-		{`{"row":"H?jq=.rows"}`, `bad_arguments: arguments.row: write takes object here, and what the handle stands for is array` + "\nhint: choose with ?jq=PROGRAM behind the ID"},
-		{`{"rows":["H?jq=.title"]}`, `bad_arguments: arguments.rows[0]: write takes object here, and what the handle stands for is string` + "\nhint: choose with ?jq=PROGRAM behind the ID"},
-		{`{"text":"H?jq=.none"}`, `bad_jq: arguments.text: jq: the program gives nothing`},
+		{`{"n":"H?jq=.n"}`, `bad_arguments: arguments.n: write takes integer here, but the cached data is number` + "\nhint: select with ?jq=PROGRAM after the ID"},
+		{`{"row":"H?jq=.rows"}`, `bad_arguments: arguments.row: write takes object here, but the cached data is array` + "\nhint: select with ?jq=PROGRAM after the ID"},
+		{`{"rows":["H?jq=.title"]}`, `bad_arguments: arguments.rows[0]: write takes object here, but the cached data is string` + "\nhint: select with ?jq=PROGRAM after the ID"},
+		{`{"text":"H?jq=.none"}`, `bad_jq: arguments.text: jq: the program gave no data for the argument`},
 		{`{"text":"H?jq=.["}`, `bad_jq: arguments.text: `},
-		{`{"text":"H/7"}`, `bad_arguments: arguments.text: handle: block 7 has no text; these have: [0]` + "\nhint: put /0 behind the ID"},
-		{`{"a":[0,{"b":"rlmproxy://cache/aaaaaaaaaaaaaaaa"}]}`, `unknown_cache_id: arguments.a[1].b: no result of yours has this cache_id`},
-		{`{"text":[` + strings.Repeat(`"H?jq=.n",`, 16) + `"H?jq=.n"]}`, `bad_arguments: more than 16 arguments are handles`},
-		{`{"text":["H","H","H","H","H"]}`, `limit_memory: arguments.text[3]: what the handle stands for has 25,973 bytes, and with it the call more than 90,000`},
+		{`{"text":"H/7"}`, `bad_arguments: arguments.text: rlmproxy://cache: block 7 has no text; these have: [0]` + "\nhint: put /0 after the ID"},
+		{`{"a":[0,{"b":"rlmproxy://cache/aaaaaaaaaaaaaaaa"}]}`, `unknown_cache_id: arguments.a[1].b: you have no result with this cache_id`},
+		{`{"text":[` + strings.Repeat(`"H?jq=.n",`, 16) + `"H?jq=.n"]}`, `bad_arguments: more than 16 arguments are rlmproxy://cache/ID`},
+		{`{"text":["H","H","H","H","H"]}`, `limit_memory: arguments.text[3]: with the cached data, 25,973 bytes, the call has more than 90,000`},
 	} {
 		t.Run(fmt.Sprintf("%.60s", tt.arguments), func(t *testing.T) {
 			f, got := writer(&long)
@@ -93,7 +93,7 @@ func TestHandlesOfOthers(t *testing.T) {
 	f, got := writer(&long)
 	s, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
 	handle := "rlmproxy://cache/" + cutID(t, conn, "read", `{}`)
-	if said := text(t, connect(t, s), "write", `{"text":"`+handle+`"}`); !strings.HasPrefix(said, "unknown_cache_id: arguments.text: no result of yours has this cache_id") {
+	if said := text(t, connect(t, s), "write", `{"text":"`+handle+`"}`); !strings.HasPrefix(said, "unknown_cache_id: arguments.text: you have no result with this cache_id") {
 		t.Error(said)
 	}
 	s.upstreams()[0].NoHandles = true

@@ -187,13 +187,13 @@ func (s *Server) unknownTool(ctx context.Context, v view, name string) error {
 	}
 	for _, up := range s.upstreams() {
 		if left := up.leftOut(); left.N > 0 && v.all() {
-			e.Text += fmt.Sprintf("; of server %q, %s tools are left out (%s)", up.Name, show.Count(left.N), left.Why)
+			e.Text += fmt.Sprintf("; server %q: %s left out (%s)", up.Name, show.Plural(left.N, "tools"), left.Why)
 		}
 	}
 	if !here && len(away) > 0 {
 		e.Text += "; " + strings.Join(away[:min(len(away), maxDown)], "; ")
 		if more := len(away) - maxDown; more > 0 {
-			e.Text += fmt.Sprintf("; nor are %d other servers", more)
+			e.Text += fmt.Sprintf("; %d other servers are not available either", more)
 		}
 	}
 	type near struct {

@@ -64,16 +64,16 @@ func (n *names) why(t target) (why string, tooLong bool) {
 		return "", false
 	}
 	if len(bare) > maxName {
-		return fmt.Sprintf("%s has %d characters, of at most %d", bare[:maxName], len(bare), maxName), true
+		return fmt.Sprintf("%s has %d characters; %d are allowed", bare[:maxName], len(bare), maxName), true
 	}
 	switch owner, _ := n.ownerOf(bare); {
 	case slices.Contains(tools.Names, bare), slices.Contains(tools.CatalogueNames, bare):
 		return bare + " is a tool of the proxy", false
 	case owner == nil:
-		return bare + " could be a tool of another server, by its prefix", false
+		return bare + " also fits the prefix of another server", false
 	case owner == t.up: // for a letter that names do not have
 		return "", false
 	default:
-		return fmt.Sprintf("the server %q has a tool %s", owner.Name, bare), false
+		return fmt.Sprintf("server %q has a tool %s, too", owner.Name, bare), false
 	}
 }

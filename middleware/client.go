@@ -93,7 +93,7 @@ func (s *Server) Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 				if errors.Is(err, errEnding) {
 					return
 				}
-				s.logger.Warn("the client sent a line that is no message", "bytes", len(line), "error", err)
+				s.logger.Warn("the client sent a line that is not a JSON-RPC message", "bytes", len(line), "error", err)
 			},
 		})
 		return conn.Peer
@@ -135,7 +135,7 @@ var errEnding = errors.New("the proxy is shutting down")
 func (s *Server) finish(conn *rpc.Conn) {
 	conn.Refuse(errEnding)
 	if n := conn.Serving(); n > 0 {
-		s.logger.Info("shutting down when what runs has ended", "requests", n, "at_most", endTime)
+		s.logger.Info("shutting down once running requests have ended", "requests", n, "at_most", endTime)
 	}
 	select {
 	case <-after(conn.Wait):
@@ -161,7 +161,7 @@ func after(f func()) <-chan struct{} {
 }
 
 // errHangs answers what hangs at the end.
-var errHangs = fmt.Errorf("cancelled: the client closed its end, and then nothing came for %v; who wants the answer keeps stdin open until it is there", hangTime)
+var errHangs = fmt.Errorf("cancelled: the client closed stdin, and then no answer came for %v; keep stdin open until the answer has come", hangTime)
 
 // awaitAnswers returns when a client that has closed its end, as one does that pipes
 // requests into a server, has its answers: or when it has gone, or does not read, or

@@ -28,10 +28,10 @@ func TestDownIsNamed(t *testing.T) {
 		ups        []Upstream
 		tool, want string
 	}{
-		{[]Upstream{down("a", "")}, "read_file", "upstream_unavailable: server \"a\" is not available: no such program\nhint: it is restarted by itself; try again"},
-		{[]Upstream{down("a", "p")}, "read_file", "upstream_unavailable: server \"a\" is not available: no such program\nhint: it is restarted by itself; try again"},
+		{[]Upstream{down("a", "")}, "read_file", "upstream_unavailable: server \"a\" is not available: no such program\nhint: the proxy restarts it; try again"},
+		{[]Upstream{down("a", "p")}, "read_file", "upstream_unavailable: server \"a\" is not available: no such program\nhint: the proxy restarts it; try again"},
 		{[]Upstream{listed}, "raed_file", "unknown_tool: no tool \"raed_file\"; server \"was\" is not available: no such program\nhint: the nearest names are read_file"},
-		{[]Upstream{up, down("a", "a")}, "a_x", "upstream_unavailable: server \"a\" is not available: no such program\nhint: it is restarted by itself; try again"},
+		{[]Upstream{up, down("a", "a")}, "a_x", "upstream_unavailable: server \"a\" is not available: no such program\nhint: the proxy restarts it; try again"},
 		{[]Upstream{up, down("a", "a")}, "read_file", "unknown_tool: no tool \"read_file\"; server \"a\" is not available: no such program\nhint: the nearest names are up_rows"},
 		{[]Upstream{up, down("a", "a")}, "up_rwos", "unknown_tool: no tool \"up_rwos\"\nhint: the nearest names are up_rows"},
 		{[]Upstream{up}, "read_file", "unknown_tool: no tool \"read_file\"\nhint: the nearest names are up_rows"},
@@ -39,7 +39,7 @@ func TestDownIsNamed(t *testing.T) {
 		{
 			[]Upstream{down("a", "a"), down("b", "b"), down("c", "c"), down("d", "d"), down("e", "e")}, "x",
 			`unknown_tool: no tool "x"; server "a" is not available: no such program; server "b" is not available: no such program; ` +
-				`server "c" is not available: no such program; nor are 2 other servers`,
+				`server "c" is not available: no such program; 2 other servers are not available either`,
 		},
 	} {
 		_, conn := dial(t, Options{Upstreams: c.ups})

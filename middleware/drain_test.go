@@ -144,7 +144,7 @@ func TestLastRequests(t *testing.T) {
 			})
 			synctest.Test(t, func(t *testing.T) {
 				answer, took, ended := lastCall(t, "reads", before, time.Hour)
-				if !errors.Is(ended, context.Canceled) || !strings.Contains(answer, `"message":"cancelled: the client closed its end`) || took > hangTime+readTime/4 {
+				if !errors.Is(ended, context.Canceled) || !strings.Contains(answer, `"message":"cancelled: the client closed stdin`) || took > hangTime+readTime/4 {
 					t.Errorf("%s after %v; the call: %v", answer, took, ended)
 				}
 			})

@@ -89,7 +89,7 @@ func explained(tool string, err error) (e *pipeline.Error, ok bool) {
 		}
 	case errors.As(err, &down):
 		e.Code, e.Text = codeUnavailable, shown(err, down.Error())
-		e.Hint = "it is restarted by itself; try again"
+		e.Hint = "the proxy restarts it; try again"
 		switch {
 		case errors.Is(err, isolation.ErrCrowded):
 			e.Hint = `try again in a minute, or have the operator raise the server's "maxProcesses"`
@@ -113,7 +113,7 @@ func explained(tool string, err error) (e *pipeline.Error, ok bool) {
 	case errors.Is(err, context.Canceled):
 		return nil, false // the client is gone, or wants no answer
 	default:
-		e.Code, e.Text = codeInternal, "internal error (ref "+reference(err)+"); the proxy's log has it in full"
+		e.Code, e.Text = codeInternal, "internal error (ref "+reference(err)+"); the proxy's log has the details"
 	}
 	if acted != "" {
 		e = warned(e, acted)

@@ -16,7 +16,7 @@ func (s *Server) Findings() []string {
 	for _, list := range s.heldNames(s.everything()) {
 		for _, exposed := range list.tools {
 			if err := s.heldBack(s.everything(), exposed); err != nil {
-				all = append(all, strings.ReplaceAll(err.Error(), "\nhint: ", "; "))
+				all = append(all, strings.ReplaceAll(err.Error(), "\nhint: tell the person: the operator can ", "; "))
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func (s *Server) LookAlikes() (all []string) {
 	found := scan.LookAlikes(names)
 	for _, n := range names {
 		for _, f := range found[n] {
-			all = append(all, fmt.Sprintf("%s of the server %s: %s", scan.Line(show.Clip(n.Tool, 100)), scan.Line(n.Server), f))
+			all = append(all, fmt.Sprintf("%s of server %s: %s", scan.Line(show.Clip(n.Tool, 100)), scan.Line(n.Server), f))
 		}
 	}
 	return all
@@ -102,7 +102,7 @@ func (s *Server) logOdd(up *Upstream) {
 				s.odd.logged = map[string]bool{}
 			}
 			s.odd.logged[f] = true
-			s.logger.Warn("odd in what a server says of itself", "server", up.Name, "finding", f)
+			s.logger.Warn("suspicious text in what a server says about itself", "server", up.Name, "finding", f)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func TestOneServerIsSeenThrough(t *testing.T) {
 		{"another/method", `{}`, `error: not here: another/method`},
 		{"prompts/get", `{"name":"zzz"}`, `error: unknown prompt "zzz"`},
 		{"tools/call", `{"arguments":{}}`, `error: no name`},
-		{"tools/call", `[]`, `error: params is no object`},
+		{"tools/call", `[]`, `error: params is not an object`},
 	} {
 		if got := ask(t, conn, tt.method, tt.params); got != tt.want {
 			t.Errorf("%s %s:\n%s\nwant\n%s", tt.method, tt.params, got, tt.want)

@@ -255,7 +255,7 @@ func TestErrorsAreOneLineEach(t *testing.T) {
 	}
 	_, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
 	got := gjson.Get(call(t, conn, "x", `{}`), "content.0.text").String()
-	if lines := strings.Split(got, "\n"); len(lines) != 2 || !strings.HasPrefix(lines[1], "hint: it is restarted") || !strings.Contains(lines[0], `gone\nhint`) {
+	if lines := strings.Split(got, "\n"); len(lines) != 2 || !strings.HasPrefix(lines[1], "hint: the proxy restarts it") || !strings.Contains(lines[0], `gone\nhint`) {
 		t.Errorf("%s", got)
 	}
 	e := gjson.GetBytes(shape.Error(&pipeline.Error{Code: "bad_jq", Text: "a\nnext: x\n    ^", Hint: "b\nnext: y"}), "content.0.text").String()

@@ -89,19 +89,19 @@ func (s *Server) mayAct(ctx context.Context, r *session.Request, t target, argum
 	}
 	said, question, err = s.consent.Ask(ctx, r, consent.Question{Tool: t.exposed, Server: t.up.Name, Conn: t.up.ID, Arguments: arguments})
 	if said == consent.Agreed || said == consent.Declined {
-		s.logger.Debug("a person was asked about a call of "+r.Name, "server", t.up.Name, "tool", t.exposed, "agreed", said == consent.Agreed)
+		s.logger.Debug("a person was asked whether "+r.Name+" may call a tool", "server", t.up.Name, "tool", t.exposed, "agreed", said == consent.Agreed)
 	}
 	return said, question, err
 }
 
 // notFresh is why a tool is not called, and the way to go.
 func notFresh(t target, said consent.Answer) error {
-	text := t.exposed + " is not known to only read, so it is not called from here"
+	text := t.exposed + " is not known to be read-only, so proxy_* tools do not call it"
 	switch said {
 	case consent.Declined:
-		text = "the person who was asked does not want " + t.exposed + " to be called from here"
+		text = "the person declined: proxy_* tools may not call " + t.exposed
 	case consent.Dismissed:
-		text = "the person who was asked whether " + t.exposed + " may be called from here did not say"
+		text = "the person did not answer whether proxy_* tools may call " + t.exposed
 	}
 	return &pipeline.Error{
 		Code: pipeline.BadArguments, Text: text,

@@ -85,9 +85,9 @@ func TestFreshCalls(t *testing.T) {
 }
 
 // asked is what a person reads before delete_all is called.
-const asked = `The agent wants proxy_filter to call delete_all, a tool of the server "s" that is not known to only read, with these arguments:
+const asked = `The agent wants proxy_filter to call delete_all. This tool of the server "s" may change something. The arguments:
 {"path":"/","x":"\u{202E}"}
-If you accept, this tool is called so until UNTIL, with any arguments.`
+If you accept, the agent may call it this way, with any arguments, until UNTIL.`
 
 const deleteAll = "{\"tool\":\"delete_all\",\"arguments\":{\"path\":\"/\",\"x\":\"\u202e\"},\"jq\":\"length\"}"
 
@@ -100,9 +100,9 @@ func TestConsent(t *testing.T) {
 			reads   []string // what each of three calls reads
 		}{
 			{"accept", []string{"accept"}, []string{"\n3", "\n3", "\n3"}},
-			{"decline", []string{"decline"}, []string{"does not want", "does not want", "does not want"}},
-			{"cancel", []string{"cancel", "cancel"}, []string{"did not say", "does not want", "does not want"}},
-			{"cancel, then accept", []string{"cancel", "accept"}, []string{"did not say", "\n3", "\n3"}},
+			{"decline", []string{"decline"}, []string{"declined", "declined", "declined"}},
+			{"cancel", []string{"cancel", "cancel"}, []string{"did not answer", "declined", "declined"}},
+			{"cancel, then accept", []string{"cancel", "accept"}, []string{"did not answer", "\n3", "\n3"}},
 		} {
 			f, called := actor()
 			s, _ := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f}}})
@@ -138,7 +138,7 @@ func TestConsent(t *testing.T) {
 			}
 			until := "the session ends"
 			if stateless {
-				until = "it is left alone for 30 minutes"
+				until = "it has not been called for 30 minutes"
 			}
 			if len(questions) != len(tt.answers) || questions[0] != strings.ReplaceAll(asked, "UNTIL", until) {
 				t.Errorf("%s, stateless %t: asked %q", tt.name, stateless, questions)
@@ -209,7 +209,7 @@ func TestConsentRefusedByClient(t *testing.T) {
 	conn := clientOf(t, s, canElicit, clientOptions{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 		return nil, errors.New("no")
 	}})
-	if got := text(t, conn, "proxy_filter", deleteAll); !strings.Contains(got, "not known to only read") || len(called) != 0 {
+	if got := text(t, conn, "proxy_filter", deleteAll); !strings.Contains(got, "not known to be read-only") || len(called) != 0 {
 		t.Errorf("%s, %v", got, called)
 	}
 }

@@ -216,7 +216,7 @@ func TestOtherLetters(t *testing.T) {
 		{"tasks/get", `{"taskId":"1","taskid":"2"}`},
 		{"tools/call", `{"name":"read","requeſtState":"x"}`},
 	} {
-		if got := ask(t, conn, tt.method, tt.params); !strings.Contains(got, "it is spelled") {
+		if got := ask(t, conn, tt.method, tt.params); !strings.Contains(got, "must be spelled") {
 			t.Errorf("%s: %s", tt.params, got)
 		}
 	}

@@ -19,7 +19,7 @@ func TestOddHandshakes(t *testing.T) {
 	lines := bufio.NewScanner(r2)
 	const initialize = `"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	for _, tt := range []struct{ request, want string }{
-		{`"method":"tools/list"}`, `"error":{"code":-32600,"message":"a session begins with initialize`},
+		{`"method":"tools/list"}`, `"error":{"code":-32600,"message":"send initialize first`},
 		{`"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01"}}}`, `"error":`},
 		{`"method":"server/discover"}`, `"error":`},
 		{`"method":"initialize"}`, `"error":`},

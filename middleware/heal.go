@@ -102,7 +102,7 @@ func firstText(raw json.RawMessage) string {
 	if r, err := shape.ParseToolResult(raw); err == nil && len(r.Docs) > 0 {
 		return string(r.Docs[0].Text)
 	}
-	return "it said nothing"
+	return "the server gave no reason"
 }
 
 // again makes a call again, and returns the id of its result, or what the server asks.
@@ -121,7 +121,7 @@ func (h *healer) again(ctx context.Context, o cache.Origin) (cache.ID, json.RawM
 		if kept, err := h.s.opts.Store.Get(agent, facts.CacheID); err == nil && kept.Origin.Tool == o.Tool && string(kept.Origin.Arguments) == string(o.Arguments) {
 			return facts.CacheID, nil, nil
 		}
-		return "", nil, &pipeline.Error{Code: pipeline.BadArguments, Text: "its reply is not cut any more", Hint: "call " + o.Tool + " " + string(o.Arguments)}
+		return "", nil, &pipeline.Error{Code: pipeline.BadArguments, Text: "its reply is no longer cut, so it has no cache_id", Hint: "call " + o.Tool + " " + string(o.Arguments)}
 	}
 	raw, origin, err := caller.FreshCall(ctx, o.Tool, o.Arguments)
 	if err != nil {
@@ -155,7 +155,7 @@ func (h *healer) failed(gone *pipeline.Error, tool string, err error) error {
 	default:
 		return err
 	}
-	out.Text += "; " + tool + " was called again for it, and failed: " + show.ClipBytes(frame.OneLine(why), 500)
+	out.Text += "; " + tool + " was called again, and failed: " + show.ClipBytes(frame.OneLine(why), 500)
 	return &out
 }
 

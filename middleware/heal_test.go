@@ -69,7 +69,7 @@ func cutID(t *testing.T, conn client, tool, args string) string {
 // TestHealing: what the first lines say where the result that is asked for has expired.
 func TestHealing(t *testing.T) {
 	long, other := records(400), records(401)
-	const gone = "expired_cache_id: cache_id ID has expired: it was not read for a while"
+	const gone = "expired_cache_id: cache_id ID has expired: it was not read for 1 minute"
 	for _, tt := range []struct {
 		name    string
 		opts    Options
@@ -91,11 +91,11 @@ func TestHealing(t *testing.T) {
 		{"a reply of ours", Options{}, `proxy_filter {"tool":"read","arguments":{},"jq":".,."}`, []string{long}, `proxy_filter {"cache_id":"ID","jq":"length"}`,
 			"[cache_id ID had expired: read, then proxy_filter was called again]\n", 2},
 		{"it fails", Options{}, `read {"n":1}`, []string{long, "down"}, `proxy_filter {"cache_id":"ID","jq":"length"}`,
-			gone + "; read was called again for it, and failed: upstream_unavailable: server \"s\" is not available: no such file\nhint: it is restarted by itself; try again", 2},
+			gone + "; read was called again, and failed: upstream_unavailable: server \"s\" is not available: no such file\nhint: the proxy restarts it; try again", 2},
 		{"it gives an error", Options{}, `read {"n":1}`, []string{long, `{"content":[{"type":"text","text":"no\nsuch"}],"isError":true}`}, `proxy_filter {"cache_id":"ID","jq":"length"}`,
-			gone + "; read was called again for it, and failed: no\\nsuch\nhint: call read {\"n\":1} to get it back", 2},
+			gone + "; read was called again, and failed: no\\nsuch\nhint: call read {\"n\":1} to get it back", 2},
 		{"a tool that may act", Options{FreshCalls: FreshAll}, `write {"n":1}`, []string{long}, `proxy_filter {"cache_id":"ID","jq":"length"}`,
-			gone + "; it was the result of write {\"n\":1}\nhint: that call made again acts again", 1},
+			gone + "; it was the result of write {\"n\":1}\nhint: its tool is not declared read-only: another call would act again", 1},
 		{"no fresh calls", Options{FreshCalls: FreshNone}, `read {"n":1}`, []string{long}, `proxy_filter {"cache_id":"ID","jq":"length"}`, gone + "\nhint: call read", 1},
 		{"switched off", Options{NoHealing: true}, `read {"n":1}`, []string{long}, `proxy_filter {"cache_id":"ID","jq":"length"}`, gone + "\nhint: call read", 1},
 		{"arguments that are not kept", Options{}, `read {"n":"` + strings.Repeat("x", 3000) + `"}`, []string{long}, `proxy_filter {"cache_id":"ID","jq":"length"}`, gone + "\nhint: call read with the same arguments", 1},
@@ -216,7 +216,7 @@ func TestHealingOfHandles(t *testing.T) {
 		want          string
 	}{
 		{3, 4, "[cache_id ID had expired: read, then read, then read, then read was called again]\n400"},
-		{maxHeals, 0, "expired_cache_id: cache_id ID has expired: it was not read for a while; read was called again for it, and failed: expired_cache_id: arguments.h: cache_id ID has "},
+		{maxHeals, 0, "expired_cache_id: cache_id ID has expired: it was not read for 1 minute; read was called again, and failed: expired_cache_id: arguments.h: cache_id ID has "},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			conn, calls := healingServer(t, Options{NoDifferences: true}, records(400))

@@ -23,7 +23,7 @@ func (s *Server) heldBack(v view, exposed string) error {
 	}
 	s.watchHeld()
 	// How to accept it is for the operator to read there: an agent may have a shell.
-	return &pipeline.Error{Code: codeHeldBack, Text: exposed + " " + why, Hint: fmt.Sprintf("tell the person: the operator looks at it with %q", up.Pins.Review())}
+	return &pipeline.Error{Code: codeHeldBack, Text: exposed + " " + why, Hint: fmt.Sprintf("tell the person: the operator can review it with %q", up.Pins.Review())}
 }
 
 // heldNotes tell agents which tools they do not see, a line for each server.
@@ -35,7 +35,7 @@ func (s *Server) heldNotes(v view) []string {
 		if n := len(names) - most; n > 0 {
 			names, more = names[:most], fmt.Sprintf(" and %d more", n)
 		}
-		notes = append(notes, fmt.Sprintf("Tools held back until the operator accepts them, see %q: %s%s", server.up.Pins.Review(), strings.Join(names, ", "), more))
+		notes = append(notes, fmt.Sprintf("Tools held back until the operator accepts them (review: %q): %s%s", server.up.Pins.Review(), strings.Join(names, ", "), more))
 	}
 	return notes
 }

@@ -54,7 +54,7 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 			t.Errorf("listed %s", got)
 		}
 		const want = "held_back: a_b is held back: its definition has changed since it was pinned (description)\n" +
-			`hint: tell the person: the operator looks at it with "rlmproxy trust review s"`
+			`hint: tell the person: the operator can review it with "rlmproxy trust review s"`
 		if got := text(t, conn, "a_b", `{}`); got != want {
 			t.Errorf("called: %s", got)
 		}
@@ -64,7 +64,7 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 		if got := text(t, conn, "rest", `{}`); got != "rest{}" {
 			t.Errorf("the rest: %s", got)
 		}
-		const note = `Tools held back until the operator accepts them, see "rlmproxy trust review s": a_b`
+		const note = `Tools held back until the operator accepts them (review: "rlmproxy trust review s"): a_b`
 		if got := s.instructions(s.everything()); !strings.HasSuffix(got, "\n\n"+note) || got != s.instructions(s.everything()) {
 			t.Errorf("instructions: %s", got)
 		}

@@ -119,10 +119,10 @@ func TestInputIsBounded(t *testing.T) {
 	const one = `"a":{"method":"elicitation/create"}`
 	for name, tt := range map[string]struct{ answer, want string }{
 		"on and on":  {`{"resultType":"input_required","inputRequests":{` + one + `}}`, "asked for input 16 times"},
-		"idle":       {`{"resultType":"input_required","requestState":"s"}`, "another try again and again"},
+		"idle":       {`{"resultType":"input_required","requestState":"s"}`, "keeps asking for another try"},
 		"at once":    {`{"resultType":"input_required","inputRequests":{` + strings.Repeat(one+",", 40) + one + `}}`, "asks for more than 32 inputs at once"},
 		"cannot":     {`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}`, "does not support roots/list"},
-		"no request": {`{"resultType":"input_required","inputRequests":{"a":7}}`, "an input that is no request"},
+		"no request": {`{"resultType":"input_required","inputRequests":{"a":7}}`, "an input that is not a request"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

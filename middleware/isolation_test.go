@@ -157,7 +157,7 @@ func TestCrowdedSaysSo(t *testing.T) {
 	two := connect(t, s)
 	text(t, one, "next", `{}`)
 	d := decode(t, call(t, two, "next", `{}`))
-	if got := d.Content[0].Text; d.Meta.Error["code"] != "upstream_unavailable" || !strings.Contains(got, "it runs for 1 agents, the most that it may") || !strings.Contains(got, "maxProcesses") {
+	if got := d.Content[0].Text; d.Meta.Error["code"] != "upstream_unavailable" || !strings.Contains(got, "maxProcesses is 1, and all are in use") || !strings.Contains(got, "maxProcesses") {
 		t.Errorf("%s", got)
 	}
 	if got := ask(t, two, "resources/list", `{}`); !strings.Contains(got, "upstream_unavailable") {
@@ -197,7 +197,7 @@ func TestOwnAsksItsAgent(t *testing.T) {
 	if _, err := processes[2].agent.Ask(t.Context(), "sampling/createMessage", nil); err == nil || !strings.Contains(err.Error(), "does not support") {
 		t.Errorf("a client that cannot: %v", err)
 	}
-	if _, err := s.Ask(t.Context(), "s", "sampling/createMessage", nil); err == nil || !strings.Contains(err.Error(), "no client here") {
+	if _, err := s.Ask(t.Context(), "s", "sampling/createMessage", nil); err == nil || !strings.Contains(err.Error(), "this connection has no client") {
 		t.Errorf("nobody's connection: %v", err)
 	}
 }

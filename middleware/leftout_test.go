@@ -23,7 +23,7 @@ func TestLeftOut(t *testing.T) {
 	if err != nil || !strings.Contains(string(list), want) {
 		t.Errorf("%s, %v", list, err)
 	}
-	if got, want := call(t, c, "x", "{}"), `of server \"s\", 3,001 tools are left out (more than 2000)`; !strings.Contains(got, want) {
+	if got, want := call(t, c, "x", "{}"), `server \"s\": 3,001 tools left out (more than 2000)`; !strings.Contains(got, want) {
 		t.Errorf("%s", got)
 	}
 	// Who may not use all tools does not hear of those.

@@ -66,7 +66,7 @@ func TestLevelsOfSeveralClients(t *testing.T) {
 	<-served
 	hears("error")
 	for _, level := range []string{"verbose", "none", ""} {
-		if got := ask(t, quiet, "logging/setLevel", `{"level":"`+level+`"}`); !strings.Contains(got, "is none of") {
+		if got := ask(t, quiet, "logging/setLevel", `{"level":"`+level+`"}`); !strings.Contains(got, "is not one of") {
 			t.Errorf("level %q: %s", level, got)
 		}
 	}

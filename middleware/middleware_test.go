@@ -373,7 +373,7 @@ func TestErrors(t *testing.T) {
 	}})
 	id := decode(t, call(t, conn, "s_rows", `{}`)).Meta.Result.CacheID
 	tests := []struct{ tool, args, code, want string }{
-		{"proxy_filter", `{"cache_id":"aaaaaaaaaaaaaaaa"}`, "unknown_cache_id", "no result of yours"},
+		{"proxy_filter", `{"cache_id":"aaaaaaaaaaaaaaaa"}`, "unknown_cache_id", "you have no result"},
 		{"proxy_filter", `{}`, "bad_arguments", "cache_id is missing"},
 		{"proxy_filter", `{"cache_id":"ID","tool":"s_rows"}`, "bad_arguments", "not both"},
 		{"proxy_filter", `{"cache_id":"ID","arguments":{}}`, "bad_arguments", "go with tool"},
@@ -389,7 +389,7 @@ func TestErrors(t *testing.T) {
 		{"proxy_search", `{"cache_id":"ID","pattern":"("}`, "bad_pattern", "missing closing )"},
 		{"proxy_search", `{"cache_id":"ID","pattern":"x","mode":"vector"}`, "bad_arguments", "mode"},
 		{"proxy_explore", `{"cache_id":"ID","path":"nope"}`, "bad_arguments", "nope"},
-		{"proxy_filter", `{"tool":"w_write","arguments":{}}`, "bad_arguments", "not known to only read"},
+		{"proxy_filter", `{"tool":"w_write","arguments":{}}`, "bad_arguments", "not known to be read-only"},
 		{"proxy_filter", `{"tool":"proxy_search","arguments":{}}`, "bad_arguments", "call proxy_search directly"},
 		{"proxy_filter", `{"cache_ids":["ID","ID"],"cache_id":"ID","jq":"."}`, "bad_arguments", "not both"},
 		{"proxy_filter", `{"cache_ids":["ID"]}`, "bad_arguments", "jq"},

@@ -170,7 +170,7 @@ func (n *names) assign(set *serverSet) {
 		}
 	}
 	for servers, tools := range lost {
-		n.logger.Warn(`two servers have tools of one name: the first in the configuration keeps it; a "prefix" tells them apart`,
+		n.logger.Warn(`two servers have tools of the same name: the first in the configuration keeps it; set a "prefix" to tell them apart`,
 			"first", servers[0], "second", servers[1], "tools_of_second", someOf(tools))
 	}
 }

@@ -71,10 +71,10 @@ func TestWhyHashed(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"git/hub_y": "git_hub_y could be a tool of another server, by its prefix", "git/x": "",
-		"git/" + long: "git_" + long[:60] + " has 68 characters, of at most 64",
+		"git/hub_y": "git_hub_y also fits the prefix of another server", "git/x": "",
+		"git/" + long: "git_" + long[:60] + " has 68 characters; 64 are allowed",
 		"git_hub/x":   "", "git_hub/a_b": "", "git_hub/a.b": "",
-		"git.hub/x":         `the server "git_hub" has a tool git_hub_x`,
+		"git.hub/x":         `server "git_hub" has a tool git_hub_x, too`,
 		"bare/proxy_filter": "proxy_filter is a tool of the proxy",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

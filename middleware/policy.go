@@ -196,7 +196,7 @@ func (u *Upstream) Check() error {
 	switch u.Redact {
 	case "", RedactOff, RedactOn, RedactReport:
 	default:
-		return fmt.Errorf("server %q: redact %q, want on, off or report", u.Name, u.Redact)
+		return fmt.Errorf("server %q: redact is %q; it must be on, off or report", u.Name, u.Redact)
 	}
 	if _, err := pipeline.NewHide(u.Policy.Hide); err != nil {
 		return fmt.Errorf("server %q: %w", u.Name, err)

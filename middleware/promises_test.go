@@ -107,7 +107,7 @@ var (
 	cutLine = regexp.MustCompile(`^\[cut: ~([\d,]+) of ~([\d,]+) tokens shown[^\n]* · cache_id=([a-z2-7]{16})\]\n`)
 	// foreign is what only we may say, as genResult draws it.
 	foreign      = regexp.MustCompile(`rlmproxy/|\[cut: |\[complete: |next: |\[20 of |--- block `)
-	completeLine = regexp.MustCompile(`^\[complete: nothing left out · [^\n]*~([\d,]+) instead of ~([\d,]+) tokens · as it came: "format":"text" · cache_id=([a-z2-7]{16})\]\n`)
+	completeLine = regexp.MustCompile(`^\[complete: nothing left out · [^\n]*~([\d,]+) instead of ~([\d,]+) tokens · original: "format":"text" · cache_id=([a-z2-7]{16})\]\n`)
 )
 
 // TestPromises holds the promises on one result over generated and real data:

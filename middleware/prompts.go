@@ -143,7 +143,7 @@ func (s *Server) completeArgument(ctx context.Context, r *session.Request) (json
 		}
 		up, key, own = places[0].up, "uri", places[0].uri
 	default:
-		return nil, session.InvalidParams("ref is of no known type")
+		return nil, session.InvalidParams("unknown type of ref")
 	}
 	params, err := jsonscan.Rewrite(r.Params, func(k string, value json.RawMessage) json.RawMessage {
 		if k != "ref" || value[0] != '{' {
@@ -180,7 +180,7 @@ func page(r *session.Request, what string, items []json.RawMessage) (json.RawMes
 	from := 0
 	if cursor := cursorOf(r.Params); cursor.Exists() {
 		if _, err := fmt.Sscanf(cursor.String(), "from-%d", &from); err != nil || from < 0 || from > len(items) {
-			return nil, session.InvalidParams("cursor %q is none of ours", clipped(cursor.String()))
+			return nil, session.InvalidParams("unknown cursor %q", clipped(cursor.String()))
 		}
 	}
 	to := min(from+pageItems, len(items))

@@ -19,13 +19,13 @@ import (
 // TestHintsNeverRepeatAnAct: where a call may have changed something, no hint has the agent
 // make it again. One that only reads can be.
 func TestHintsNeverRepeatAnAct(t *testing.T) {
-	const acts = "write is not declared read-only, and a call acts again"
+	const acts = "write is not declared read-only: another call would act again"
 	for _, tt := range []struct{ name, query, read, write string }{
-		{"expired", `{"cache_id":"ID"}`, `expired_cache_id: cache_id ID has expired: it was not read for a while|call read {"n":"a\nb"} to get it back`,
-			`expired_cache_id: cache_id ID has expired: it was not read for a while; it was the result of write {"n":"a\nb"}|that call made again acts again: its tool is not declared read-only`},
-		{"expired answer of a fresh call", `{"tool":"TOOL","jq":".,."}`, `expired_cache_id: cache_id ID has expired: it was not read for a while|call proxy_filter {"tool":"read","jq":".,."} to get it back`,
-			`expired_cache_id: cache_id ID has expired: it was not read for a while; it was the result of proxy_filter {"tool":"write","jq":".,."}|that call made again acts again: its tool is not declared read-only`},
-		{"too large to keep", ``, `call the tool again with narrower arguments]`, `too large to keep, and a call acts again]`},
+		{"expired", `{"cache_id":"ID"}`, `expired_cache_id: cache_id ID has expired: it was not read for 1 minute|call read {"n":"a\nb"} to get it back`,
+			`expired_cache_id: cache_id ID has expired: it was not read for 1 minute; it was the result of write {"n":"a\nb"}|its tool is not declared read-only: another call would act again`},
+		{"expired answer of a fresh call", `{"tool":"TOOL","jq":".,."}`, `expired_cache_id: cache_id ID has expired: it was not read for 1 minute|call proxy_filter {"tool":"read","jq":".,."} to get it back`,
+			`expired_cache_id: cache_id ID has expired: it was not read for 1 minute; it was the result of proxy_filter {"tool":"write","jq":".,."}|its tool is not declared read-only: another call would act again`},
+		{"too large to keep", ``, `call the tool again with narrower arguments]`, `too large to keep; another call would act again]`},
 		{"too large to query", `{"tool":"TOOL"}`, `limit_memory: the result of read, 50,039 bytes, is too large to keep|call the tool with narrower arguments`, `limit_memory: the result of write, 50,039 bytes, is too large to keep|` + acts},
 		{"timeout", ``, `upstream_timeout: read did not answer in time: timeout after 1m0s|ask for less, or have the operator raise the server's "timeout"`,
 			`upstream_timeout: write did not answer in time: timeout after 1m0s|the operator can raise the server's "timeout"; check what the call did before you repeat it: ` + acts},
@@ -35,11 +35,11 @@ func TestHintsNeverRepeatAnAct(t *testing.T) {
 			`upstream_unavailable: server "s" ended while the call ran: killed|it is being restarted; check what the call did before you repeat it: ` + acts},
 		{"bad answer", ``, `upstream_unavailable: server "s" sent a malformed answer|check what the call did before you repeat it`,
 			`upstream_unavailable: server "s" sent a malformed answer|check what the call did before you repeat it: ` + acts},
-		{"not reached", ``, `upstream_unavailable: server "s" is not available: no such file|it is restarted by itself; try again`, `upstream_unavailable: server "s" is not available: no such file|it is restarted by itself; try again`},
+		{"not reached", ``, `upstream_unavailable: server "s" is not available: no such file|the proxy restarts it; try again`, `upstream_unavailable: server "s" is not available: no such file|the proxy restarts it; try again`},
 		{"too late to show", ``, `limit_time: the time limit passed before the call was done|narrow first, with fields, jq or offset and limit`,
 			`limit_time: the time limit passed before the call was done|check what the call did before you repeat it: ` + acts},
-		{"no such block", `{"tool":"TOOL","block":7}`, `bad_arguments: proxy_filter: block 7 has no text; these have: [0]|the same with "block":0; the result is kept: give "cache_id":"ID" in place of tool and arguments`,
-			`bad_arguments: proxy_filter: block 7 has no text; these have: [0]|the same with "block":0; the result is kept: give "cache_id":"ID" in place of tool and arguments; ` + acts},
+		{"no such block", `{"tool":"TOOL","block":7}`, `bad_arguments: proxy_filter: block 7 has no text; these have: [0]|use "block":0; the result is kept: give "cache_id":"ID" in place of tool and arguments`,
+			`bad_arguments: proxy_filter: block 7 has no text; these have: [0]|use "block":0; the result is kept: give "cache_id":"ID" in place of tool and arguments; ` + acts},
 		{"bad program", `{"tool":"TOOL","jq":".[0] | error(\"no\")"}`, `bad_jq: jq: error: no|proxy_explore shows fields and types; the result is kept: give "cache_id":"ID" in place of tool and arguments`,
 			`bad_jq: jq: error: no|proxy_explore shows fields and types; the result is kept: give "cache_id":"ID" in place of tool and arguments; ` + acts},
 	} {

@@ -87,20 +87,20 @@ func (r *redactor) mask(ctx context.Context, raw []byte, by func(context.Context
 	masked, found, err := by(limited, raw)
 	switch {
 	case err != nil && r.report:
-		r.s.logger.Info("redact: no time to look for secrets in all of it", "server", r.server, "request", r.request, "bytes", len(raw))
+		r.s.logger.Info("redact: the time limit passed before the whole text was searched for secrets", "server", r.server, "request", r.request, "bytes", len(raw))
 		return raw, nil
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
 		return nil, &pipeline.Error{Code: pipeline.LimitTime, Err: err,
-			Text: "the time limit passed while secrets were looked for in the result, which is not shown for that", Hint: "ask for less of it"}
+			Text: "the time limit passed while the result was searched for secrets, so it is not shown", Hint: "ask for less"}
 	case len(found) == 0:
 		return raw, nil
 	}
 	r.s.redactions.add(r.server, !r.report, found)
-	level, text := slog.LevelDebug, "redact: masked"
+	level, text := slog.LevelDebug, "redact: secrets masked"
 	if r.report {
-		level, text, masked = slog.LevelInfo, "redact: would mask", raw
+		level, text, masked = slog.LevelInfo, "redact: secrets found, not masked", raw
 	}
 	r.s.logger.Log(ctx, level, text, "server", r.server, "request", r.request, "secrets", found.Total(), "rules", ruleCounts(found))
 	return masked, nil

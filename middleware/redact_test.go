@@ -116,7 +116,7 @@ func TestRedactReport(t *testing.T) {
 		if raw := call(t, conn, name, `{}`); raw != want {
 			t.Errorf("%s changed: %.300s", name, raw)
 		}
-		if lines := strings.Count(log.String(), "redact: would mask"); name != "plain" && lines != 1 || name == "plain" && lines != 0 || leaks(log.String()) != "" {
+		if lines := strings.Count(log.String(), "redact: secrets found, not masked"); name != "plain" && lines != 1 || name == "plain" && lines != 0 || leaks(log.String()) != "" {
 			t.Errorf("%s is logged: %s", name, log.String())
 		}
 		if want := `server=s request=json secrets=3 rules="generic-api-key, github-pat, private-key"`; name == "json" && !strings.Contains(log.String(), want) {

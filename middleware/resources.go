@@ -191,7 +191,7 @@ func readCursor(params json.RawMessage) (at int, own string, err error) {
 	number, own, ok := strings.Cut(string(b), ":")
 	at, bad := strconv.Atoi(number)
 	if err != nil || !ok || bad != nil || at < 0 {
-		return 0, "", session.InvalidParams("cursor %q is none of ours", clipped(cursor.String()))
+		return 0, "", session.InvalidParams("unknown cursor %q", clipped(cursor.String()))
 	}
 	return at, own, nil
 }

@@ -22,7 +22,7 @@ func (s *Server) placesWithState(r *session.Request, places []place) ([]place, j
 	if len(places) < 2 || !has && jsonscan.Member(r.Params, "inputResponses") == nil {
 		return places, r.Params, nil
 	}
-	unknown := session.InvalidParams("requestState is of no server that was asked for this resource")
+	unknown := session.InvalidParams("requestState does not come from a server that was asked for this resource")
 	if list := s.relay.Deferred(); list.Gave(state) {
 		server := list.Server(state, r.Session.Agent)
 		for _, p := range places {

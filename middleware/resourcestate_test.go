@@ -65,7 +65,7 @@ func TestStatesStayWithTheirServer(t *testing.T) {
 		}
 		again := `"requestState":` + state + `,"inputResponses":{"k":{},"q1":{"q":1.0}},`
 		if strings.HasPrefix(state, `"rlmproxy:`) {
-			if got := read(other, tt.uri, again); !strings.Contains(got, "requestState is of no server") {
+			if got := read(other, tt.uri, again); !strings.Contains(got, "requestState does not come from a server") {
 				t.Errorf("%s: another agent goes on with it: %s", tt.uri, got)
 			}
 		}
@@ -74,7 +74,7 @@ func TestStatesStayWithTheirServer(t *testing.T) {
 		}
 	}
 	for _, more := range []string{`"requestState":"x",`, `"inputResponses":{},`, `"requestState":"rlmproxy-at:s-three=x",`, `"requestState":7,`} {
-		if got := read(conn, "file:///state", more); !strings.Contains(got, "requestState is of no server") {
+		if got := read(conn, "file:///state", more); !strings.Contains(got, "requestState does not come from a server") {
 			t.Errorf("%s: %s", more, got)
 		}
 	}

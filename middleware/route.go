@@ -69,7 +69,7 @@ func (s *Server) route(ctx context.Context, r *session.Request) (json.RawMessage
 	case "resources/subscribe":
 		uri := jsonscan.Member(r.Params, "uri")
 		if len(uri) == 0 || uri[0] != '"' {
-			return nil, session.InvalidParams("uri is no string")
+			return nil, session.InvalidParams("uri is not a string")
 		}
 		return empty, s.subscribe(ctx, r, r.Session, jsonscan.Unquote(uri))
 	case "resources/unsubscribe":

@@ -40,7 +40,7 @@ func TestSubscribedTwiceAtOnce(t *testing.T) {
 	if got := ask(t, conn, "resources/unsubscribe", `{"uri":"a:b"}`); got != "{}" || s.relay.Watched() != 0 || len(asked) != 1 {
 		t.Errorf("unsubscribe: %s, %d are left, the server was told %d times", got, s.relay.Watched(), len(asked))
 	}
-	if got := ask(t, conn, "resources/subscribe", `{"uri":5}`); !strings.Contains(got, "uri is no string") {
+	if got := ask(t, conn, "resources/subscribe", `{"uri":5}`); !strings.Contains(got, "uri is not a string") {
 		t.Errorf("a number: %s", got)
 	}
 }

@@ -39,7 +39,7 @@ func (s *Server) unknown(ctx context.Context, r *session.Request) (json.RawMessa
 	up := s.viewOf(r).only()
 	if up == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
-			Message: fmt.Sprintf("method %q is not known, and several servers could be meant", clipped(r.Method))}
+			Message: fmt.Sprintf("unknown method %q: the proxy cannot tell which of several servers it is for", clipped(r.Method))}
 	}
 	return s.pass(ctx, up, r, r.Method != "tasks/list")
 }

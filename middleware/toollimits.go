@@ -37,7 +37,7 @@ func (l *toolLimits) admit(ctx context.Context, server string, p Policy, party s
 	if p.Concurrency == 0 {
 		return begun, nil
 	}
-	late := &guard.BusyError{Text: fmt.Sprintf("%d calls of this tool run, the most that may, and none ended in %v", p.Concurrency, wait)}
+	late := &guard.BusyError{Text: fmt.Sprintf("%d calls of this tool are running, the most allowed, and none ended within %v", p.Concurrency, wait)}
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, late)
 	defer cancel()
 	turn, err := l.turn(limited{server, p.turning, p.Concurrency}).Take(ctx, party)

@@ -37,9 +37,9 @@ func TestToolLimits(t *testing.T) {
 		}
 		a := begin("get_a", "ann", "nil")
 		begin("get_b", "ann", "nil")()
-		begin("get_a", "ann", "rate_limited: this agent has begun 2 calls of this tool in a minute, the most that it may: try again in 30s")
+		begin("get_a", "ann", "rate_limited: this agent has begun 2 calls of this tool within a minute, the most allowed: try again in 30s")
 		b := begin("get_a", "bob", "nil")
-		begin("other", "ann", "2 calls of this tool run, the most that may, and none ended in 10s")
+		begin("other", "ann", "2 calls of this tool are running, the most allowed, and none ended within 10s")
 		one := begin("one", "ann", "nil")
 		var wg sync.WaitGroup
 		wg.Go(func() { begin("one", "bob", "nil")() })

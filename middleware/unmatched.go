@@ -45,7 +45,7 @@ func (u *unmatched) tell(up *Upstream, logger *slog.Logger) {
 			}
 			u.done[key] = true
 			if !matches {
-				logger.Warn("no tool of the server has a name like this", "server", up.Name, "setting", setting.name, "glob", glob, "tools", len(tools))
+				logger.Warn("the glob matches no tool of the server", "server", up.Name, "setting", setting.name, "glob", glob, "tools", len(tools))
 			}
 		}
 	}
@@ -89,6 +89,6 @@ func (s *Server) tellRights() {
 		if away != nil {
 			attrs = append(attrs, "servers_away", someOf(away))
 		}
-		s.logger.Warn("no tool has a name like this", attrs...)
+		s.logger.Warn("the glob matches no tool", attrs...)
 	}
 }

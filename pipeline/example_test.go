@@ -83,7 +83,7 @@ func ExampleOutline() {
 	fmt.Printf("%s%v\n", out.Data, err)
 	// Output:
 	// at people: JSON array of 3 items, 95 bytes
-	// paths, for fields; jq: put a dot in front
+	// Use these paths in fields; put a dot in front for jq
 	// people[].id: number, 1..3
 	// people[].name: string, "ann" "bob" "cid"
 	// people[].city: string, in 67%, "Oslo" "Rome"
@@ -127,6 +127,6 @@ func ExampleHide() {
 	}
 	// Output:
 	// {"user":{"name":"ann"}} <nil>
-	// [withheld: a text of 13 bytes with a hidden field in it] <nil>
+	// [withheld: a text of 13 bytes that has a hidden field] <nil>
 	// a token of thanks <nil>
 }

@@ -14,7 +14,7 @@ import (
 const KeyBytes = 32
 
 // Key returns the key in a file, which it makes at the first time. May is what others could
-// do who know it, as "could forge ids by it".
+// do who know it, as "could use it to forge cache IDs".
 func Key(path, may string) (key []byte, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -22,12 +22,12 @@ func Key(path, may string) (key []byte, err error) {
 	}
 	f.Close()
 	if err := CheckFile(path); err != nil {
-		return nil, fmt.Errorf("%w, who %s: delete it, and another is made", err, may)
+		return nil, fmt.Errorf("%w, who %s: delete it, and rlmproxy makes another", err, may)
 	}
 	err = lockedfile.Transform(path, func(old []byte) ([]byte, error) {
 		if text := bytes.TrimSpace(old); len(text) > 0 {
 			if key, err = hex.DecodeString(string(text)); err != nil || len(key) != KeyBytes {
-				return nil, fmt.Errorf("%s does not hold a key, %d bytes in hexadecimal: delete it, and another is made", path, KeyBytes)
+				return nil, fmt.Errorf("%s does not hold a key of %d bytes in hexadecimal: delete it, and rlmproxy makes another", path, KeyBytes)
 			}
 			return old, nil
 		}

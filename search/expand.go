@@ -33,7 +33,7 @@ func ParseUnit(name string) (Unit, error) {
 	if slices.Contains(units, Unit(name)) {
 		return Unit(name), nil
 	}
-	return "", fmt.Errorf("unit %q is none of paragraph, section, sentence, lines", preview(name, 40))
+	return "", fmt.Errorf("unit %q is not one of paragraph, section, sentence, lines", preview(name, 40))
 }
 
 // Expand returns the units around hits, in document order. Overlapping ones

@@ -46,10 +46,10 @@ func compilePattern(expr string, fold bool) (*pattern, error) {
 
 func compile(expr string, fold bool) (*pattern, error) {
 	if expr == "" {
-		return nil, errors.New("is empty")
+		return nil, errors.New("it is empty")
 	}
 	if len(expr) > maxPatternBytes {
-		return nil, fmt.Errorf("has %d bytes, the limit is %d", len(expr), maxPatternBytes)
+		return nil, fmt.Errorf("it has %d bytes; %d are allowed", len(expr), maxPatternBytes)
 	}
 	flags := syntax.Perl
 	if fold {
@@ -64,7 +64,7 @@ func compile(expr string, fold bool) (*pattern, error) {
 		return nil, err
 	}
 	if len(prog.Inst) > maxProgram {
-		return nil, fmt.Errorf("compiles to %d instructions, the limit is %d: use smaller repeat counts", len(prog.Inst), maxProgram)
+		return nil, fmt.Errorf("it compiles to %d instructions; %d are allowed: use smaller repeat counts", len(prog.Inst), maxProgram)
 	}
 	if fold {
 		expr = "(?i)" + expr

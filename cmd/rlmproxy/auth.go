@@ -30,9 +30,9 @@ func (c *cli) authCommand() *cobra.Command {
 	auth := family(&cobra.Command{
 		Use:   "auth",
 		Short: "Sign in to remote servers",
-		Long: `Servers at a URL may want a person to sign in (OAuth). What that brings is kept in
-the system's keyring, else in a file that only you can read, and renewed by itself.
-Proxies that run take it up.`,
+		Long: `Servers at a URL may want you to sign in (OAuth). rlmproxy keeps the tokens in the
+system's keyring, or else in a file that only you can read, and renews them.
+Running proxies use them at once.`,
 		Example: "  rlmproxy auth status\n  rlmproxy auth login wiki\n  rlmproxy auth login https://mcp.example.com/mcp   # for wrap --url",
 	})
 	var noBrowser bool
@@ -40,8 +40,8 @@ Proxies that run take it up.`,
 	login := &cobra.Command{
 		Use:   "login SERVER",
 		Short: "Sign in to a server, with a browser",
-		Long: `Login opens a browser and waits 5 minutes until it comes back. Where the browser
-runs on another machine, paste the address that it ends at into the terminal.`,
+		Long: `Login opens a browser and waits up to 5 minutes for it to come back. If the browser
+runs on another machine, paste the address of its last page into the terminal.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, sc, err := c.account(cmd, args)
 			if err != nil {
@@ -78,7 +78,7 @@ runs on another machine, paste the address that it ends at into the terminal.`,
 	}
 	status := &cobra.Command{
 		Use:   "status [SERVER]",
-		Short: "Show who is signed in where; with SERVER, exit with 1 unless somebody is or need not be",
+		Short: "Show where you are signed in; with SERVER, exit with 1 if you need to sign in",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.authStatus(cmd, args)
 		},
@@ -94,7 +94,7 @@ runs on another machine, paste the address that it ends at into the terminal.`,
 // account is that of the one server that args name, by its name in the file or by its URL.
 func (c *cli) account(cmd *cobra.Command, args []string) (*oauth.Account, config.Server, error) {
 	if len(args) != 1 {
-		return nil, config.Server{}, &usageError{errors.New("name one server"), "rlmproxy auth status names them"}
+		return nil, config.Server{}, &usageError{errors.New("name one server"), "rlmproxy auth status lists them"}
 	}
 	cfg, err := c.read(cmd)
 	byURL := strings.Contains(args[0], "://")
@@ -108,15 +108,15 @@ func (c *cli) account(cmd *cobra.Command, args []string) (*oauth.Account, config
 	} else {
 		i := slices.IndexFunc(cfg.Servers, func(s config.Server) bool { return s.Name == args[0] })
 		if i < 0 {
-			return nil, sc, &usageError{fmt.Errorf("there is no server %q in %s", args[0], cfg.Path), "rlmproxy auth status names them"}
+			return nil, sc, &usageError{fmt.Errorf("there is no server %q in %s", args[0], cfg.Path), "rlmproxy auth status lists them"}
 		}
 		sc = cfg.Servers[i]
 	}
 	switch {
 	case sc.URL == "":
-		return nil, sc, &usageError{fmt.Errorf("server %q is started here, so there is nothing to sign in to", sc.Name), "pass secrets to it in env"}
+		return nil, sc, &usageError{fmt.Errorf("rlmproxy starts server %q itself, so there is nothing to sign in to", sc.Name), "pass secrets to it in env"}
 	case sc.HasAuthorization():
-		return nil, sc, &usageError{fmt.Errorf("server %q has an Authorization among its headers, which is what it is sent", sc.Name), "take that out to sign in"}
+		return nil, sc, &usageError{fmt.Errorf("server %q has an Authorization in its headers, which rlmproxy sends instead of a sign-in", sc.Name), "remove it to sign in"}
 	}
 	a, err := account(cfg, sc, nil)
 	return a, sc, err
@@ -153,7 +153,7 @@ func authorize(cfg *config.Config, sc config.Server, logger *slog.Logger) func(h
 	}
 	a, err := account(cfg, sc, logger)
 	if err != nil {
-		logger.Warn("no sign-in", "server", sc.Name, "error", err)
+		logger.Warn("requests carry no sign-in", "server", sc.Name, "error", err)
 		return nil
 	}
 	return a.Authorize
@@ -167,13 +167,13 @@ func (c *cli) login(ctx context.Context, a *oauth.Account, sc config.Server, sco
 		asked() // from here on the terminal is theirs
 		fmt.Fprintf(c.stderr, "Sign in to %q here:\n\n  %s\n\n", sc.Name, terminal.Visible(address))
 		if !noBrowser && canBrowse(os.Getenv) && browse(address) == nil {
-			fmt.Fprintln(c.stderr, "A browser opens it, and comes back by itself.")
+			fmt.Fprintln(c.stderr, "A browser opens this address, and comes back by itself.")
 			return
 		}
-		fmt.Fprintln(c.stderr, "A browser on this machine comes back by itself. From another one, paste the address that it ends at\n(http://127.0.0.1:…, a page that does not load) here, and press Enter.")
+		fmt.Fprintln(c.stderr, "A browser on this machine comes back by itself. From another machine, paste the address of its last page\n(http://127.0.0.1:…, which does not load there) here, and press Enter.")
 	}
 	stray := func() {
-		fmt.Fprintln(c.stderr, "That is not the address that this sign-in ends at, which has state= and code= in it. Paste it whole.")
+		fmt.Fprintln(c.stderr, "That is not the address of this sign-in's last page, which has state= and code= in it. Paste the whole address.")
 	}
 	s, err := a.Login(ctx, oauth.Login{Scopes: scopes, Show: show, Pasted: c.stdin, Stray: stray})
 	if err != nil {
@@ -198,7 +198,7 @@ func hidden(sc config.Server, text string) string {
 func until(s *oauth.Status) string {
 	switch {
 	case s.Renewed:
-		return "renewed by itself"
+		return "renewed automatically"
 	case s.Until.IsZero():
 		return "until the server ends it"
 	}
@@ -257,7 +257,7 @@ func (c *cli) authStatus(cmd *cobra.Command, args []string) error {
 			return err
 		case sc.URL == "" || sc.Disabled:
 		case sc.HasAuthorization():
-			lines[i] = "its headers say who we are"
+			lines[i] = "its headers hold the credentials"
 		default:
 			all.Go(func() { lines[i], _ = stand(cmd.Context(), a) })
 		}
@@ -294,7 +294,7 @@ func stand(ctx context.Context, a *oauth.Account) (line string, good bool) {
 		}
 		return line, true
 	case s.Machine:
-		return "signs in by itself, with the client of its configuration", true
+		return "signs in by itself, with the configured client", true
 	case s.Asked && s.Why != "":
 		return "needs sign-in: " + s.Why, false
 	case s.Asked:

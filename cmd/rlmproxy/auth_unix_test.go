@@ -134,13 +134,13 @@ func TestSignInOutlives(t *testing.T) {
 		t.Fatalf("it comes back to %v, %v", back, err)
 	}
 	fmt.Fprintf(in, "%s\n%s\n", strings.Split(back.String(), "?")[0], back) // not whole, first
-	if err := login.Wait(); err != nil || !strings.Contains(out.String(), `signed in to "wiki", renewed by itself`) || strings.Count(shown.String(), "Paste it whole") != 1 {
+	if err := login.Wait(); err != nil || !strings.Contains(out.String(), `signed in to "wiki", renewed automatically`) || strings.Count(shown.String(), "Paste the whole address") != 1 {
 		t.Fatalf("login: %v\n%s%s", err, &out, shown)
 	}
 	all.WriteString(shown.String() + out.String())
 
 	says("hi there", "call", "wiki_hi", "{}")
-	says("signed in, renewed by itself; client: registered", "auth", "status", "wiki")
+	says("signed in, renewed automatically; client: registered", "auth", "status", "wiki")
 	if resp, err := http.Get(wiki.URL + "/end"); err == nil {
 		resp.Body.Close()
 	}

@@ -19,7 +19,7 @@ func (c *cli) configCommand() *cobra.Command {
 	})
 	check := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Say what is wrong in mcp.json, as a start would, and start nothing",
+		Short: "Say what is wrong in mcp.json, without starting anything",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return &usageError{errors.New("more than one file"), cmd.CommandPath() + " mcp.json"}
@@ -66,7 +66,7 @@ func (c *cli) check(cmd *cobra.Command) error {
 	}
 	found := show.Plural(len(cfg.Servers), "servers")
 	if disabled > 0 {
-		found += fmt.Sprintf(", of which %d disabled", disabled)
+		found += fmt.Sprintf(", %d of them disabled", disabled)
 	}
 	_, err = fmt.Fprintf(c.stdout, "%s: no mistakes, %s\n", terminal.Visible(cfg.Path), found)
 	return err

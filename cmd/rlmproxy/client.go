@@ -88,7 +88,7 @@ func (c *cli) open(cmd *cobra.Command, w wrapFlags, command []string, agent *str
 }
 
 func agentFlag(cmd *cobra.Command, agent *string) {
-	cmd.Flags().StringVar(agent, "agent", "", "see and use what the `agent` of proxySettings.agents may; without it, everything")
+	cmd.Flags().StringVar(agent, "agent", "", "see and use only what this `agent` of proxySettings.agents may use")
 }
 
 func (c *cli) toolsCommand() *cobra.Command {
@@ -195,7 +195,7 @@ func (c *cli) printTools(raw json.RawMessage) error {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\n", name, n, line)
 	}
-	fmt.Fprintf(w, "%d tools\t%d\tof these the proxy's own: %d\n", len(tools), all, ours)
+	fmt.Fprintf(w, "%d tools\t%d\tincluding the proxy's own: %d\n", len(tools), all, ours)
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func (c *cli) printStates(s *stack) {
 func (c *cli) printFindings(findings []string) error {
 	for i, f := range findings {
 		if i == 0 {
-			fmt.Fprintln(c.stdout, "\nto look at:")
+			fmt.Fprintln(c.stdout, "\nto review:")
 		}
 		if _, err := fmt.Fprintln(c.stdout, " ", f); err != nil {
 			return err
@@ -300,7 +300,7 @@ file gets the bytes that an agent gets.`,
 			return c.callAll(cmd.Context(), conn, calls, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print whole results as JSON, a line each")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print whole results as JSON, one per line")
 	agentFlag(cmd, &agent)
 	urlFlags(cmd, &w)
 	c.settings(cmd, callShows...)
@@ -346,7 +346,7 @@ func (c *cli) callAll(ctx context.Context, conn *rpc.Conn, calls []toolCall, asJ
 	failed := false
 	for i, call := range calls {
 		if last == "" && lastID.Match(call.Arguments) {
-			return fmt.Errorf(`%s: "last" is the cache_id of a reply before, and none has one: nothing was cut. With "tool" and "arguments" in place of "cache_id", %[1]s makes the call itself and keeps any result`, call.Name)
+			return fmt.Errorf(`%s: "last" needs an earlier reply with a cache_id, and no reply was cut. With "tool" and "arguments" in place of "cache_id", %[1]s makes the call itself and keeps any result`, call.Name)
 		}
 		call.Arguments = lastID.ReplaceAll(call.Arguments, []byte(`"cache_id":"`+last+`"`))
 		called := c.log.Progress(func() string { return "calling " + call.Name })

@@ -26,7 +26,7 @@ func (d *doctor) failure(sc config.Server, err error) (text, cure string) {
 	var start *process.StartError
 	switch {
 	case servesFile(sc, d.cfg.Path):
-		return "it is a proxy that serves this file, which would start the next", "take " + entry + " out: it belongs in the file of the client"
+		return "it is rlmproxy with this same file, and would start itself without end", "remove " + entry + ": it belongs in the client's own file"
 	case errors.As(err, &signIn) && sc.Auth.ClientCredentials:
 		return signIn.Text, "correct clientId and clientSecret in " + entry + ".auth"
 	case errors.As(err, &signIn):
@@ -35,7 +35,7 @@ func (d *doctor) failure(sc config.Server, err error) (text, cure string) {
 		text, _, _ = strings.Cut(text, "; ")
 		return text, d.refused(sc, status)
 	case errors.As(err, &start) && sc.Cwd != "" && !isFolder(sc.Cwd):
-		return text, fmt.Sprintf(`mkdir -p %s, or another "cwd" in %s`, pin.Quoted(sc.Cwd), entry)
+		return text, fmt.Sprintf(`mkdir -p %s, or set another "cwd" in %s`, pin.Quoted(sc.Cwd), entry)
 	case errors.As(err, &start):
 		text, cure, _ = strings.Cut(text, "; ")
 		return text, cmp.Or(cure, `correct "command" in `+entry)
@@ -47,9 +47,9 @@ func (d *doctor) failure(sc config.Server, err error) (text, cure string) {
 			continue
 		}
 		if _, set := os.LookupEnv(name); set {
-			return text, fmt.Sprintf(`"inheritEnv": [%s] in %s`, show.Quote(name), entry)
+			return text, fmt.Sprintf(`set "inheritEnv": [%s] in %s`, show.Quote(name), entry)
 		}
-		return text, fmt.Sprintf(`rlmproxy secret set %s, and "env": {%s: "${keyring:%s}"} in %s`, name, show.Quote(name), name, entry)
+		return text, fmt.Sprintf(`rlmproxy secret set %s, and set "env": {%s: "${keyring:%s}"} in %s`, name, show.Quote(name), name, entry)
 	}
 	return text, d.listen(sc)
 }
@@ -80,9 +80,9 @@ func (d *doctor) refused(sc config.Server, status *transport.StatusError) string
 	entry := "mcpServers." + sc.Name
 	switch {
 	case status.WantsCredentials() && sc.HasAuthorization():
-		return "put credentials that are valid today in " + entry + ".headers"
+		return "put valid credentials in " + entry + ".headers"
 	case status.WantsCredentials():
-		return fmt.Sprintf(`rlmproxy secret set %s, and "headers": {"Authorization": "Bearer ${keyring:%s}"} in %s`, pin.Quoted(sc.Name), sc.Name, entry)
+		return fmt.Sprintf(`rlmproxy secret set %s, and set "headers": {"Authorization": "Bearer ${keyring:%s}"} in %s`, pin.Quoted(sc.Name), sc.Name, entry)
 	case status.Code == http.StatusTooManyRequests || status.Code >= 500:
 		return "try again later, or ask who runs the server"
 	}

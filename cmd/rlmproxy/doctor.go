@@ -86,7 +86,7 @@ func (r *report) add(c *check, l level, server, text, cure string) {
 	case n > maxFindings:
 		return
 	case n == maxFindings:
-		server, text, cure = "", "there are more findings than are shown", "rlmproxy doctor again, when these are cured"
+		server, text, cure = "", "there are more findings", "mend these, then run rlmproxy doctor again"
 	}
 	if r.mask != nil {
 		text, cure = r.mask(text), r.mask(cure)
@@ -101,13 +101,13 @@ func (c *cli) doctorCommand() *cobra.Command {
 	var asJSON, verbose bool
 	cmd := &cobra.Command{
 		Use:   "doctor [--json] [-- COMMAND [ARGUMENT...]]",
-		Short: "Look at everything that can be wrong, and say what to do about it",
+		Short: "Check the whole setup, and say how to mend what is wrong",
 		Long: `Doctor reads the configuration, starts every server and lists its tools, and looks
-at what agents would get: a line for each thing it looks at, and below it what is
-wrong, with a cure. It changes nothing.
+at what agents would get. It prints a line for each check, and below it what is wrong
+and how to mend it. It changes nothing.
 
 It exits with 0 if there is no fault (there may be warnings), with 1 if there is
-one, and with 2 if the configuration has mistakes or there is none.`,
+one, and with 2 if there is no configuration or it has mistakes.`,
 		Example: "  rlmproxy doctor\n  rlmproxy doctor --json | jq '.checks[].findings[]'\n  rlmproxy doctor -- npx -y @modelcontextprotocol/server-filesystem .",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, command := split(cmd, args)
@@ -138,7 +138,7 @@ one, and with 2 if the configuration has mistakes or there is none.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print everything as JSON")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "list each server, also where nothing is wrong")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "list each server, even if nothing is wrong")
 	c.settings(cmd, listShows...)
 	return cmd
 }
@@ -191,7 +191,7 @@ func (c *cli) inspect(cmd *cobra.Command, command []string, r *report) (*config.
 	look := r.begin("configuration")
 	if command != nil {
 		cfg, err := c.single(cmd, config.Server{Name: unnamed, Prefix: new(""), Isolation: "shared"}, command)
-		look.Text = "that of the command line"
+		look.Text = "from the command line"
 		return cfg, err
 	}
 	opts, err := c.options(cmd, fromKeyring)
@@ -227,7 +227,7 @@ func (c *cli) inspect(cmd *cobra.Command, command []string, r *report) (*config.
 		for _, w := range cfg.Warnings {
 			text, cure, ok := strings.Cut(w, "; ")
 			if !ok {
-				cure = "take it out, or write what was meant"
+				cure = "remove it, or correct it"
 			}
 			r.add(look, warning, "", text, cure)
 		}

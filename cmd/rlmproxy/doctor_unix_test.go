@@ -246,17 +246,17 @@ func TestCures(t *testing.T) {
 		want   string
 	}{
 		{"ends", config.Server{Command: "x"}, errors.New("exit status 1"), listen},
-		{"asks for a variable", config.Server{Command: "x"}, errors.New("stderr: API_KEY"), `rlmproxy secret set API_KEY, and "env": {"API_KEY": "${keyring:API_KEY}"} in mcpServers.a`},
-		{"that is set here", config.Server{Command: "x"}, errors.New("SET_HERE?"), `"inheritEnv": ["SET_HERE"] in mcpServers.a`},
+		{"asks for a variable", config.Server{Command: "x"}, errors.New("stderr: API_KEY"), `rlmproxy secret set API_KEY, and set "env": {"API_KEY": "${keyring:API_KEY}"} in mcpServers.a`},
+		{"that is set here", config.Server{Command: "x"}, errors.New("SET_HERE?"), `set "inheritEnv": ["SET_HERE"] in mcpServers.a`},
 		{"that it has", config.Server{Command: "x", Env: map[string]string{"API_KEY": ""}}, errors.New("API_KEY"), listen},
 		{"no variable", config.Server{Command: "x"}, errors.New("ERROR"), listen},
 		{"client credentials", config.Server{URL: "x", Auth: config.Auth{ClientCredentials: true}}, &transport.SignInError{}, "correct clientId and clientSecret in mcpServers.a.auth"},
 		{"sign-in", config.Server{URL: "x"}, &transport.SignInError{}, "rlmproxy auth login a --config /mcp.json"},
-		{"403", config.Server{URL: "x"}, &transport.StatusError{Code: 403}, `rlmproxy secret set a, and "headers": {"Authorization": "Bearer ${keyring:a}"} in mcpServers.a`},
+		{"403", config.Server{URL: "x"}, &transport.StatusError{Code: 403}, `rlmproxy secret set a, and set "headers": {"Authorization": "Bearer ${keyring:a}"} in mcpServers.a`},
 		{"404", config.Server{URL: "x"}, &transport.StatusError{Code: 404}, `correct "url" in mcpServers.a; "type" may be "http" or "sse"`},
 		{"503", config.Server{URL: "x"}, &transport.StatusError{Code: 503}, "try again later, or ask who runs the server"},
 		{"nobody there", config.Server{URL: "x"}, errors.New("refused"), `start the server there, or correct "url" in mcpServers.a`},
-		{"this file", config.Server{Command: "/bin/rlmproxy", Args: []string{"--config=/mcp.json"}}, errors.New("x"), "take mcpServers.a out: it belongs in the file of the client"},
+		{"this file", config.Server{Command: "/bin/rlmproxy", Args: []string{"--config=/mcp.json"}}, errors.New("x"), "remove mcpServers.a: it belongs in the client's own file"},
 		{"another file", config.Server{Command: "rlmproxy", Args: []string{"serve", "-c", "/b.json"}}, errors.New("x"), listen},
 		{"a wrap", config.Server{Command: "rlmproxy", Args: []string{"wrap"}}, errors.New("x"), listen},
 	} {
@@ -270,12 +270,12 @@ func TestCures(t *testing.T) {
 		longest      int
 		want         string
 	}{
-		{"a_server", "-", 45, `"prefix": "a_serv" in mcpServers.a_server`},
-		{"a_server", "own", 50, `"prefix": "o" in mcpServers.a_server`},
-		{"a_server", "-", 52, `"prefix": "" in mcpServers.a_server`},
-		{"a_server", "-", 57, `"prefix": "a_serv" in mcpServers.a_server`},
-		{"a_server", "-", 64, `"prefix": "" in mcpServers.a_server`},
-		{"a_server", "", 64, `nothing, if agents can call it; else leave it out by "deny" in mcpServers.a_server`},
+		{"a_server", "-", 45, `set "prefix": "a_serv" in mcpServers.a_server`},
+		{"a_server", "own", 50, `set "prefix": "o" in mcpServers.a_server`},
+		{"a_server", "-", 52, `set "prefix": "" in mcpServers.a_server`},
+		{"a_server", "-", 57, `set "prefix": "a_serv" in mcpServers.a_server`},
+		{"a_server", "-", 64, `set "prefix": "" in mcpServers.a_server`},
+		{"a_server", "", 64, `nothing, if agents can call it; otherwise name it in "deny" of mcpServers.a_server`},
 	} {
 		sc := config.Server{Name: c.name}
 		if c.prefix != "-" {

@@ -97,7 +97,7 @@ func TestEnding(t *testing.T) {
 	t.Run("once", func(t *testing.T) {
 		proxy, stdin, lines, letGo, server := waiting(t, "wrap")
 		interrupt(t, proxy.Process)
-		linesUntil(t, lines, "shutting down when what runs has ended")
+		linesUntil(t, lines, "shutting down once running requests have ended")
 		fmt.Fprintln(stdin, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"next"}}`)
 		linesUntil(t, lines, `{"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"the proxy is shutting down"}}`)
 		letGo()

@@ -110,7 +110,7 @@ func (d *doctor) folders() {
 	look.Text = "state in " + dir
 	if err != nil {
 		look.Text = "no state folder"
-		d.add(look, fault, "", "the state folder is not known: "+err.Error(), `name one: "stateDir" in proxySettings, or RLMPROXY_STATE_DIR`)
+		d.add(look, fault, "", "there is no state folder: "+err.Error(), `set "stateDir" in proxySettings, or RLMPROXY_STATE_DIR`)
 	}
 	if err != nil || !d.folder(look, "stateDir", dir, dir, filepath.Join(dir, "pins"), filepath.Join(dir, "lists"), filepath.Join(dir, "oauth"), filepath.Join(dir, "ui")) {
 		p.PinTools, p.Quarantine = false, false
@@ -153,7 +153,7 @@ func (d *doctor) folder(look *check, setting, dir string, private ...string) (ok
 		}
 	}
 	if open != nil {
-		d.add(look, fault, "", setting+": others can write to "+strings.Join(open, ", "), "chmod 700 "+strings.Join(open, " "))
+		d.add(look, fault, "", setting+": other users can write to "+strings.Join(open, ", "), "chmod 700 "+strings.Join(open, " "))
 	}
 	return open == nil
 }
@@ -196,16 +196,16 @@ func (d *doctor) http() {
 	w := &webProxy{cfg: d.cfg, log: slog.New(slog.DiscardHandler)}
 	err := w.readGuard()
 	if err != nil {
-		look.Text = "nobody can come"
+		look.Text = "nobody can connect"
 		text, cure, _ := strings.Cut(err.Error(), "; ")
-		d.add(look, fault, "", text, cmp.Or(cure, "write a file that you can read, with a line for each agent, as in alice: TOKEN"))
+		d.add(look, fault, "", text, cmp.Or(cure, "name a file that you can read, with a line for each agent, as in alice: TOKEN"))
 		return
 	}
-	look.Text = "whoever can connect may come"
+	look.Text = "no token is needed"
 	if w.guard.Authenticates() {
 		look.Text = show.Plural(len(w.tokens), "tokens")
 		if p.HTTPJWTIssuer != "" {
-			look.Text += ", and those of " + p.HTTPJWTIssuer
+			look.Text += ", and tokens of " + p.HTTPJWTIssuer
 		}
 	}
 	if w.warned != "" {
@@ -232,22 +232,22 @@ func (d *doctor) commands() {
 			continue
 		}
 		n++
-		entry := fmt.Sprintf(`"command": %%s in mcpServers.%s`, sc.Name)
+		entry := fmt.Sprintf(`set "command": %%s in mcpServers.%s`, sc.Name)
 		program, how, err := commandOf(sc).OnDesktop()
 		here, hereErr := exec.LookPath(sc.Command)
 		switch {
 		case err == nil && strings.ContainsAny(sc.Command, `/\`) && !filepath.IsAbs(sc.Command) && sc.Cwd == "":
 			here, _ = filepath.Abs(here)
-			d.add(look, warning, sc.Name, fmt.Sprintf("%q is a path from the folder in which a client starts rlmproxy", sc.Command), fmt.Sprintf(entry, show.Quote(here)))
+			d.add(look, warning, sc.Name, fmt.Sprintf("%q is relative to the folder in which a client starts rlmproxy", sc.Command), fmt.Sprintf(entry, show.Quote(here)))
 		case err == nil && how == process.ByLoginShell:
-			d.add(look, warning, sc.Name, fmt.Sprintf("%q is found by asking the login shell, which each start of the proxy waits for", sc.Command), fmt.Sprintf(entry, show.Quote(program)))
+			d.add(look, warning, sc.Name, fmt.Sprintf("%q is in the PATH of the login shell only, which slows each start of the proxy", sc.Command), fmt.Sprintf(entry, show.Quote(program)))
 		case err != nil && hereErr == nil:
 			here, _ = filepath.Abs(here)
-			d.add(look, warning, sc.Name, fmt.Sprintf("%q is found by the PATH of this terminal, but not by that of a client on the desktop", sc.Command), fmt.Sprintf(entry, show.Quote(here)))
+			d.add(look, warning, sc.Name, fmt.Sprintf("%q is in the PATH of this terminal, but not in that of a client on the desktop", sc.Command), fmt.Sprintf(entry, show.Quote(here)))
 		case err != nil:
 			text, cure, _ := strings.Cut(err.Error(), "; ")
 			if cure == "" || strings.Contains(cure, "whole path") {
-				cure = fmt.Sprintf("install it, or where it is, "+entry, `"/whole/path/of/it"`)
+				cure = fmt.Sprintf("install it, or "+entry, `"/whole/path/of/it"`)
 			}
 			if install := installs[strings.TrimSuffix(filepath.Base(sc.Command), ".exe")]; install != "" {
 				cure = strings.Replace(cure, "install it", install, 1)
@@ -301,7 +301,7 @@ func (d *doctor) servers(s *stack) {
 	}
 	look.Text = fmt.Sprintf("%d of %d connected", ready, all)
 	for _, v := range slices.Backward(slices.Sorted(maps.Keys(revisions))) {
-		look.Text += fmt.Sprintf(", %d by protocol %s", revisions[v], v)
+		look.Text += fmt.Sprintf(", %d with protocol %s", revisions[v], v)
 	}
 }
 

@@ -108,7 +108,7 @@ func flagGroups(cmd *cobra.Command) string {
 func settingsTopic() *cobra.Command {
 	var b strings.Builder
 	b.WriteString(`Settings are keys of proxySettings in mcp.json, environment variables, and flags of serve,
-wrap, tools and call. A flag wins over a variable, and that over the file. The variable of
+wrap, tools and call. A flag wins over a variable, which wins over the file. The variable of
 --max-response-tokens is RLMPROXY_MAX_RESPONSE_TOKENS. Sizes may be written 100MiB, times 90s
 or 2m; a bare number is in the unit given.
 `)

@@ -41,7 +41,7 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 	var missing *fs.PathError
 	switch {
 	case errors.As(err, &missing):
-		return &usageError{err, "write a file that you can read, with a line for each agent, as in alice: TOKEN"}
+		return &usageError{err, "name a file that you can read, with a line for each agent, as in alice: TOKEN"}
 	case err != nil:
 		return &usageError{err: err}
 	}
@@ -112,7 +112,7 @@ func (w *webProxy) listen(addr string) (l net.Listener, url, where string, err e
 		return nil, "", "", &usageError{err: fmt.Errorf("--http: %w", err)}
 	}
 	if l, err = net.Listen("tcp", addr); err != nil {
-		return nil, "", "", &usageError{fmt.Errorf("--http: %w", err), "take a port that is free, of an address that this machine has, as in --http 127.0.0.1:8081"}
+		return nil, "", "", &usageError{fmt.Errorf("--http: %w", err), "choose a free port of an address that this machine has, as in --http 127.0.0.1:8081"}
 	}
 	url = fmt.Sprintf("http://%s/mcp", l.Addr())
 	return l, url, url, nil
@@ -167,7 +167,7 @@ func staticTokens(p config.Proxy, again bool) (tokens []auth.Token, warning stri
 	}
 	for _, t := range tokens {
 		if t.Secret == string(p.MetricsToken) {
-			return nil, "", errors.New("RLMPROXY_METRICS_TOKEN is the token of an agent too: the metrics are not for agents")
+			return nil, "", errors.New("RLMPROXY_METRICS_TOKEN is also the token of an agent, and agents must not read the metrics")
 		}
 		if t.Secret == string(p.UIToken) {
 			return nil, "", errors.New("RLMPROXY_UI_TOKEN is the token of an agent too: the page shows the results of all agents")

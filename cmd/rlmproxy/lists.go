@@ -30,7 +30,7 @@ func openLists(cfg *config.Config, who audience, logger *slog.Logger) *lastseen.
 	}
 	lists, err := listsOf(cfg, over, who == nobody, logger)
 	if err != nil {
-		logger.Warn("what servers offer is not kept for the next start: the state folder cannot be used", "error", err, "hint", "name one in stateDir, or switch keepLists off")
+		logger.Warn("what servers offer cannot be kept for the next start: the state folder cannot be used", "error", err, "hint", "name another in stateDir, or switch keepLists off")
 		return nil
 	}
 	return lists

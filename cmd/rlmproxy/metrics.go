@@ -34,7 +34,7 @@ func openMetrics(p config.Proxy, who audience, logger *slog.Logger) (*scraped, e
 		return nil, nil
 	case p.MetricsAddress == "" && !onHTTP:
 		if p.MetricsToken != "" {
-			logger.Warn("metricsToken has no effect over stdin and stdout without metricsAddress")
+			logger.Warn("metricsToken has no effect: over stdin and stdout it needs metricsAddress")
 		}
 		return nil, nil
 	}
@@ -53,16 +53,16 @@ func openMetrics(p config.Proxy, who audience, logger *slog.Logger) (*scraped, e
 	}
 	if auth.CheckBind(p.MetricsAddress, guard.Authenticates()) != nil {
 		return nil, &usageError{fmt.Errorf("metricsAddress: %s is not a loopback address, and whoever reaches it could read the metrics", p.MetricsAddress),
-			"set RLMPROXY_METRICS_TOKEN, or take an address such as 127.0.0.1:9464"}
+			"set RLMPROXY_METRICS_TOKEN, or choose an address such as 127.0.0.1:9464"}
 	}
 	s.listener, err = net.Listen("tcp", p.MetricsAddress)
 	switch {
 	case err != nil && who == oneClient:
 		// Another proxy of the same file may have it: a host starts one for each window.
-		logger.Warn("there are no metrics of this proxy: metricsAddress: " + err.Error())
+		logger.Warn("this proxy has no metrics: metricsAddress: " + err.Error())
 		return nil, nil
 	case err != nil:
-		return nil, &usageError{fmt.Errorf("metricsAddress: %w", err), "take a port that is free, of an address that this machine has"}
+		return nil, &usageError{fmt.Errorf("metricsAddress: %w", err), "choose a free port of an address that this machine has"}
 	}
 	return s, nil
 }

@@ -150,7 +150,7 @@ func TestMetricsAreRefused(t *testing.T) {
 	for _, tt := range []struct{ name, environ, want string }{
 		{"other machines", "RLMPROXY_METRICS_ADDRESS=0.0.0.0:0", "metricsAddress: 0.0.0.0:0 is not a loopback address"},
 		{"short token", "RLMPROXY_METRICS_TOKEN=hunter2", "RLMPROXY_METRICS_TOKEN: token 1: the token has fewer than 16 characters"},
-		{"token of an agent", "RLMPROXY_METRICS_TOKEN=" + agentSecret, "is the token of an agent too"},
+		{"token of an agent", "RLMPROXY_METRICS_TOKEN=" + agentSecret, "is also the token of an agent"},
 		{"taken", "RLMPROXY_METRICS_ADDRESS=" + taken.Addr().String(), "metricsAddress: listen"},
 	} {
 		name, value, _ := strings.Cut(tt.environ, "=")

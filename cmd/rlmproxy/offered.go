@@ -43,19 +43,19 @@ func (d *doctor) catalogues(s *stack) error {
 			d.globs(names, r)
 		}
 		if cat.Held != nil {
-			d.add(pins, warning, report.Name, "held back until you accept them: "+someOf(cat.Held), cat.Review+"; where that shows nothing, start your client once, and look again")
+			d.add(pins, warning, report.Name, "held back until you accept them: "+someOf(cat.Held), cat.Review+"; if that shows nothing, start your client once and run it again")
 		}
 		for _, odd := range s.server.Oddities(report.Name) {
-			d.add(definitions, warning, report.Name, odd, fmt.Sprintf(`read it; if it means harm, "disabled": true in mcpServers.%s`, report.Name))
+			d.add(definitions, warning, report.Name, odd, fmt.Sprintf(`read it; if it means harm, set "disabled": true in mcpServers.%s`, report.Name))
 		}
 	}
 	for _, odd := range s.server.LookAlikes() {
-		d.add(definitions, warning, "", odd, `keep the one that you mean: "deny" in the entry of the other server`)
+		d.add(definitions, warning, "", odd, `keep the one that you mean, and name the other in "deny" of its server`)
 	}
 	names.Text = show.Plural(all, "tools")
 	pins.Text = show.Plural(held, "tools") + " held back"
-	definitions.Text = "searched for instructions that are hidden from you"
-	cost.Text = show.Count(total) + " in the definitions of tools, for every conversation"
+	definitions.Text = "searched for hidden instructions"
+	cost.Text = show.Count(total) + " for the tools' definitions, in every conversation"
 	if total > maxCatalogue {
 		slices.SortStableFunc(biggest.Tools, func(a, b middleware.Offered) int { return cmp.Compare(len(b.Definition), len(a.Definition)) })
 		var largest []string
@@ -63,7 +63,7 @@ func (d *doctor) catalogues(s *stack) error {
 			largest = append(largest, show.Quote(t.Tool))
 		}
 		d.add(cost, warning, owner, fmt.Sprintf("its tools have %s of the %s tokens", show.Count(most), show.Count(total)),
-			fmt.Sprintf(`leave out tools that you do not use, such as "deny": [%s] in mcpServers.%s; rlmproxy tools%s shows what each costs`, strings.Join(largest, ", "), owner, d.flags))
+			fmt.Sprintf(`leave out tools that you do not use, as with "deny": [%s] in mcpServers.%s; rlmproxy tools%s shows what each costs`, strings.Join(largest, ", "), owner, d.flags))
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (d *doctor) names(look *check, sc config.Server, cat middleware.Catalogue) 
 		if sc.Prefix == nil || *sc.Prefix == sc.Name {
 			other += "2"
 		}
-		d.add(look, warning, sc.Name, "names that are taken end in a hash: "+someOf(taken), fmt.Sprintf(`"prefix": %s in mcpServers.%s`, show.Quote(other), sc.Name))
+		d.add(look, warning, sc.Name, "names that are taken end in a hash: "+someOf(taken), fmt.Sprintf(`set "prefix": %s in mcpServers.%s`, show.Quote(other), sc.Name))
 	}
 	if cat.LeftOut.N > 0 {
 		d.add(look, warning, sc.Name, fmt.Sprintf("%s left out: %s (%s)", show.Plural(cat.LeftOut.N, "tools"), someOf(cat.LeftOut.Names), cat.LeftOut.Why), "tell the author of the server; the others work")
@@ -124,12 +124,12 @@ func shorter(sc config.Server, longest int) string {
 	}
 	for _, most := range []int{maxWithServer, maxToolName} {
 		if room := most - longest - 1; room > 0 && len(prefix) > 0 {
-			return fmt.Sprintf(`"prefix": %s in mcpServers.%s`, show.Quote(strings.TrimRight(string(prefix[:min(room, len(prefix))]), "_-. ")), sc.Name)
+			return fmt.Sprintf(`set "prefix": %s in mcpServers.%s`, show.Quote(strings.TrimRight(string(prefix[:min(room, len(prefix))]), "_-. ")), sc.Name)
 		} else if longest <= most && len(prefix) > 0 {
-			return fmt.Sprintf(`"prefix": "" in mcpServers.%s`, sc.Name)
+			return fmt.Sprintf(`set "prefix": "" in mcpServers.%s`, sc.Name)
 		}
 	}
-	return fmt.Sprintf(`nothing, if agents can call it; else leave it out by "deny" in mcpServers.%s`, sc.Name)
+	return fmt.Sprintf(`nothing, if agents can call it; otherwise name it in "deny" of mcpServers.%s`, sc.Name)
 }
 
 // globs looks for those of a server's entry that match none of its tools.
@@ -148,7 +148,7 @@ func (d *doctor) globs(look *check, r *server) {
 	}{{"allow", sc.Allow}, {"deny", sc.Deny}, {"freshCalls", sc.FreshCalls}, {"tools", slices.Sorted(maps.Keys(sc.Tools))}} {
 		for _, glob := range setting.globs {
 			if !slices.ContainsFunc(has, func(tool string) bool { return rights.Match([]string{glob}, tool) }) {
-				d.add(look, warning, sc.Name, fmt.Sprintf("%q has %q, which is none of its tools", setting.name, glob), "correct it: its tools are "+someOf(has))
+				d.add(look, warning, sc.Name, fmt.Sprintf("%q has %q, which matches none of its tools", setting.name, glob), "correct it: its tools are "+someOf(has))
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func openPins(p config.Proxy, readOnly bool) (*pin.Store, error) {
 	}
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("the state folder cannot be used: %w", err),
-			"name one in stateDir (RLMPROXY_STATE_DIR), or do without pins: pinTools false (RLMPROXY_PIN_TOOLS)"}
+			"name another in stateDir (RLMPROXY_STATE_DIR), or do without pins: pinTools false (RLMPROXY_PIN_TOOLS)"}
 	}
 	return store, nil
 }

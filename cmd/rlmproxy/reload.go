@@ -105,7 +105,7 @@ func (w *webProxy) rereadTokens(asked bool) {
 		err = w.page.check(tokens)
 	}
 	if err != nil {
-		w.log.Error("tokens not read again, those from before count on", "error", err)
+		w.log.Error("the new tokens cannot be read; the earlier ones stay valid", "error", err)
 		return
 	}
 	if warning != "" && warning != w.warned {
@@ -114,7 +114,7 @@ func (w *webProxy) rereadTokens(asked bool) {
 	w.warned = warning
 	change, err := w.guard.SetTokens(tokens)
 	if err != nil {
-		w.log.Error("tokens not read again, those from before count on", "error", err)
+		w.log.Error("the new tokens cannot be read; the earlier ones stay valid", "error", err)
 		return
 	}
 	for subject, left := range change.Subjects {
@@ -128,7 +128,7 @@ func (w *webProxy) rereadTokens(asked bool) {
 		tellUnnamed(w.log, w.config.rules, tokens, w.cfg.Proxy.HTTPJWTIssuer != "")
 	}
 	if len(tokens) == 0 && change.Revoked > 0 {
-		w.log.Warn("no static token is left: whoever shows one is refused")
+		w.log.Warn("no static token is left: every static token is refused")
 	}
 }
 

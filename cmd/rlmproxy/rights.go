@@ -38,8 +38,8 @@ func sameRules(a, b *rights.Rules) bool { return reflect.DeepEqual(a, b) }
 func httpRights(cfg *config.Config, guard *auth.Guard) (*rights.Rules, error) {
 	rules := rulesOf(cfg)
 	if rules != nil && !guard.Authenticates() {
-		return nil, &usageError{errors.New("proxySettings.agents guards nothing: no token is asked for, so nobody knows who comes"),
-			"set RLMPROXY_HTTP_TOKENS, httpTokensFile or httpJWTIssuer, or take agents out"}
+		return nil, &usageError{errors.New("proxySettings.agents restricts nobody: no token is asked for, so nobody knows which agent connects"),
+			"set RLMPROXY_HTTP_TOKENS, httpTokensFile or httpJWTIssuer, or remove agents"}
 	}
 	return rules, nil
 }
@@ -51,7 +51,7 @@ func pipeRights(cfg *config.Config) (*rights.Rules, error) {
 		return nil, nil
 	}
 	if _, ok := rules.Agents[rights.Others]; !ok {
-		return nil, &usageError{errors.New("proxySettings.agents does not say what a client over stdin and stdout may use: it has no name"),
+		return nil, &usageError{errors.New("proxySettings.agents does not say what a client over stdin and stdout may use, because that client has no name"),
 			`add the entry "*", as in "agents": {"*": {"allow": ["fs_*"]}}, or "*": {} for everything`}
 	}
 	return rules, nil
@@ -61,7 +61,7 @@ func pipeRights(cfg *config.Config) (*rights.Rules, error) {
 func rightsAs(cfg *config.Config, agent string) (*rights.Rules, error) {
 	rules := rulesOf(cfg)
 	if rules == nil || rules.Agents == nil {
-		return nil, &usageError{errors.New("--agent: the configuration has no proxySettings.agents, so all agents see the same"), "leave --agent out"}
+		return nil, &usageError{errors.New("--agent: the configuration has no proxySettings.agents, so all agents see the same tools"), "leave --agent out"}
 	}
 	entry, ok := rules.Agents[agent]
 	if !ok {

@@ -191,7 +191,7 @@ func (c *cli) versionCommand() *cobra.Command {
 func (c *cli) jqWorkerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "jq-worker",
-		Short:  "Run jq programs for a proxy, which starts this",
+		Short:  "Run jq programs for a proxy, which starts this command itself",
 		Hidden: true,
 		Args:   noArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -40,7 +40,7 @@ func fromKeyring(stateDir, name string) (string, error) {
 	}
 	secret, err := ring.Get(name)
 	if errors.Is(err, keyring.ErrNotFound) {
-		err = fmt.Errorf("%w; keep one by rlmproxy secret set%s %s", err, flags, pin.Quoted(name))
+		err = fmt.Errorf("%w; keep it with rlmproxy secret set%s %s", err, flags, pin.Quoted(name))
 	}
 	return secret, err
 }
@@ -81,14 +81,14 @@ func (c *cli) secretCommand() *cobra.Command {
 	secret := family(&cobra.Command{
 		Use:   "secret",
 		Short: "Keep a secret for ${keyring:NAME} in mcp.json",
-		Long: `A secret is kept in the keyring of the system, or where there is none in a file of
-the state folder that only its owner can read. ${keyring:NAME} stands for it in the
-entry of a server.`,
+		Long: `Secret keeps a secret in the keyring of the system or, where there is none, in a file of
+the state folder that only you can read. In mcp.json, write ${keyring:NAME} in its
+place.`,
 		Example: "  rlmproxy secret set github\n  pass show github | rlmproxy secret set github\n  rlmproxy secret delete github",
 	})
 	set := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Keep the secret that is typed, or that comes by stdin",
+		Short: "Keep a secret that you type or send to stdin",
 		RunE: c.withKeyring(func(ctx context.Context, ring *keyring.Ring, name string) error {
 			text, err := c.typed(ctx, "secret for "+name)
 			if err == nil {
@@ -123,7 +123,7 @@ entry of a server.`,
 func (c *cli) withKeyring(run func(ctx context.Context, ring *keyring.Ring, name string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 { // which are not shown: one may be the secret
-			return &usageError{errors.New("name one secret, and nothing else: it is read from stdin"), cmd.CommandPath() + " github"}
+			return &usageError{errors.New("name one secret, and nothing else: the secret itself is read from stdin"), cmd.CommandPath() + " github"}
 		}
 		cfg, err := c.readSettings(cmd)
 		if err != nil && !errors.Is(err, config.ErrNoConfig) {

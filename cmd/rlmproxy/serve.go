@@ -45,7 +45,7 @@ func httpFlag(cmd *cobra.Command, addr *string) {
 
 func urlFlags(cmd *cobra.Command, w *wrapFlags) {
 	cmd.Flags().StringVar(&w.url, "url", "", "connect to the server at `URL` instead of starting one")
-	cmd.Flags().StringArrayVar(&w.headers, "header", nil, "send it to the server at URL: `'Name: value'`, in which ${VAR}, ${file:PATH} and ${keyring:NAME} are replaced; may be repeated")
+	cmd.Flags().StringArrayVar(&w.headers, "header", nil, "send this header to the server at URL: `'Name: value'`, in which ${VAR}, ${file:PATH} and ${keyring:NAME} are replaced; may be repeated")
 }
 
 func (c *cli) serve(cmd *cobra.Command) error {
@@ -125,7 +125,7 @@ stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
   rlmproxy wrap --url https://mcp.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); at > 0 {
-				return &usageError{fmt.Errorf("%q stands before --", args[0]), "put the server's command after --"}
+				return &usageError{fmt.Errorf("%q comes before --", args[0]), "put the server's command after --"}
 			}
 			if len(args) > 0 {
 				process.Prepare()
@@ -137,10 +137,10 @@ stdin and stdout, or HTTP, under their own names unless --prefix is given.`,
 			return c.serveConfig(cmd, cfg, http, nil)
 		},
 	}
-	cmd.Flags().StringVar(&w.name, "name", "", "the server's `name` in logs and errors; without it, that of its package, program or host")
-	cmd.Flags().StringVar(&w.prefix, "prefix", "", "expose tools as `prefix`_tool")
+	cmd.Flags().StringVar(&w.name, "name", "", "the server's `name` in logs and errors; without it, the name of its package, program or host")
+	cmd.Flags().StringVar(&w.prefix, "prefix", "", "offer tools as `prefix`_tool")
 	urlFlags(cmd, &w)
-	cmd.Flags().StringVar(&w.isolation, "isolation", "shared", "give each agent over HTTP a process or session of its own, or let all share one: `agent|shared`")
+	cmd.Flags().StringVar(&w.isolation, "isolation", "shared", "give each agent over HTTP its own process or session, or let all share one: `agent|shared`")
 	httpFlag(cmd, &http)
 	settings(cmd, serveShows...)
 	return cmd
@@ -165,21 +165,21 @@ func (c *cli) single(cmd *cobra.Command, server config.Server, args []string) (*
 // wrapped is that of wrap: the server is a command or a URL.
 func (c *cli) wrapped(cmd *cobra.Command, w wrapFlags, args []string) (*config.Config, error) {
 	if w.isolation != "shared" && w.isolation != "agent" {
-		return nil, &usageError{fmt.Errorf("--isolation %q is neither agent nor shared", w.isolation), "rlmproxy wrap --http 8080 --isolation agent -- COMMAND"}
+		return nil, &usageError{fmt.Errorf("--isolation is %q; it must be agent or shared", w.isolation), "rlmproxy wrap --http 8080 --isolation agent -- COMMAND"}
 	}
 	server := config.Server{Name: w.name, Prefix: &w.prefix, Isolation: w.isolation}
 	if !cmd.Flags().Changed("url") {
 		if len(w.headers) > 0 {
-			return nil, &usageError{errors.New("--header without --url"), "a server that is started gets variables of the environment, and no headers"}
+			return nil, &usageError{errors.New("--header without --url"), "only a server at a URL gets headers; a COMMAND gets variables of the environment"}
 		}
 		return c.single(cmd, server, args)
 	}
 	u, err := url.Parse(w.url)
 	switch {
 	case len(args) > 0:
-		return nil, &usageError{errors.New("--url and a command"), "one proxy wraps one server: leave one of them out"}
+		return nil, &usageError{errors.New("--url and a command"), "wrap takes one server: leave out one of them"}
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || !config.IsPort(u.Port()):
-		return nil, &usageError{fmt.Errorf("--url %q is not a URL of a server", w.url), "rlmproxy wrap --url https://mcp.example.com/mcp"}
+		return nil, &usageError{fmt.Errorf("--url %q is not the URL of a server", w.url), "rlmproxy wrap --url https://mcp.example.com/mcp"}
 	}
 	server.URL = w.url
 	if err := server.SetHeaders(w.headers, config.Options{Environ: os.Environ(), Flags: cmd.Flags(), Keyring: fromKeyring}); err != nil {

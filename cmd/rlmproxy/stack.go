@@ -103,8 +103,8 @@ func (c *cli) load(cmd *cobra.Command) (*config.Config, error) {
 	case err != nil:
 		return nil, &usageError{err: err}
 	case startsItself(os.Environ(), process.Starter(), cfg.Path):
-		return nil, &usageError{fmt.Errorf("%s: a proxy that serves this file has started this one, which would start the next", cfg.Path),
-			"take the proxy's own entry out of that file: it belongs in the file of the client"}
+		return nil, &usageError{fmt.Errorf("%s: a proxy with this file has started this proxy, which would start the next", cfg.Path),
+			"remove the proxy's own entry from that file: it belongs in the client's own file"}
 	}
 	return cfg, nil
 }

@@ -57,7 +57,7 @@ func (t *takeover) take(asked bool) {
 	if !sameRights {
 		t.rules = rules
 		t.stack.server.SetRights(rules)
-		t.log.Info("who may use what has changed")
+		t.log.Info("the rights of agents have changed")
 		t.tell(rules)
 	}
 	if err := next.make(); err != nil { // the proxy ends
@@ -78,14 +78,14 @@ func (t *takeover) take(asked bool) {
 		t.log.Info("mcp.json was read again, nothing has changed")
 	}
 	if len(waiting) > 0 && (asked || !slices.Equal(waiting, t.waiting)) {
-		t.log.Warn("settings have changed that count from the next start on", "settings", waiting)
+		t.log.Warn("some changed settings take effect at the next start only", "settings", waiting)
 	}
 	t.waiting = waiting
 }
 
 // refuse logs why the file is not taken over, a line for each mistake.
 func (t *takeover) refuse(err error) {
-	const text = "mcp.json was not taken over, all stays as it was"
+	const text = "mcp.json cannot be used; the proxy goes on as before"
 	var mistakes config.ErrorList
 	var usage *usageError
 	switch {

@@ -18,9 +18,9 @@ func (c *cli) trustCommand() *cobra.Command {
 	trust := family(&cobra.Command{
 		Use:   "trust",
 		Short: "Look at tools that have changed, and accept them",
-		Long: `Serve and wrap pin a tool's definition when they first see it. One that changes
-is held back: agents neither see nor call it until it is accepted here. Proxies
-that run take it up by themselves.`,
+		Long: `Serve and wrap pin a tool's definition when they first see it. If it changes later,
+they hold the tool back: agents neither see nor call it until you accept it here.
+Running proxies notice that by themselves.`,
 		Example: "  rlmproxy trust review\n  rlmproxy trust accept files/read_file",
 	})
 	var everything bool
@@ -37,10 +37,10 @@ that run take it up by themselves.`,
 	}
 	accept := &cobra.Command{
 		Use:   "accept {SERVER[/TOOL][@CODE]... | --all}",
-		Short: "Accept tools as they are now; with the code that review prints, only as they were then",
+		Short: "Accept tools as they are now, or with review's CODE only as review showed them",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 == !everything {
-				return &usageError{errors.New("name what to accept, or --all"), "rlmproxy trust review shows what there is"}
+				return &usageError{errors.New("name what to accept, or write --all"), "rlmproxy trust review shows what there is"}
 			}
 			store, err := c.pins(cmd, false)
 			if err != nil {
@@ -49,13 +49,13 @@ that run take it up by themselves.`,
 			return c.accept(store, args)
 		},
 	}
-	accept.Flags().BoolVar(&everything, "all", false, "all that is held back, of every server")
+	accept.Flags().BoolVar(&everything, "all", false, "accept everything that is held back, of every server")
 	forget := &cobra.Command{
 		Use:   "forget SERVER...",
-		Short: "Remove the pins of servers: what they offer next is pinned anew",
+		Short: "Remove the pins of servers: the tools that they offer next are pinned anew",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{errors.New("name a server"), "rlmproxy trust review names those that are pinned"}
+				return &usageError{errors.New("name a server"), "rlmproxy trust review lists those that are pinned"}
 			}
 			store, err := c.pins(cmd, false)
 			if err != nil {
@@ -117,9 +117,9 @@ func heldOf(records []*pin.Record, args []string) ([]heldTool, error) {
 		}
 		switch {
 		case len(found) == 0:
-			return nil, &usageError{fmt.Errorf("nothing is held back of %q", target), "rlmproxy trust review shows what is; a change is on record when serve or wrap has seen it"}
+			return nil, &usageError{fmt.Errorf("nothing of %q is held back", target), "rlmproxy trust review shows what is; it knows of changes that serve or wrap has seen"}
 		case len(current) == 0:
-			return nil, &usageError{fmt.Errorf("%s is not what it was when this code was printed", target), "rlmproxy trust review " + pin.Quoted(target)}
+			return nil, &usageError{fmt.Errorf("%s has changed since review printed this code", target), "rlmproxy trust review " + pin.Quoted(target)}
 		}
 		chosen = append(chosen, current...)
 	}
@@ -151,7 +151,7 @@ func (c *cli) review(store *pin.Store, args []string) error {
 		target := t.record.Server + "/" + t.name
 		fmt.Fprintf(c.stdout, "%s: %s\n%s", scan.Line(target), tool.Change(), pin.Diff(tool.Pinned, tool.Seen))
 		for _, f := range scan.Definition(tool.Seen) {
-			fmt.Fprintln(c.stdout, "to look at:", f)
+			fmt.Fprintln(c.stdout, "suspicious:", f)
 		}
 		fmt.Fprintf(c.stdout, "accept it: %s\n", store.Command("accept", target+"@"+codeOf(t, false)))
 		if last := i == len(held)-1 || held[i+1].record != t.record; last && len(t.record.Held()) > 1 {
@@ -163,7 +163,7 @@ func (c *cli) review(store *pin.Store, args []string) error {
 		c.reviewRest(store, records, len(held))
 	}
 	if unreadable != nil {
-		return fmt.Errorf("%w\nthe tools of such a server are held back: look at the file, then remove it, or: rlmproxy trust forget SERVER", unreadable)
+		return fmt.Errorf("%w\nthe tools of such a server are held back: look at the file, then remove it or run rlmproxy trust forget SERVER", unreadable)
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (c *cli) reviewRest(store *pin.Store, records []*pin.Record, held int) {
 			if t := r.Tools[name]; t.Pinned != nil {
 				pinned++
 				for _, f := range scan.Definition(t.Pinned) {
-					odd = append(odd, fmt.Sprintf("to look at, though agents get it: %s/%s: %s", scan.Line(r.Server), scan.Line(name), f))
+					odd = append(odd, fmt.Sprintf("suspicious, but offered to agents: %s/%s: %s", scan.Line(r.Server), scan.Line(name), f))
 				}
 			}
 		}
@@ -188,7 +188,7 @@ func (c *cli) reviewRest(store *pin.Store, records []*pin.Record, held int) {
 	alike := scan.LookAlikes(names)
 	for _, n := range names {
 		for _, f := range alike[n] {
-			odd = append(odd, fmt.Sprintf("to look at: %s/%s: %s", scan.Line(n.Server), scan.Line(n.Tool), f))
+			odd = append(odd, fmt.Sprintf("suspicious: %s/%s: %s", scan.Line(n.Server), scan.Line(n.Tool), f))
 		}
 	}
 	said := map[string]bool{} // a server that ran something else before has two records
@@ -235,7 +235,7 @@ func (c *cli) forget(store *pin.Store, servers []string) error {
 			return err
 		}
 		if n == 0 {
-			return &usageError{fmt.Errorf("no server %q is pinned", name), "rlmproxy trust review names those that are"}
+			return &usageError{fmt.Errorf("no server %q is pinned", name), "rlmproxy trust review lists those that are"}
 		}
 		fmt.Fprintf(c.stdout, "forgot the tools of %s\n", scan.Line(name))
 	}

@@ -143,7 +143,7 @@ fs/read: its definition has changed since it was pinned (description)
  description: Fast.
  inputSchema.type: object
  name: read
-to look at: description: tells to keep something from the user: "do not tell the user"
+suspicious: description: tells the model to keep something from the user: "do not tell the user"
 accept it: rlmproxy trust accept --state-dir DIR/state fs/read@CODE
 accept all 2 of fs: rlmproxy trust accept --state-dir DIR/state fs@CODE
 
@@ -156,20 +156,20 @@ exit 0`, code.ReplaceAllString(review, "@CODE")); diff != "" {
 	if got := tr.run("call", "fs_list"); !strings.Contains(got, "held_back: fs_list is held back") || !strings.HasSuffix(got, "exit 1") {
 		t.Error(got)
 	}
-	if got := tr.run("tools"); strings.Contains(got, "\nfs_") || !strings.Contains(got, "to look at:\n  fs_list is held back: ") || !strings.Contains(got, `fs_read: description: tells to keep`) {
+	if got := tr.run("tools"); strings.Contains(got, "\nfs_") || !strings.Contains(got, "to review:\n  fs_list is held back: ") || !strings.Contains(got, `fs_read: description: tells the model to keep`) {
 		t.Error(got)
 	}
 	codes := code.FindAllString(review, -1)
 	for _, tt := range []struct{ args, want string }{
-		{"accept", "rlmproxy: error: name what to accept, or --all\nrlmproxy: hint: rlmproxy trust review shows what there is\nexit 2"},
-		{"accept fs/none", "rlmproxy: error: nothing is held back of \"fs/none\"\nrlmproxy: hint: rlmproxy trust review shows what is; a change is on record when serve or wrap has seen it\nexit 2"},
-		{"accept fs/read@00000000", "rlmproxy: error: fs/read is not what it was when this code was printed\nrlmproxy: hint: rlmproxy trust review fs/read\nexit 2"},
-		{"accept fs" + codes[0], "rlmproxy: error: fs is not what it was when this code was printed\nrlmproxy: hint: rlmproxy trust review fs\nexit 2"},
+		{"accept", "rlmproxy: error: name what to accept, or write --all\nrlmproxy: hint: rlmproxy trust review shows what there is\nexit 2"},
+		{"accept fs/none", "rlmproxy: error: nothing of \"fs/none\" is held back\nrlmproxy: hint: rlmproxy trust review shows what is; it knows of changes that serve or wrap has seen\nexit 2"},
+		{"accept fs/read@00000000", "rlmproxy: error: fs/read has changed since review printed this code\nrlmproxy: hint: rlmproxy trust review fs/read\nexit 2"},
+		{"accept fs" + codes[0], "rlmproxy: error: fs has changed since review printed this code\nrlmproxy: hint: rlmproxy trust review fs\nexit 2"},
 		{"accept fs/list" + codes[0], "accepted fs/list: its definition has changed since it was pinned (description)\nexit 0"},
 		{"accept fs", "accepted fs/read: its definition has changed since it was pinned (description)\nexit 0"},
 		{"accept --all", "nothing is held back\nexit 0"},
-		{"review fs", "rlmproxy: error: nothing is held back of \"fs\"\nrlmproxy: hint: rlmproxy trust review shows what is; a change is on record when serve or wrap has seen it\nexit 2"},
-		{"forget none", "rlmproxy: error: no server \"none\" is pinned\nrlmproxy: hint: rlmproxy trust review names those that are\nexit 2"},
+		{"review fs", "rlmproxy: error: nothing of \"fs\" is held back\nrlmproxy: hint: rlmproxy trust review shows what is; it knows of changes that serve or wrap has seen\nexit 2"},
+		{"forget none", "rlmproxy: error: no server \"none\" is pinned\nrlmproxy: hint: rlmproxy trust review lists those that are\nexit 2"},
 	} {
 		if got := tr.run(append([]string{"trust"}, strings.Fields(tt.args)...)...); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.args, got, tt.want)
@@ -178,14 +178,14 @@ exit 0`, code.ReplaceAllString(review, "@CODE")); diff != "" {
 	if names, text := tr.serve("fs_read"); names != "fs_list fs_read " || text != "did read" {
 		t.Errorf("accepted: %s, %s", names, text)
 	}
-	if got := tr.run("trust", "review"); !strings.HasPrefix(got, "to look at, though agents get it: fs/read: description: tells to keep") {
+	if got := tr.run("trust", "review"); !strings.HasPrefix(got, "suspicious, but offered to agents: fs/read: description: tells the model to keep") {
 		t.Error(got)
 	}
 	files, _ := filepath.Glob(filepath.Join(tr.dir, "state", "pins", "*.json"))
 	if err := os.WriteFile(files[0], []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if names, text := tr.serve("fs_read"); names != "" || !strings.Contains(text, "the pins of its server cannot be used") {
+	if names, text := tr.serve("fs_read"); names != "" || !strings.Contains(text, "the pins of its server cannot be read") {
 		t.Errorf("corrupted: %s, %s", names, text)
 	}
 	if got := tr.run("trust", "review"); !strings.Contains(got, "rlmproxy trust forget SERVER") || !strings.HasSuffix(got, "exit 1") {

@@ -78,7 +78,7 @@ func (p Place) object(d *document, create bool) (*hujson.Object, error) {
 
 func (p Place) bounded(n int) error {
 	if n > maxServers {
-		return fmt.Errorf("%s: %d servers, of at most %d", p.Path, n, maxServers)
+		return fmt.Errorf("%s: it has %d servers; %d are allowed", p.Path, n, maxServers)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (p Place) excluded(d *document, servers []Server) {
 			}
 		}
 		if name(m) == "allowed" && len(list) > 0 && !slices.Contains(list, any(Ours)) && len(servers) > 0 {
-			servers[0].Notes = append(servers[0].Notes, fmt.Sprintf("mcp.allowed of %s must name %q, or it is not started", p.Path, Ours))
+			servers[0].Notes = append(servers[0].Notes, fmt.Sprintf("mcp.allowed of %s must name %q, or the client does not start it", p.Path, Ours))
 		}
 	}
 }

@@ -221,7 +221,7 @@ func (r reading) field(key string, value any) {
 		e.Disabled = e.Disabled || ok && truth == (key == "disabled")
 	case "includeTools", "allowedTools", "enabled_tools", "tools":
 		if _, ok := value.([]any); key == "tools" && !ok {
-			r.note("tools is not taken over: its form is not known")
+			r.note("tools is not taken over: it has an unknown form")
 			return
 		}
 		e.Allow = r.globs(key, value)
@@ -239,13 +239,13 @@ func (r reading) field(key string, value any) {
 			e.EnvFile = filepath.Join(r.p.folder, e.EnvFile)
 		}
 	case "headersHelper", "authProviderType", "tcp", "sandboxEnabled":
-		r.stays("%s has no counterpart", key)
+		r.stays("rlmproxy has nothing like %s", key)
 	default:
 		switch {
 		case slices.Contains(cosmetic, key):
 		case slices.Contains(approvals, key):
 			if value != false && !empty(value) {
-				r.note("%s is not taken over: approve tools of rlmproxy anew in %s", key, r.p.Client.Title)
+				r.note("%s is not taken over: approve rlmproxy's tools in %s again", key, r.p.Client.Title)
 			}
 		case value != false && !empty(value):
 			r.note("%s is not taken over", key)
@@ -285,7 +285,7 @@ func (r reading) kind(text string) {
 	case "sse":
 		r.s.Entry.Type = "sse"
 	default:
-		r.stays("a server of type %q has no counterpart", text)
+		r.stays("rlmproxy has no servers of type %q", text)
 	}
 }
 

@@ -84,7 +84,7 @@ func (d *document) object(keys []string, create bool) (*hujson.Object, error) {
 	obj := d.root.Value.(*hujson.Object)
 	for depth, key := range keys {
 		if again := twice(obj); again == key {
-			return nil, fmt.Errorf("%s: %q stands twice", d.path, key)
+			return nil, fmt.Errorf("%s: %q is there twice", d.path, key)
 		}
 		at := index(obj, key)
 		if at < 0 {
@@ -108,7 +108,7 @@ func (d *document) object(keys []string, create bool) (*hujson.Object, error) {
 		obj = next
 	}
 	if again := twice(obj); again != "" {
-		return nil, fmt.Errorf("%s: %q stands twice in %q", d.path, again, strings.Join(keys, "."))
+		return nil, fmt.Errorf("%s: %q is there twice in %q", d.path, again, strings.Join(keys, "."))
 	}
 	return obj, nil
 }

@@ -53,10 +53,10 @@ func (r reading) literal(key, text string) {
 	case !inDollar.MatchString(text):
 		return
 	case toSecret.MatchString(text):
-		r.stays("%s holds a reference to a file or the keyring, which is none in %s", key, r.p.Client.Title)
+		r.stays("%s would become a reference to a file or the keyring, which it is not in %s", key, r.p.Client.Title)
 		return
 	}
-	r.note("%s holds ${…}, which %s passes as it stands and rlmproxy replaces", key, r.p.Client.Title)
+	r.note("%s holds ${…}, which %s passes on unchanged and rlmproxy replaces", key, r.p.Client.Title)
 }
 
 // reference is ours for name.
@@ -91,7 +91,7 @@ func (r reading) reference(key, ref, name string) string {
 	case withDefault.MatchString(name) && kind != "workspaceFolder" && kind != "workspaceFolderBasename" && name != "workspaceRoot":
 		return "${" + name + "}"
 	}
-	r.stays("%s holds %s, which only %s can tell", key, ref, r.p.Client.Title)
+	r.stays("%s holds %s, which only %s can replace", key, ref, r.p.Client.Title)
 	return ref
 }
 

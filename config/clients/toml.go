@@ -162,7 +162,7 @@ func cutTOML(path string, data []byte, key string, servers func(name string) boo
 }
 
 func errUnedited(path string) error {
-	return fmt.Errorf("%s: its servers cannot be edited without a change of something else: write each as [mcp_servers.name]", path)
+	return fmt.Errorf("%s: its servers cannot be edited without changing something else: write each as [mcp_servers.name]", path)
 }
 
 // serversIn is the table at key, and empty where there is none.

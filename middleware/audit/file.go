@@ -39,7 +39,7 @@ func openFile(path string, max int64, files int, logger *slog.Logger) (*file, er
 func (f *file) open(mode fs.FileMode) error {
 	// A FIFO or a device would block, or lose what is written.
 	if info, err := os.Stat(f.path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", f.path)
+		return fmt.Errorf("%s is not a regular file", f.path)
 	}
 	opened, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, mode)
 	if err != nil {

@@ -15,5 +15,5 @@ func Key(state string) ([]byte, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, err
 	}
-	return private.Key(filepath.Join(state, "audit.key"), "could find out arguments by it")
+	return private.Key(filepath.Join(state, "audit.key"), "could use it to guess logged arguments")
 }

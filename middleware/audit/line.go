@@ -17,7 +17,7 @@ import (
 	"rlmproxy/middleware/observe"
 )
 
-var errFull = errors.New("the disk, or the reader of stderr, is too slow")
+var errFull = errors.New("the disk or the reader of stderr is too slow")
 
 // A record is a line. docs/operations.md says what its fields mean.
 type record struct {

@@ -99,7 +99,7 @@ func New(opts Options) (*Guard, error) {
 		return g, nil
 	}
 	if opts.Resource == "" {
-		return nil, errors.New("httpPublicURL is not set: the metadata for JWTs names the URL at which clients reach the server (RFC 9728)")
+		return nil, errors.New("httpPublicURL is not set: with httpJWTIssuer, clients are told at which URL they reach the server (RFC 9728)")
 	}
 	if g.jwt, err = newVerifier(*opts.JWT, opts.Resource, g.log); err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func fetchKeys(ctx context.Context, client *http.Client, issuer, at string) ([]j
 	case len(keys) == 0:
 		return nil, errors.New("the issuer's key set has no public key")
 	case len(keys) > maxKeys:
-		return nil, fmt.Errorf("the issuer's key set has %d keys, of at most %d", len(keys), maxKeys)
+		return nil, fmt.Errorf("the issuer's key set has %d keys; %d are allowed", len(keys), maxKeys)
 	}
 	return keys, nil
 }
@@ -77,9 +77,9 @@ func discover(ctx context.Context, client *http.Client, issuer string) (jwksURL 
 		case err != nil:
 		case meta.Issuer != issuer:
 			// Whoever can write there could name keys of its own.
-			err = fmt.Errorf("%s: the issuer there is not %s, to the letter", at, issuer)
+			err = fmt.Errorf("%s: its issuer is not exactly %s", at, issuer)
 		case meta.JWKSURI == "":
-			err = fmt.Errorf("%s: no jwks_uri in it", at)
+			err = fmt.Errorf("%s: it has no jwks_uri", at)
 		default:
 			if err = checkIssuerURL(meta.JWKSURI); err == nil {
 				return meta.JWKSURI, nil
@@ -117,7 +117,7 @@ func getJSON(ctx context.Context, client *http.Client, at string, into any) erro
 		return fmt.Errorf("%s: more than %d KiB", at, maxDocumentBytes>>10)
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: not the JSON that belongs there", at)
+		return fmt.Errorf("%s: not the JSON that was expected", at)
 	}
 	return nil
 }

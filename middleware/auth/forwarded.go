@@ -29,7 +29,7 @@ func checkForwarded(r *http.Request) *refusal {
 	}
 	return &refusal{
 		status: http.StatusForbidden, code: "forwarded", reason: "forwarded",
-		text: "this server asks for no token, so it does not answer what a reverse proxy forwards: whoever reaches that could call every tool; " +
+		text: "this server asks for no token, so it refuses requests from a reverse proxy: whoever reaches that proxy could call every tool; " +
 			"set RLMPROXY_HTTP_TOKENS, httpTokensFile or httpJWTIssuer",
 		seen: slog.String("header", header),
 	}

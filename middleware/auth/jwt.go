@@ -86,7 +86,7 @@ func checkIssuerURL(text string) error {
 	case err != nil || u.Hostname() == "":
 		return errors.New("expected a URL such as https://login.example.com")
 	case u.User != nil || u.Fragment != "" || strings.ContainsFunc(text, unicode.IsSpace):
-		return errors.New("a user, a fragment or a space has no place in it")
+		return errors.New("it must not have a user, a fragment or a space")
 	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
 		return nil
 	}

@@ -139,8 +139,8 @@ func (s *keySet) refresh(ctx context.Context) {
 	defer cancel()
 	var err error
 	if keys, err = fetchKeys(ctx, s.client, s.issuer, s.url); err != nil {
-		s.log.Warn("keys of the issuer", "issuer", s.issuer, "error", err)
+		s.log.Warn("the issuer's keys cannot be read", "issuer", s.issuer, "error", err)
 		return
 	}
-	s.log.Debug("keys of the issuer", "issuer", s.issuer, "keys", len(keys))
+	s.log.Debug("the issuer's keys were read", "issuer", s.issuer, "keys", len(keys))
 }

@@ -218,12 +218,12 @@ func TestDiscovery(t *testing.T) {
 		{"OpenID", oidcPath, meta(issuerURL, keys), 200, ""},
 		{"OpenID, path last", "/.well-known/openid-configuration/tenant", meta(issuerURL, keys), 200, ""},
 		{"nowhere", "/x", "", 503, "status 404"},
-		{"another issuer's", oauthPath, meta("https://evil.example.com", keys), 503, "the issuer there is not " + issuerURL},
-		{"no issuer", oauthPath, `{"jwks_uri": "` + keys + `"}`, 503, "the issuer there is not"},
-		{"no keys", oauthPath, meta(issuerURL, ""), 503, "no jwks_uri in it"},
+		{"another issuer's", oauthPath, meta("https://evil.example.com", keys), 503, "its issuer is not exactly " + issuerURL},
+		{"no issuer", oauthPath, `{"jwks_uri": "` + keys + `"}`, 503, "its issuer is not exactly"},
+		{"no keys", oauthPath, meta(issuerURL, ""), 503, "it has no jwks_uri"},
 		{"keys over http", oauthPath, meta(issuerURL, "http://login.example.com/tenant/keys"), 503, "jwks_uri: it is not https"},
 		{"keys in a file", oauthPath, meta(issuerURL, "file:///etc/passwd"), 503, "jwks_uri: expected a URL"},
-		{"not JSON", oauthPath, "<html>hunter2", 503, "not the JSON that belongs there"},
+		{"not JSON", oauthPath, "<html>hunter2", 503, "not the JSON that was expected"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -268,8 +268,8 @@ func TestKeySets(t *testing.T) {
 		{"symmetric", `{"keys": [{"kty":"oct","kid":"a","k":"c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0"}]}`, 503, "no public key"},
 		{"point off the curve", `{"keys": [{"kty":"EC","crv":"P-256","kid":"a","x":"AQ","y":"AQ"}]}`, 503, "no public key"},
 		{"empty", `{"keys": []}`, 503, "no public key"},
-		{"not JSON", `hunter2`, 503, "not the JSON that belongs there"},
-		{"too many", `{"keys": [` + strings.Repeat(good+",", maxKeys) + good + `]}`, 503, "65 keys, of at most 64"},
+		{"not JSON", `hunter2`, 503, "not the JSON that was expected"},
+		{"too many", `{"keys": [` + strings.Repeat(good+",", maxKeys) + good + `]}`, 503, "65 keys; 64 are allowed"},
 		{"too large", `{"keys": [` + good + `]}` + strings.Repeat(" ", maxDocumentBytes), 503, "more than 1024 KiB"},
 	}
 	for _, tt := range tests {

@@ -59,9 +59,9 @@ func resourceHost(resource string) (string, error) {
 		ip, _ := netip.ParseAddr(u.Hostname())
 		switch {
 		case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-			err = errors.New("expected one such as https://mcp.example.com/mcp")
+			err = errors.New("expected a URL such as https://mcp.example.com/mcp")
 		case u.User != nil, u.RawQuery != "", u.Fragment != "", strings.ContainsAny(resource, "\"\\"):
-			err = errors.New("it has more than a host and a path")
+			err = errors.New("it may have only a scheme, a host and a path")
 		case ip.IsUnspecified():
 			err = errors.New("no client can connect to " + u.Hostname())
 		}

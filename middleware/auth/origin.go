@@ -29,7 +29,7 @@ func (g *Guard) checkHost(r *http.Request) *refusal {
 	}
 	return &refusal{
 		status: http.StatusForbidden, code: "forbidden_host", reason: "host",
-		text: "the Host of the request is not one of this server's; httpAllowedHosts lists further ones",
+		text: "the Host of the request is not a name of this server; httpAllowedHosts adds names",
 		seen: slog.String("host", cut(r.Host)),
 	}
 }
@@ -66,7 +66,7 @@ func (g *Guard) checkOrigin(r *http.Request) *refusal {
 func forbiddenOrigin(origin string) *refusal {
 	return &refusal{
 		status: http.StatusForbidden, code: "forbidden_origin", reason: "origin",
-		text: "pages of this origin may not use this server; httpAllowedOrigins lists those that may",
+		text: "pages of this origin may not use this server; httpAllowedOrigins lists the origins that may",
 		seen: slog.String("origin", cut(origin)),
 	}
 }
@@ -120,7 +120,7 @@ func parseHost(text string) (string, error) {
 	name := hostname(host)
 	_, err := netip.ParseAddr(name)
 	if name == "" || strings.ContainsAny(host, "/*@?#% ,\t\"\\") || strings.ContainsAny(name, "[]") || strings.Contains(name, ":") && err != nil {
-		return "", fmt.Errorf("httpAllowedHosts: %q: expected a name or address, with a port or without, such as mcp.example.com", cut(text))
+		return "", fmt.Errorf("httpAllowedHosts: %q: expected a name or address, with or without a port, such as mcp.example.com", cut(text))
 	}
 	if host == "["+name+"]" {
 		host = name

@@ -69,7 +69,7 @@ func TestSetTokens(t *testing.T) {
 		{"rotation begins", []Token{{"alice", a1}, {"alice", a2}}, "{1 0 map[]}", "alice", "alice", "401", true},
 		{"the same twice", []Token{{"alice", a1}, {"alice", a2}, {"alice", a1}}, "{0 0 map[]}", "alice", "alice", "401", true},
 		{"a mistake", []Token{{"alice", "short"}}, "token 1: the token has fewer than 16 characters; openssl rand -hex 32 makes one", "alice", "alice", "401", true},
-		{"one of two agents", []Token{{"alice", a1}, {"bob", a1}}, "token 2: the same token as 1, for another agent", "alice", "alice", "401", true},
+		{"one of two agents", []Token{{"alice", a1}, {"bob", a1}}, "token 2: it is the same as token 1, which belongs to another agent", "alice", "alice", "401", true},
 		{"rotation ends", []Token{{"bob", b}, {"alice", a2}}, "{1 1 map[token:alice:true]}", "401", "alice", "bob", false},
 		{"a token is given to another", []Token{{"bob", b}, {"bob", a2}}, "{1 1 map[token:alice:false]}", "401", "bob", "bob", false},
 		{"none", nil, "{0 2 map[token:bob:false]}", "401", "401", "401", false},

@@ -51,7 +51,7 @@ func newTokens(list []Token) (*tokens, error) {
 		err := checkToken(t)
 		same := all.bySum[sum(t.Secret)]
 		if same != nil && same.agent != t.Agent {
-			err = fmt.Errorf("the same token as %d, for another agent", numbers[sum(t.Secret)])
+			err = fmt.Errorf("it is the same as token %d, which belongs to another agent", numbers[sum(t.Secret)])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("token %d: %w", i+1, err)
@@ -118,13 +118,13 @@ func (g *Guard) SetTokens(list []Token) (c Change, err error) {
 func checkToken(t Token) error {
 	switch {
 	case !isAgent(t.Agent):
-		return errors.New("the agent's name is not 1 to 64 of letters, digits and -_.@")
+		return errors.New("the agent's name must have 1 to 64 characters: letters, digits and -_.@")
 	case len(t.Secret) < minSecretBytes:
 		return fmt.Errorf("the token has fewer than %d characters; openssl rand -hex 32 makes one", minSecretBytes)
 	case len(t.Secret) > maxTokenBytes:
 		return fmt.Errorf("the token has more than %d characters", maxTokenBytes)
 	case !isToken(t.Secret):
-		return errors.New("the token has characters other than letters, digits and -._~+/, with = at its end")
+		return errors.New("the token may have only letters, digits and -._~+/, and = at its end")
 	}
 	return nil
 }

@@ -29,13 +29,13 @@ func TestParseTokens(t *testing.T) {
 		{"comma in a comment", "# a, b\nalice: " + secret, "alice " + secret},
 		{"nothing", " \n#\n", ""},
 		{"token only", "\n" + secret, `2: expected "agent: token" or "agent=token"`},
-		{"no agent", ": " + secret, "1: the agent's name is not 1 to 64 of letters, digits and -_.@"},
-		{"agent with a space", "al ice: " + secret, "1: the agent's name is not 1 to 64 of letters, digits and -_.@"},
+		{"no agent", ": " + secret, "1: the agent's name must have 1 to 64 characters: letters, digits and -_.@"},
+		{"agent with a space", "al ice: " + secret, "1: the agent's name must have 1 to 64 characters: letters, digits and -_.@"},
 		{"short", "alice: hunter2hunter2", "1: the token has fewer than 16 characters; openssl rand -hex 32 makes one"},
 		{"empty", "alice:", "1: the token has fewer than 16 characters; openssl rand -hex 32 makes one"},
 		{"long", "alice: " + strings.Repeat("x", 8193), "1: the token has more than 8192 characters"},
-		{"space", "alice: " + secret + " " + other, "1: the token has characters other than letters, digits and -._~+/, with = at its end"},
-		{"comment behind", "alice: " + secret + " # hers", "1: the token has characters other than letters, digits and -._~+/, with = at its end"},
+		{"space", "alice: " + secret + " " + other, "1: the token may have only letters, digits and -._~+/, and = at its end"},
+		{"comment behind", "alice: " + secret + " # hers", "1: the token may have only letters, digits and -._~+/, and = at its end"},
 		{"reversed", secret + ": alice", "1: the token has fewer than 16 characters; openssl rand -hex 32 makes one"},
 	}
 	for _, tt := range tests {
@@ -78,7 +78,7 @@ func TestReadTokens(t *testing.T) {
 	}
 	if runtime.GOOS != "windows" {
 		write("alice: "+secret, 0o640)
-		if tokens, warning, err := ReadTokens(path); len(tokens) != 1 || warning != path+": others can read the tokens (mode 0640); chmod 600 keeps them private" || err != nil {
+		if tokens, warning, err := ReadTokens(path); len(tokens) != 1 || warning != path+": other users can read the tokens (mode 0640); chmod 600 keeps them private" || err != nil {
 			t.Errorf("readable by a group: %v, warning %q, error %v", tokens, warning, err)
 		}
 	}

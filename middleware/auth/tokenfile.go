@@ -14,7 +14,7 @@ import (
 const maxTokensFile = 1 << 20
 
 // ErrNoTokens is in the error for a file that is as it should be, and has no token.
-var ErrNoTokens = errors.New("there is no token; write one a line, as in alice: TOKEN")
+var ErrNoTokens = errors.New("there is no token; write one per line, as in alice: TOKEN")
 
 // ReadTokens reads a file as [ParseTokens] does. The warning, if any, says
 // that others on this machine can read it.
@@ -35,7 +35,7 @@ func ReadTokens(path string) (tokens []Token, warning string, err error) {
 	}
 	// Windows has no such bits; Go makes them up.
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		warning = fmt.Sprintf("%s: others can read the tokens (mode %04o); chmod 600 keeps them private", path, mode)
+		warning = fmt.Sprintf("%s: other users can read the tokens (mode %04o); chmod 600 keeps them private", path, mode)
 	}
 	return tokens, warning, nil
 }

@@ -163,10 +163,10 @@ func elicitation(r *session.Request, q Question) json.RawMessage {
 	}
 	until := "the session ends"
 	if r.Stateless {
-		until = fmt.Sprintf("it is left alone for %.0f minutes", idleTime.Minutes())
+		until = fmt.Sprintf("it has not been called for %.0f minutes", idleTime.Minutes())
 	}
-	message := fmt.Sprintf("The agent wants %s to call %s, a tool of the server \"%s\" that is not known to only read, with these arguments:\n%s\n"+
-		"If you accept, this tool is called so until %s, with any arguments.",
+	message := fmt.Sprintf("The agent wants %s to call %s. This tool of the server \"%s\" may change something. The arguments:\n%s\n"+
+		"If you accept, the agent may call it this way, with any arguments, until %s.",
 		r.Name, q.Tool, scan.Line(q.Server), scan.Visible(show.ClipBytes(string(arguments), 2000)), until)
 	params := jsonscan.Object("message", jsonscan.Quote(message))
 	return jsonscan.With(params, "requestedSchema", []byte(`{"type":"object","properties":{}}`))

@@ -169,7 +169,7 @@ func (l *List) resume(r *session.Request, server string, params json.RawMessage)
 	}
 	d := l.claim(state, keyOf(r, server, params))
 	if d == nil {
-		return nil, session.InvalidParams("requestState is unknown, or nobody came back to it in time")
+		return nil, session.InvalidParams("requestState is unknown, or came back too late")
 	}
 	d.answered(r, answers)
 	return d, nil

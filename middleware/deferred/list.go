@@ -24,7 +24,7 @@ const (
 )
 
 var (
-	errLate    = errors.New("nobody came back to the request in time")
+	errLate    = errors.New("the client did not come back to the request in time")
 	errCrowded = errors.New("too many requests wait for input: this one waited longest")
 )
 
@@ -108,7 +108,7 @@ func (l *List) add(d *Request) (string, error) {
 	return state, nil
 }
 
-// claim takes out the request of a state, nil if there is none of this key.
+// claim takes the request with this state and key out of the list, or returns nil.
 func (l *List) claim(state string, k key) *Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()

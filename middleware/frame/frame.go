@@ -91,7 +91,7 @@ func blank(text []byte) int {
 	return len(text)
 }
 
-// seen is line without what nobody sees, which may stand within a word of ours.
+// seen is line without invisible characters, which may stand within a word of ours.
 func seen(line []byte) []byte {
 	if !bytes.ContainsFunc(line, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
 		return line

@@ -63,10 +63,10 @@ func (t *Account) Take(n int64) error {
 	}
 	switch {
 	case held > 0 && held+n > a.perAgent:
-		return &BusyError{fmt.Sprintf("more than %s bytes are held for requests of this agent", show.Count(int(a.perAgent)))}
+		return &BusyError{fmt.Sprintf("requests of this agent take more than %s bytes", show.Count(int(a.perAgent)))}
 	case small && a.small+n <= a.all/4:
 	case a.taken > 0 && a.taken+n > most:
-		return &BusyError{"too many bytes are held for requests of all agents"}
+		return &BusyError{"requests of all agents take too many bytes"}
 	}
 	a.count(t.agent, n)
 	return nil

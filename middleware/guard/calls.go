@@ -56,13 +56,13 @@ func (c *Calls) Begin(agent string) (done func(), err error) {
 		c.agents[agent] = a
 	}
 	if c.running > 0 && a.running >= c.running {
-		return nil, &BusyError{fmt.Sprintf("this agent has %d %s open, the most that it may", a.running, c.what)}
+		return nil, &BusyError{fmt.Sprintf("this agent has %d %s open, the most allowed", a.running, c.what)}
 	}
 	if a.rate != nil {
 		if r := a.rate.Reserve(); r.Delay() > 0 {
 			wait := r.Delay()
 			r.Cancel()
-			return nil, &RateError{fmt.Sprintf("this agent has begun %d %s in a minute, the most that it may", c.perMinute, c.what), roundUp(wait)}
+			return nil, &RateError{fmt.Sprintf("this agent has begun %d %s within a minute, the most allowed", c.perMinute, c.what), roundUp(wait)}
 		}
 	}
 	a.running++

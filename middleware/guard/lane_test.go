@@ -176,7 +176,7 @@ func TestCalls(t *testing.T) {
 		for range 3 {
 			begin("a", "nil")()
 		}
-		begin("a", "rate_limited: this agent has begun 5 calls in a minute, the most that it may: try again in 12s")
+		begin("a", "rate_limited: this agent has begun 5 calls within a minute, the most allowed: try again in 12s")
 		time.Sleep(12 * time.Second)
 		begin("a", "nil")()
 		other()

@@ -170,7 +170,7 @@ func (p *Pool[C]) end(l *Lease[C], why string) {
 	}
 	l.ending = true
 	l.timer.Stop()
-	p.log.Info("the connection of an agent ends", "server", l.key.server, "connection", l.number, "why", why)
+	p.log.Info("an agent's connection ends", "server", l.key.server, "connection", l.number, "why", why)
 	p.ends.Go(func() {
 		<-l.started
 		l.Conn.Close()
@@ -276,9 +276,9 @@ func (p *Pool[C]) makeRoom(server string, limit int) (*Lease[C], error) {
 		ending.claimed = true
 		return ending, nil
 	case rests == nil:
-		return nil, fmt.Errorf("it runs for %d agents, the most that it may, and %w", n, ErrCrowded)
+		return nil, fmt.Errorf("maxProcesses is %d, and %w", n, ErrCrowded)
 	}
-	p.end(rests, "others need its place")
+	p.end(rests, "another agent needs its place")
 	rests.claimed = true
 	return rests, nil
 }

@@ -236,7 +236,7 @@ func TestOwnLimit(t *testing.T) {
 
 		d := arrive("d")
 		_, err := i.take(t.Context(), up, d, h.start("d", 3))
-		if !errors.Is(err, ErrCrowded) || !strings.Contains(err.Error(), "it runs for 3 agents") {
+		if !errors.Is(err, ErrCrowded) || !strings.Contains(err.Error(), "maxProcesses is 3, and all are in use") {
 			t.Errorf("all were in use a moment ago: %v", err)
 		}
 		busy, err := i.take(t.Context(), up, clients["a"], nil)

@@ -42,7 +42,7 @@ const (
 	maxFiles = 200      // of the folder; those that were not used for the longest time go
 )
 
-// Hash is short for what names a configuration or a server.
+// Hash is a short name for a configuration or a server.
 func Hash(parts ...any) string {
 	data, _ := json.Marshal(parts) // strings, and lists and maps of them, encode
 	sum := sha256.Sum256(data)
@@ -70,12 +70,12 @@ type File struct {
 func Open(folder, configuration string, readOnly bool, log *slog.Logger) (*File, error) {
 	f := &File{dir: filepath.Join(folder, "lists"), log: log, begun: time.Now(), now: map[string]json.RawMessage{}}
 	f.path = filepath.Join(f.dir, configuration+".json")
-	err := private.Open(f.dir, "could change what agents are told", readOnly)
+	err := private.Open(f.dir, "could change which tools agents see", readOnly)
 	if err != nil {
 		return nil, err
 	}
 	if f.last, err = read(f.path); err != nil {
-		log.Warn("what servers offered when they were last seen is not known: the lists of tools wait for them", "error", err)
+		log.Warn("the file of the servers' last known tools cannot be used: lists of tools wait until servers have connected", "error", err)
 	}
 	if !readOnly {
 		_ = os.Chtimes(f.path, f.begun, f.begun) // it is in use; that it is not there yet is no matter
@@ -98,10 +98,10 @@ func read(path string) (map[string]json.RawMessage, error) {
 		Servers map[string]json.RawMessage
 	}
 	if err := json.Unmarshal(data, &known); err != nil {
-		return nil, fmt.Errorf("%s is not as rlmproxy writes it: %w", path, err)
+		return nil, fmt.Errorf("%s is not in rlmproxy's format: %w", path, err)
 	}
 	if known.Version != version {
-		return nil, fmt.Errorf("%s is not as this rlmproxy writes it: version %d", path, known.Version)
+		return nil, fmt.Errorf("%s is not in this rlmproxy's format: version %d", path, known.Version)
 	}
 	return known.Servers, nil
 }
@@ -121,7 +121,7 @@ func (f *File) Last(server string) (o upstream.Offers, vain bool) {
 	}
 	o, err := upstream.DecodeOffers(raw)
 	if err != nil {
-		f.log.Warn("what a server offered when it was last seen is not known", "file", f.path, "error", err)
+		f.log.Warn("a server's last known tools cannot be used", "file", f.path, "error", err)
 		delete(f.last, server)
 		return upstream.Offers{}, false
 	}
@@ -167,7 +167,7 @@ func (f *File) write() {
 	f.timer = nil
 	f.mu.Unlock()
 	if err := f.merge(now); err != nil {
-		f.log.Warn("what servers offer is not kept for the next start", "error", err)
+		f.log.Warn("what servers offer cannot be kept for the next start", "error", err)
 	}
 }
 

@@ -106,12 +106,12 @@ func TestForeignFiles(t *testing.T) {
 	whole := `{"version":1,"servers":{"a":` + string(seen("x").Encode()) + `}}`
 	for _, tt := range []struct{ name, content, want string }{
 		{"whole", whole, ""},
-		{"torn", whole[:len(whole)/2], "is not as rlmproxy writes it"},
-		{"empty", "", "is not as rlmproxy writes it"},
+		{"torn", whole[:len(whole)/2], "is not in rlmproxy's format"},
+		{"empty", "", "is not in rlmproxy's format"},
 		{"another version", `{"version":2,"servers":{}}`, "version 2"},
-		{"another shape", `{"version":1,"servers":{"a":[1]}}`, "is not known"},
-		{"no tool", `{"version":1,"servers":{"a":{"info":{},"tools":[{"name":"x"}]}}}`, "inputSchema is not of"},
-		{"two tools", `{"version":1,"servers":{"a":{"info":{},"tools":[{"name":"x","inputSchema":{"type":"object"}},{"name":"x","inputSchema":{"type":"object"}}]}}}`, "a second one of this name"},
+		{"another shape", `{"version":1,"servers":{"a":[1]}}`, "cannot be used"},
+		{"no tool", `{"version":1,"servers":{"a":{"info":{},"tools":[{"name":"x"}]}}}`, "inputSchema does not have"},
+		{"two tools", `{"version":1,"servers":{"a":{"info":{},"tools":[{"name":"x","inputSchema":{"type":"object"}},{"name":"x","inputSchema":{"type":"object"}}]}}}`, "another one has the same name"},
 		{"long", `{"version":1,"servers":{"a":{"info":{},"tools":[{"name":"x","inputSchema":{"type":"object","x":"` + strings.Repeat("x", 200<<10) + `"}}]}}}`, "a definition of more than"},
 		{"nothing known", `{"version":1}`, ""},
 	} {

@@ -56,18 +56,18 @@ func New(version string) *Metrics {
 		registry:  prometheus.NewRegistry(),
 		calls:     counter("rlmproxy_calls_total", "Calls that have ended.", "server", "tool", "outcome"),
 		errors:    counter("rlmproxy_call_errors_total", "Calls that failed, by the code of the error.", "server", "code"),
-		tokensIn:  counter("rlmproxy_tokens_in_total", "Tokens of what servers answered.", tool...),
-		tokensOut: counter("rlmproxy_tokens_out_total", "Tokens of what agents were given to read.", tool...),
+		tokensIn:  counter("rlmproxy_tokens_in_total", "Tokens that servers sent.", tool...),
+		tokensOut: counter("rlmproxy_tokens_out_total", "Tokens that agents were given to read.", tool...),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "rlmproxy_call_seconds", Help: "How long calls took, those that were cancelled left out.", Buckets: seconds,
+			Name: "rlmproxy_call_seconds", Help: "How long calls took, without cancelled calls.", Buckets: seconds,
 		}, tool),
 		queued: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "rlmproxy_call_queue_seconds", Help: "How long calls waited for turns.", Buckets: seconds,
+			Name: "rlmproxy_call_queue_seconds", Help: "How long calls waited for their turn.", Buckets: seconds,
 		}),
 		tools: map[[2]string]bool{},
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "rlmproxy_build_info", Help: "The version that runs.", ConstLabels: prometheus.Labels{"version": version},
+		Name: "rlmproxy_build_info", Help: "The running version of rlmproxy.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.calls, m.errors, m.tokensIn, m.tokensOut, m.took, m.queued, build,

@@ -34,18 +34,18 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	cacheEntries = desc("cache_entries", "Results that are kept.")
-	cacheBytes   = desc("cache_bytes", "Bytes of results that are kept.")
-	cacheAgents  = desc("cache_agents", "Agents for which results are kept.")
-	cacheReads   = desc("cache_reads_total", "Reads of kept results: hit, gone (expired or evicted), unknown.", "result")
-	cacheRemoved = desc("cache_removed_total", "Results that are kept no more: expired, evicted.", "reason")
+	cacheEntries = desc("cache_entries", "Results in the cache.")
+	cacheBytes   = desc("cache_bytes", "Bytes of results in the cache.")
+	cacheAgents  = desc("cache_agents", "Agents with results in the cache.")
+	cacheReads   = desc("cache_reads_total", "Reads of cached results: hit, gone (expired or evicted), unknown.", "result")
+	cacheRemoved = desc("cache_removed_total", "Results that have left the cache: expired, evicted.", "reason")
 	sessions     = desc("sessions", "Clients that are connected.")
 	agents       = desc("agents", "Agents that are connected.")
-	callsNow     = desc("calls_running", "Requests that wait for their answers.")
+	callsNow     = desc("calls_running", "Requests that wait for an answer.")
 	streamsNow   = desc("streams", "Streams of changes that are open.")
 	heldBytes    = desc("held_bytes", "Bytes held for agents beside cached results: requests, unread answers, subscriptions.")
-	upstreams    = desc("upstream_state", "1 for the state in which a server is.", "server", "state")
-	redactions   = desc("redactions_total", "Secrets found in what servers sent; masked is false where they were only reported.", "server", "rule", "masked")
+	upstreams    = desc("upstream_state", "1 for the state that a server is in.", "server", "state")
+	redactions   = desc("redactions_total", "Secrets found in what servers sent; masked is false where they are only reported.", "server", "rule", "masked")
 	auditLost    = desc("audit_lost_total", "Lines of the audit log that could not be written.")
 )
 

@@ -37,7 +37,7 @@ func newCallback(m *oauthex.AuthServerMeta) *callback {
 }
 
 // errStray is of a request that does not answer ours: it ends nothing.
-var errStray = errors.New("this is not the answer to the sign-in that waits")
+var errStray = errors.New("this address does not belong to the sign-in that is waiting")
 
 // wait returns the code with which the browser comes back, or the person.
 func (b *callback) wait(ctx context.Context, at net.Listener, l Login, address string) (string, error) {
@@ -97,7 +97,7 @@ func (b *callback) take(q url.Values) error {
 	r := result{code: q.Get("code")}
 	switch iss := q.Get("iss"); {
 	case iss == "" && b.meta.AuthorizationResponseIssParameterSupported:
-		r = result{err: errors.New("the answer does not say which authorization server it is from, as this one does (RFC 9207)")}
+		r = result{err: errors.New("the answer does not name its authorization server, as it promised to (RFC 9207)")}
 	case iss != "" && iss != b.meta.Issuer:
 		r = result{err: fmt.Errorf("the answer is from another authorization server, %s", clip(iss))}
 	case q.Get("error") != "":
@@ -124,8 +124,8 @@ func (b *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 	case b.take(r.URL.Query()) != nil:
 		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprintln(w, "<!doctype html><title>rlmproxy</title><p>This is not the answer to the sign-in that waits.")
+		fmt.Fprintln(w, "<!doctype html><title>rlmproxy</title><p>This page does not belong to the sign-in that is waiting.")
 	default:
-		fmt.Fprintln(w, "<!doctype html><title>rlmproxy</title><p>You can close this page: the terminal says whether the sign-in is done.")
+		fmt.Fprintln(w, "<!doctype html><title>rlmproxy</title><p>You can close this page: the terminal says whether the sign-in has succeeded.")
 	}
 }

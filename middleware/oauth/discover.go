@@ -80,7 +80,7 @@ func (a *Account) discover(ctx context.Context, c challenge) (*place, error) {
 	case issuer == "":
 		issuer = named[0]
 	case !slices.Contains(named, issuer):
-		return nil, fmt.Errorf(`the server does not name the "issuer" of its configuration, but %s`, clip(strings.Join(named, ", ")))
+		return nil, fmt.Errorf(`the configured "issuer" is not one of the server's authorization servers: %s`, clip(strings.Join(named, ", ")))
 	}
 	at, err := url.Parse(issuer)
 	if err = cmp.Or(err, checkURL(issuer)); err != nil {
@@ -88,7 +88,7 @@ func (a *Account) discover(ctx context.Context, c challenge) (*place, error) {
 	}
 	// Else a server could name one of its own, to be told the secret.
 	if u, _ := url.Parse(a.server.URL); a.server.ClientSecret != "" && a.server.Issuer == "" && !strings.EqualFold(at.Hostname(), u.Hostname()) {
-		why := fmt.Sprintf(`its clientSecret is told to %s only if "auth" has that as "issuer"`, clip(issuer))
+		why := fmt.Sprintf(`to send its clientSecret to %s, set that as "issuer" in its "auth"`, clip(issuer))
 		if a.server.Machine {
 			return nil, a.needed(why)
 		}
@@ -101,7 +101,7 @@ func (a *Account) discover(ctx context.Context, c challenge) (*place, error) {
 	case m == nil:
 		return nil, fmt.Errorf("the authorization server %s has no metadata", clip(issuer))
 	case !slices.Contains(m.CodeChallengeMethodsSupported, "S256"):
-		return nil, fmt.Errorf("the authorization server %s does not know PKCE with S256", clip(issuer))
+		return nil, fmt.Errorf("the authorization server %s does not support PKCE with S256", clip(issuer))
 	case m.TokenEndpoint == "":
 		return nil, fmt.Errorf("the authorization server %s names no token endpoint", clip(issuer))
 	}
@@ -137,12 +137,12 @@ func (a *Account) resource(ctx context.Context, c challenge) (*oauthex.Protected
 			continue
 		}
 		if !covers(m.Resource, u) {
-			return nil, fmt.Errorf("the server's metadata is about another resource, %s", clip(m.Resource))
+			return nil, fmt.Errorf("the server's metadata is for another resource, %s", clip(m.Resource))
 		}
 		return m, nil
 	}
 	if c.metadataURL != "" {
-		return nil, fmt.Errorf("the server's metadata is not where it says, at %s", clip(c.metadataURL))
+		return nil, fmt.Errorf("the server says that its metadata is at %s, but it is not", clip(c.metadataURL))
 	}
 	return nil, nil
 }
@@ -177,7 +177,7 @@ func (a *Account) fetchResource(ctx context.Context, at string) (*oauthex.Protec
 	}
 	m := new(oauthex.ProtectedResourceMetadata)
 	if json.Unmarshal(data, m) != nil {
-		return nil, errors.New("it is not what RFC 9728 describes")
+		return nil, errors.New("it does not have the form of RFC 9728")
 	}
 	return m, nil
 }
@@ -193,16 +193,16 @@ func covers(resource string, u *url.URL) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// checkURL is an error for what we ask nobody at: anything but https, or http on this machine.
+// checkURL refuses a URL that is neither https nor http on this machine.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Hostname() == "":
-		return errors.New("has no URL that can be asked")
+		return errors.New("has no valid URL")
 	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
 		return nil
 	}
-	return fmt.Errorf("is to be asked without TLS, at %s", clip(u.Redacted()))
+	return fmt.Errorf("has a URL without TLS, %s", clip(u.Redacted()))
 }
 
 func isLoopback(host string) bool {
@@ -254,7 +254,7 @@ func (o *outward) RoundTrip(req *http.Request) (*http.Response, error) {
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case via[0].Method != http.MethodGet:
-		return errors.New("a redirect of what holds secrets")
+		return errors.New("a redirect of a request that holds secrets")
 	case len(via) > maxRedirects:
 		return fmt.Errorf("more than %d redirects", maxRedirects)
 	}
@@ -283,7 +283,7 @@ func public(ip netip.Addr) bool {
 
 func checkPublic(ip netip.Addr) error {
 	if !public(ip) {
-		return fmt.Errorf("%s is not on the Internet, as the server is", ip)
+		return fmt.Errorf("%s is a private address, but the server is on the Internet", ip)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type Login struct {
 }
 
 // ErrNotNeeded is that the server asks nobody to sign in.
-var ErrNotNeeded = errors.New("the server answers without a sign-in, and does not say where one could")
+var ErrNotNeeded = errors.New("the server answers without a sign-in, and names no place to sign in")
 
 // Login has a person sign in, or the machine, and keeps what that brings.
 func (a *Account) Login(ctx context.Context, l Login) (*Status, error) {
@@ -91,7 +91,7 @@ func (a *Account) probe(ctx context.Context) (c challenge, code int, err error) 
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	resp, err := a.http().Do(req)
 	if err != nil {
-		return c, 0, fmt.Errorf("server %q cannot be asked: %s", a.server.Name, clip(cause(err).Error()))
+		return c, 0, fmt.Errorf("server %q cannot be reached: %s", a.server.Name, clip(cause(err).Error()))
 	}
 	done(resp)
 	return challengeOf(resp.Header), resp.StatusCode, nil
@@ -100,7 +100,7 @@ func (a *Account) probe(ctx context.Context) (c challenge, code int, err error) 
 // person has a person sign in.
 func (a *Account) person(ctx context.Context, p *place, l Login) (*grant, error) {
 	if p.meta.AuthorizationEndpoint == "" {
-		return nil, errors.New("the authorization server names no page to sign in at")
+		return nil, errors.New("the authorization server names no sign-in page")
 	}
 	old, err := a.load()
 	if err != nil {
@@ -111,7 +111,7 @@ func (a *Account) person(ctx context.Context, p *place, l Login) (*grant, error)
 	}
 	listener, err := a.listen(old)
 	if err != nil {
-		return nil, fmt.Errorf("no port for the browser to come back to: %w", err)
+		return nil, fmt.Errorf("cannot listen for the browser that comes back: %w", err)
 	}
 	defer listener.Close()
 	redirect := fmt.Sprintf("http://127.0.0.1:%d%s", listener.Addr().(*net.TCPAddr).Port, callbackPath)
@@ -130,7 +130,7 @@ func (a *Account) person(ctx context.Context, p *place, l Login) (*grant, error)
 	}
 	err = a.ask(ctx, g, url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}})
 	if err != nil {
-		return nil, fmt.Errorf("the authorization server gives no token: %w", err)
+		return nil, fmt.Errorf("the authorization server gave no token: %w", err)
 	}
 	unlock, err := a.lock(context.WithoutCancel(ctx))
 	if err != nil {
@@ -185,7 +185,7 @@ func (a *Account) choose(ctx context.Context, p *place, old *grant, redirect str
 	case old != nil && old.Client.Kind == registered && old.Client.Redirect == redirect && !strings.Contains(old.Refused, "client"):
 		return old.Client, nil
 	case m.RegistrationEndpoint == "":
-		return client{}, errors.New(`the authorization server registers nobody by itself: register a client there, and set "auth": {"clientId": …} for the server`)
+		return client{}, errors.New(`the authorization server has no automatic registration: register a client there, and set "auth": {"clientId": …} for the server`)
 	}
 	r, err := oauthex.RegisterClient(ctx, m.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
 		ClientName: "rlmproxy", RedirectURIs: []string{redirect}, ApplicationType: "native",
@@ -193,7 +193,7 @@ func (a *Account) choose(ctx context.Context, p *place, old *grant, redirect str
 		TokenEndpointAuthMethod: "none", Scope: strings.Join(a.wanted(p, nil, Login{}), " "),
 	}, a.http())
 	if err != nil {
-		return client{}, fmt.Errorf(`the authorization server does not register us: %w; a client of yours goes into "auth": {"clientId": …}`, plain(err))
+		return client{}, fmt.Errorf(`the authorization server refused to register rlmproxy: %w; register a client there, and set "auth": {"clientId": …} for the server`, plain(err))
 	}
 	method := cmp.Or(r.TokenEndpointAuthMethod, "client_secret_basic") // the default of RFC 7591
 	return client{Kind: registered, ID: r.ClientID, Secret: r.ClientSecret, InHeader: r.ClientSecret != "" && method == "client_secret_basic", Redirect: redirect}, nil

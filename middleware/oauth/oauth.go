@@ -180,7 +180,7 @@ func (a *Account) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(a.opts.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, lockTime, fmt.Errorf("another rlmproxy has had the lock of this sign-in for %v", lockTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, lockTime, fmt.Errorf("another rlmproxy has held the lock of this sign-in for %v", lockTime))
 	defer cancel()
 	type lock struct {
 		unlock func()
@@ -219,7 +219,7 @@ func (a *Account) load() (*grant, error) {
 	}
 	g := new(grant)
 	if json.Unmarshal([]byte(text), g) != nil || g.URL != a.server.URL || checkURL(g.TokenURL) != nil {
-		a.opts.Logger.Warn("what the keyring has of the sign-in is not as this rlmproxy writes it, and is passed over")
+		a.opts.Logger.Warn("the keyring's entry for this sign-in is not in this rlmproxy's format, and is ignored")
 		return nil, nil
 	}
 	if id := a.server.ClientID; g.Client.Kind == configured && g.Client.ID != id || g.Client.Kind != configured && id != "" {
@@ -277,7 +277,7 @@ func (a *Account) secret(c client) string {
 func (a *Account) needed(why string, scopes ...string) error {
 	if a.server.Machine {
 		text := fmt.Sprintf("server %q: %s", a.server.Name, why)
-		return &transport.SignInError{Text: text, Log: text, Hint: "tell the operator: calls fail until the client in its configuration is right"}
+		return &transport.SignInError{Text: text, Log: text, Hint: "tell the operator: calls fail until clientId and clientSecret in its configuration are right"}
 	}
 	asked := ""
 	for _, s := range scopes {
@@ -291,7 +291,7 @@ func (a *Account) needed(why string, scopes ...string) error {
 	}
 	text := fmt.Sprintf("server %q needs you to sign in: %s%s", a.server.Name, a.server.Login, asked)
 	return &transport.SignInError{
-		Text: fmt.Sprintf("server %q wants a sign-in: %s", a.server.Name, why),
+		Text: fmt.Sprintf("server %q requires a sign-in: %s", a.server.Name, why),
 		Log:  text + a.server.Flags + " (" + why + ")",
 		Hint: "tell the person: " + text,
 		Call: len(scopes) > 0,

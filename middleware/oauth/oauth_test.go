@@ -76,20 +76,20 @@ func TestLogin(t *testing.T) {
 			},
 			server: configuredAs("known", "s"), client: configured},
 		"wrong secret":               {set: func(w *world) { w.secret = "s" }, server: configuredAs("known", "other"), err: "invalid_client"},
-		"secret for another host":    {set: func(w *world) { w.pages[resourceMetadata] = naming("https://evil.example", w) }, server: configuredAs("known", "s"), err: `told to https://evil.example only if "auth" has that as "issuer"`},
+		"secret for another host":    {set: func(w *world) { w.pages[resourceMetadata] = naming("https://evil.example", w) }, server: configuredAs("known", "s"), err: `to send its clientSecret to https://evil.example, set that as "issuer" in its "auth"`},
 		"no registration":            {set: meta(func(m *oauthex.AuthServerMeta) { m.RegistrationEndpoint = "" }), err: `set "auth"`},
 		"iss not advertised":         {set: meta(func(m *oauthex.AuthServerMeta) { m.AuthorizationResponseIssParameterSupported = false }), client: registered},
 		"wrong iss":                  {set: answer("iss", "https://evil.example"), err: "from another authorization server, https://evil.example"},
 		"no iss":                     {set: answer("iss", ""), err: "RFC 9207"},
 		"refused by the person":      {set: answer("error", "access_denied"), err: "access_denied"},
-		"another resource":           {set: func(w *world) { w.resource = "https://good.example/mcp" }, err: "about another resource"},
-		"a resource beside":          {set: func(w *world) { w.resource = w.server.URL + "/mc" }, err: "about another resource"},
+		"another resource":           {set: func(w *world) { w.resource = "https://good.example/mcp" }, err: "for another resource"},
+		"a resource beside":          {set: func(w *world) { w.resource = w.server.URL + "/mc" }, err: "for another resource"},
 		"metadata of other issuer":   {set: meta(func(m *oauthex.AuthServerMeta) { m.Issuer = "https://evil.example" }), err: "does not match"},
 		"no PKCE":                    {set: meta(func(m *oauthex.AuthServerMeta) { m.CodeChallengeMethodsSupported = nil }), err: "PKCE"},
 		"plain PKCE":                 {set: meta(func(m *oauthex.AuthServerMeta) { m.CodeChallengeMethodsSupported = []string{"plain"} }), err: "PKCE with S256"},
 		"token endpoint without TLS": {set: meta(func(m *oauthex.AuthServerMeta) { m.TokenEndpoint = "http://issuer.example/token" }), err: "HTTPS"},
 		"issuer without TLS":         {server: func(s *Server) { s.Issuer = "http://issuer.example" }, set: func(w *world) { w.pages[resourceMetadata] = naming("http://issuer.example", w) }, err: "without TLS"},
-		"issuer that is not named":   {server: func(s *Server) { s.Issuer = "https://issuer.example" }, err: `does not name the "issuer"`},
+		"issuer that is not named":   {server: func(s *Server) { s.Issuer = "https://issuer.example" }, err: `the configured "issuer" is not one`},
 		"large metadata":             {set: func(w *world) { w.pages["/.well-known/oauth-authorization-server"] = big }, err: "metadata"},
 		"large resource metadata":    {set: func(w *world) { w.pages[resourceMetadata] = big }, err: "more than 1048576 bytes"},
 		"metadata sent away":         {set: func(w *world) { w.pages[resourceMetadata] = to("http://elsewhere.example/", 302) }, err: "without TLS"},
@@ -436,7 +436,7 @@ func TestAllRefused(t *testing.T) {
 	a := w.signedIn()
 	w.pages["/mcp"] = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }
 	for range 20 {
-		if _, err := w.call(a); err == nil || !strings.Contains(err.Error(), "a token that is new") {
+		if _, err := w.call(a); err == nil || !strings.Contains(err.Error(), "refuses even a new token") {
 			t.Errorf("error %v", err)
 		}
 		a.failedAt = time.Time{} // as if time had passed
@@ -609,7 +609,7 @@ func TestLogout(t *testing.T) {
 		t.Errorf("again: %v %v", had, err)
 	}
 	w.meta = func(m *oauthex.AuthServerMeta) { m.RevocationEndpoint = "http://issuer.example/revoke" }
-	if _, revoked, err := w.signedIn().Logout(t.Context()); err != nil || revoked == nil || !strings.Contains(revoked.Error(), "revokes none") {
+	if _, revoked, err := w.signedIn().Logout(t.Context()); err != nil || revoked == nil || !strings.Contains(revoked.Error(), "does not revoke") {
 		t.Errorf("revoked without TLS: %v, %v", revoked, err)
 	}
 	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
@@ -637,7 +637,7 @@ func TestWhere(t *testing.T) {
 	if _, err := client.Post(w.server.URL+"/mcp", "application/json", strings.NewReader("{}")); err == nil || !strings.Contains(err.Error(), "another host") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := newClient(false, noProxy).Get(foreign.URL); err == nil || !strings.Contains(err.Error(), "not on the Internet") {
+	if _, err := newClient(false, noProxy).Get(foreign.URL); err == nil || !strings.Contains(err.Error(), "is a private address") {
 		t.Errorf("error %v", err)
 	}
 	// With a proxy, that of this machine is still asked directly, as http.ProxyFromEnvironment has it.
@@ -648,7 +648,7 @@ func TestWhere(t *testing.T) {
 		return url.Parse(foreign.URL)
 	}
 	for _, at := range []string{strings.Replace(foreign.URL, "127.0.0.1", "localhost", 1), "http://10.0.0.1/"} {
-		if _, err := newClient(false, local).Get(at); err == nil || !strings.Contains(err.Error(), "not on the Internet") {
+		if _, err := newClient(false, local).Get(at); err == nil || !strings.Contains(err.Error(), "is a private address") {
 			t.Errorf("%s behind a proxy: error %v", at, err)
 		}
 	}
@@ -725,7 +725,7 @@ func TestUpstream(t *testing.T) {
 			}
 			text, hint := call()
 			const instruction = `server "x" needs you to sign in: rlmproxy auth login x`
-			if text != `server "x" wants a sign-in: nobody is signed in` || hint != "tell the person: "+instruction {
+			if text != `server "x" requires a sign-in: nobody is signed in` || hint != "tell the person: "+instruction {
 				t.Errorf("%s\nhint: %s", text, hint)
 			}
 			if _, err := w.account(at).Login(t.Context(), Login{Show: browser, Wait: 5 * time.Second}); err != nil {
@@ -745,7 +745,7 @@ func TestUpstream(t *testing.T) {
 			w.mu.Lock()
 			w.scope = "write"
 			w.mu.Unlock()
-			if text, hint := call(); !strings.Contains(text, "a right") || !strings.Contains(hint, "--scope write") {
+			if text, hint := call(); !strings.Contains(text, "lacks a scope") || !strings.Contains(hint, "--scope write") {
 				t.Errorf("%s\nhint: %s", text, hint)
 			}
 			if state, _ := u.State(); state != upstream.Ready {

@@ -30,7 +30,7 @@ func (a *Account) status(g *grant) *Status {
 	s := &Status{Until: g.Expires, Renewed: g.Refresh != "" || a.server.Machine, Client: g.Client.Kind, Issuer: g.Issuer, Scopes: g.Scopes, Why: g.Refused}
 	ended := !s.Renewed && !g.Expires.IsZero() && time.Now().After(g.Expires)
 	if ended {
-		s.Why = "the token has ended"
+		s.Why = "the token has expired"
 	}
 	s.SignedIn = g.Access != "" && !ended
 	s.Asked = !s.SignedIn
@@ -89,7 +89,7 @@ func (a *Account) Logout(ctx context.Context) (had bool, revoked, err error) {
 // nothing for it.
 func (a *Account) revoke(ctx context.Context, g *grant) error {
 	if g.RevokeURL == "" {
-		return errors.New("the authorization server revokes none")
+		return errors.New("the authorization server does not revoke tokens")
 	}
 	for kind, token := range map[string]string{"refresh_token": g.Refresh, "access_token": g.Access} {
 		if token == "" {

@@ -77,7 +77,7 @@ func (g *grant) good(refused string) bool {
 // each request that it refuses would cost a token.
 const (
 	unlikedPause = 30 * time.Second
-	unlikedText  = "it does not take a token that is new"
+	unlikedText  = "it refuses even a new token"
 )
 
 // dislike is the error where the server does not take a token that is new.
@@ -143,19 +143,19 @@ func (a *Account) renew(ctx context.Context, refused string) (*grant, error) {
 		a.hold(old)
 		return old, nil // the server will say when it has ended
 	case old.Refresh == "":
-		return nil, a.lapse(old, "the last one has ended")
+		return nil, a.lapse(old, "the last sign-in has expired")
 	}
 	g := *old
 	err = a.ask(ctx, &g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}})
 	var said *endpointError
 	switch {
 	case errors.As(err, &said) && said.final():
-		return nil, a.lapse(old, fmt.Sprintf("the last sign-in is not renewed: %v", said))
+		return nil, a.lapse(old, fmt.Sprintf("the last sign-in could not be renewed: %v", said))
 	case err != nil:
 		return nil, fmt.Errorf("the token cannot be renewed: %w", err)
 	}
 	if err := a.save(&g); err != nil { // this process has it
-		a.opts.Logger.Error("the renewed token is not kept: after a restart, somebody has to sign in again", "error", err)
+		a.opts.Logger.Error("the renewed token could not be saved: after a restart, somebody has to sign in again", "error", err)
 	}
 	a.hold(&g)
 	a.opts.Logger.Debug("token renewed")
@@ -167,7 +167,7 @@ func (a *Account) lapse(g *grant, why string) error {
 	g.Access, g.Refresh, g.Refused = "", "", why
 	a.hold(g)
 	if err := a.save(g); err != nil {
-		a.opts.Logger.Error("the keyring", "error", err)
+		a.opts.Logger.Error("the keyring could not be written", "error", err)
 	}
 	return a.needed(why)
 }
@@ -182,7 +182,7 @@ func (a *Account) machine(ctx context.Context, g *grant) (*grant, error) {
 	var said *endpointError
 	switch {
 	case errors.As(err, &said) && said.final():
-		return nil, a.needed(fmt.Sprintf("its client is refused: %v", said))
+		return nil, a.needed(fmt.Sprintf("the authorization server refused the configured client: %v", said))
 	case err != nil:
 		return nil, err
 	}
@@ -262,10 +262,10 @@ func plain(err error) error {
 	case errors.As(err, &in):
 		return fmt.Errorf("the authorization server: %s", clip(in.Err.Error()))
 	}
-	return errors.New("the authorization server's answer cannot be used")
+	return errors.New("the authorization server's answer cannot be understood")
 }
 
-// code is an error's code, or "" where that is none.
+// code is text if it can be an error's code, else "".
 func code(text string) string {
 	if len(text) > 40 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") != "" {
 		return ""

@@ -38,7 +38,7 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode == http.StatusForbidden {
 		if c.error == "insufficient_scope" && len(c.scopes) > 0 {
 			done(resp)
-			return nil, a.needed("it takes a right that the last one did not give", c.scopes...)
+			return nil, a.needed("the last sign-in lacks a scope that this call needs", c.scopes...)
 		}
 		return resp, nil
 	}

@@ -159,7 +159,7 @@ func (s *Server) judge(tools []upstream.Tool, offers func(string) bool, seen sig
 	for _, t := range tools {
 		why := seen.held[t.Name]
 		if err != nil {
-			why = fmt.Sprintf("the pins of its server cannot be used: %v", err)
+			why = fmt.Sprintf("the pins of its server cannot be read: %v", err)
 		}
 		if why != "" && offers(t.Name) {
 			v.held[t.Name] = "is held back: " + why
@@ -171,7 +171,7 @@ func (s *Server) judge(tools []upstream.Tool, offers func(string) bool, seen sig
 
 // repair is what helps where the file is of no use.
 func (s *Server) repair() string {
-	return fmt.Sprintf("%q removes the pins, and what the server offers then is pinned anew", s.store.Command("forget", s.id.Name))
+	return fmt.Sprintf("%q removes the pins; then the tools that the server offers are pinned anew", s.store.Command("forget", s.id.Name))
 }
 
 // report logs what is new since the last verdict, once.
@@ -182,13 +182,13 @@ func (s *Server) report(last *Verdict, seen sight) {
 	v := s.verdict
 	if v.err != nil {
 		if last == nil || last.err == nil {
-			s.log.Error("the server's tools are held back: its pins cannot be used", "error", v.err, "hint", s.repair())
+			s.log.Error("the server's tools are held back: its pins cannot be read", "error", v.err, "hint", s.repair())
 		}
 		return
 	}
 	switch {
 	case seen.other:
-		s.log.Warn("the server runs something else than when its tools were pinned: they are pinned anew", "tools", len(seen.added))
+		s.log.Warn("the server's command or URL is not the one whose tools were pinned: its tools are pinned anew", "tools", len(seen.added))
 	case seen.first:
 		s.log.Debug("tools pinned at first sight", "tools", len(seen.added))
 	case len(seen.added) > 0:
@@ -205,7 +205,7 @@ func (s *Server) report(last *Verdict, seen sight) {
 	}
 	for _, name := range append(held, seen.added...) {
 		for _, f := range scan.Definition(seen.raw[name]) {
-			s.log.Warn("odd in a tool's definition", "tool", scan.Line(show.Clip(name, 100)), "at", f.Where, "finding", f.What)
+			s.log.Warn("suspicious text in a tool's definition", "tool", scan.Line(show.Clip(name, 100)), "at", f.Where, "finding", f.What)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func TestIdentity(t *testing.T) {
 	if strings.Contains(f.log.String(), "pinned anew") {
 		t.Error(f.log.String())
 	}
-	if v := f.server(false, "npx", "b").Check(tools("a: y"), all); len(v.Names()) != 0 || !strings.Contains(f.log.String(), "runs something else") {
+	if v := f.server(false, "npx", "b").Check(tools("a: y"), all); len(v.Names()) != 0 || !strings.Contains(f.log.String(), "is not the one whose tools were pinned") {
 		t.Errorf("%v, %s", v.Names(), &f.log)
 	}
 	f.log.Reset()
@@ -165,7 +165,7 @@ func TestFailsClosed(t *testing.T) {
 		list := tools("a: x")
 		v := s.Check(list, all)
 		why, held := v.Held("a")
-		if !held || !strings.Contains(why, s.path()) || !strings.Contains(f.log.String(), "cannot be used") || !strings.Contains(f.log.String(), "rlmproxy trust forget fs") {
+		if !held || !strings.Contains(why, s.path()) || !strings.Contains(f.log.String(), "cannot be read") || !strings.Contains(f.log.String(), "rlmproxy trust forget fs") {
 			t.Errorf("%s: %s, log %s", name, why, &f.log)
 		}
 		if n, err := f.open(false).Forget("fs"); n != 1 || err != nil {

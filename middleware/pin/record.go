@@ -51,13 +51,13 @@ func load(path string) (*Record, error) {
 	}
 	switch err := json.Unmarshal(data, r); {
 	case err != nil:
-		return nil, fmt.Errorf("%s is not as rlmproxy writes it: %w", path, err)
+		return nil, fmt.Errorf("%s is not in rlmproxy's format: %w", path, err)
 	case r.Version != version || r.Tools == nil:
-		return nil, fmt.Errorf("%s is not as this rlmproxy writes it: version %d", path, r.Version)
+		return nil, fmt.Errorf("%s is not in this rlmproxy's format: version %d", path, r.Version)
 	}
 	for name, t := range r.Tools {
 		if t == nil || t.Pinned == nil && t.Seen == nil {
-			return nil, fmt.Errorf("%s is not as rlmproxy writes it: the tool %q has no definition", path, name)
+			return nil, fmt.Errorf("%s is not in rlmproxy's format: the tool %q has no definition", path, name)
 		}
 		t.Pinned, t.Seen = canonical(t.Pinned), canonical(t.Seen)
 	}
@@ -97,7 +97,7 @@ func (r *Record) see(tools []upstream.Tool, offers func(string) bool, quarantine
 			t.Seen = nil
 			continue
 		case t == nil && len(r.Tools) == maxTools, size+len(def) > maxBytes:
-			seen.held[tool.Name] = "more tools of this server are pinned than there may be"
+			seen.held[tool.Name] = "too many tools of this server are pinned already"
 			continue
 		case t == nil:
 			t = &Tool{}

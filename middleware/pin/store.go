@@ -41,7 +41,7 @@ type Store struct {
 // Flags are what the commands in hints need to find it, or "".
 func Open(folder, flags string, readOnly bool) (*Store, error) {
 	s := &Store{filepath.Join(folder, "pins"), readOnly, flags}
-	return s, private.Open(s.dir, "could change what is pinned", readOnly)
+	return s, private.Open(s.dir, "could change the pins", readOnly)
 }
 
 // Dir is where the files are.

@@ -23,7 +23,7 @@ import (
 func (c *Connection) Ask(ctx context.Context, method string, params json.RawMessage) (answer json.RawMessage, err error) {
 	defer c.survive(&err)
 	if c.agent == "" && c.server.PerAgent() {
-		return nil, refused("there is no client here: each agent has a connection of its own")
+		return nil, refused("this connection has no client: each agent has a connection of its own")
 	}
 	h, about := c.handleIn(method, params)
 	to := recipient{}
@@ -87,7 +87,7 @@ func (c *Connection) askClient(ctx context.Context, s *session.Session, method s
 	})
 }
 
-// hidden is raw without what h hides; a nil h hides nothing.
+// hidden returns raw without the fields that h hides; a nil h hides nothing.
 func hidden(ctx context.Context, h Hider, raw json.RawMessage) (json.RawMessage, error) {
 	if h == nil || len(raw) == 0 {
 		return raw, nil
@@ -101,7 +101,7 @@ func (c *Connection) survive(err *error) {
 	if v := recover(); v != nil {
 		c.log.Error("internal error", "error", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 		if err != nil {
-			*err = refused("internal: the proxy's log has it in full")
+			*err = refused("internal error: the proxy's log has the details")
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (c cursors) open(params json.RawMessage, server, party string) (json.RawMes
 			}
 			own, ok := c.unseal(value, server, party)
 			if !ok {
-				bad = session.InvalidParams("the cursor is none that you were given: begin the list without one")
+				bad = session.InvalidParams("unknown cursor: begin the list without one")
 			}
 			return jsonscan.Quote(own)
 		})

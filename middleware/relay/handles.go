@@ -55,7 +55,7 @@ func (c *Connection) admit(m Sending) (json.RawMessage, error) {
 		}
 	case m.Unknown:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf(
-			`method %q is not known to the proxy, and several agents use its connection to server %q: with "isolation": "agent" (wrap: --isolation agent) each has one of its own, where it passes`,
+			`unknown method %q: the proxy passes it on only where each agent has its own connection to server %q; for that, set "isolation": "agent" (wrap: --isolation agent)`,
 			show.ClipBytes(r.Method, 80), c.server.name)}
 	}
 	return m.Params, nil
@@ -63,7 +63,7 @@ func (c *Connection) admit(m Sending) (json.RawMessage, error) {
 
 // errNoTask is what everybody hears of a task that is not theirs, whether there is one or
 // not.
-var errNoTask = session.InvalidParams("you have no task of this taskId")
+var errNoTask = session.InvalidParams("you have no task with this taskId")
 
 // onlyTaskID is the task that params name. Of several, servers may mean another than we do;
 // some take names in other letters, too.

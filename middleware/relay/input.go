@@ -46,7 +46,7 @@ func (c *Connection) callWithInput(ctx context.Context, r upstream.Request) (jso
 		var answers []byte
 		if len(inputs) == 0 { // it is busy, and has given its state away
 			if empty++; empty >= maxEmptyRounds {
-				return nil, c.badInput("asks for another try again and again")
+				return nil, c.badInput("keeps asking for another try")
 			}
 			select {
 			case <-time.After(emptyPause << (empty - 1)):
@@ -99,7 +99,7 @@ func (c *Connection) answers(ctx context.Context, inputs []input) ([]byte, error
 	out := []byte{'{'}
 	for _, one := range inputs {
 		if one.method == "" {
-			return nil, c.badInput("asks for an input that is no request")
+			return nil, c.badInput("asks for an input that is not a request")
 		}
 		answer, err := c.Ask(ctx, one.method, one.params)
 		if err != nil {

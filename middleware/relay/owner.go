@@ -41,14 +41,14 @@ func (c *Connection) ownerOf(ctx context.Context, h handle.Handle, owners []stri
 		if to := any(ctx); to.client != nil && c.alone(to.client.Party) {
 			return to
 		}
-		return recipient{why: cannotTell + "nobody was given this " + string(h.Kind)}
+		return recipient{why: cannotTell + "no client was given this " + string(h.Kind)}
 	}
 	var waiting []*running
 	if r, ok := ctx.Value(runningKey{}).(*running); ok {
 		if slices.Contains(owners, r.client.Party) {
 			return recipientOf([]*running{r})
 		}
-		return recipient{why: "the request that this comes with is not of the " + string(h.Kind) + "'s client"}
+		return recipient{why: "this belongs to a request of another client than the one that has the " + string(h.Kind)}
 	}
 	c.mu.Lock()
 	for r := range c.running {

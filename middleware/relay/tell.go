@@ -53,7 +53,7 @@ func (c *Connection) tell(ctx context.Context, method string, params json.RawMes
 	params = frame.Strip(params)
 	switch {
 	case to.client == nil:
-		c.log.Debug("a notification that could be for several clients", "method", method)
+		c.log.Debug("a notification could be for several clients, and is dropped", "method", method)
 	case method == "notifications/message" && !to.client.Wants(jsonscan.StringMember(params, "level"), to.request):
 	case c.server.hide() == nil:
 		to.client.Tell(to.about(context.Background()), method, bytes.Clone(params))
@@ -85,7 +85,7 @@ func (v *Server) TellServer(s *session.Session, key, method string, params json.
 	if params != nil {
 		c.use(s)
 		if !c.mayTell(s, method, params) {
-			c.log.Debug("a notification of a client that could be about anybody's", "method", method)
+			c.log.Debug("a client's notification could be about another client, and is dropped", "method", method)
 			return
 		}
 	}

@@ -129,7 +129,7 @@ func (c *Conn) batch(line []byte) error {
 			return nil
 		}
 		if bad++; bad > maxBadParts {
-			return fmt.Errorf("a batch of which more than %d parts are no messages: %w", maxBadParts, err)
+			return fmt.Errorf("a batch with more than %d parts that are not messages: %w", maxBadParts, err)
 		}
 		c.junk(v, EndsOf(v), err)
 		return nil

@@ -16,7 +16,7 @@ import (
 func TestRefuse(t *testing.T) {
 	_, p := connect(t, ConnOptions{Server: true, Options: Options{MaxBytes: 2048}})
 	tests := []struct{ line, want string }{
-		{`hello`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not JSON: want an object at byte 0"}}`},
+		{`hello`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not JSON: expected an object at byte 0"}}`},
 		{`{"jsonrpc":"2.0","id":{},"method":"x"}`, `"id":null`},
 		{`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 1500) + `","method":"x"}`, `"id":null`},
 		{`{"jsonrpc":"2.0"}`, `"id":null,"error":{"code":-32600`},

@@ -29,7 +29,7 @@ var (
 	// ErrIDInUse reports a request whose id another one has that is not answered yet.
 	// Nothing can be said of it to the other side: that would be taken for the other
 	// one's answer.
-	ErrIDInUse = errors.New("a request of this id waits for its answer")
+	ErrIDInUse = errors.New("a request with this id still waits for its answer")
 )
 
 // A Failure is an error object as the other side sent it. It wraps what it says, a

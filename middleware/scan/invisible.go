@@ -56,7 +56,7 @@ func unseen(text string) string {
 	case tags.Len() > 0:
 		return fmt.Sprintf("%s, which spell %q", show.Plural(count, "invisible characters"), show.Clip(tags.String(), 100))
 	case bidi:
-		return fmt.Sprintf("%s, with a change of direction, the first U+%04X", show.Plural(count, "invisible characters"), first)
+		return fmt.Sprintf("%s that can reorder the text, the first U+%04X", show.Plural(count, "invisible characters"), first)
 	}
 	return fmt.Sprintf("%s, the first U+%04X", show.Plural(count, "invisible characters"), first)
 }

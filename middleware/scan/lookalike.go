@@ -52,7 +52,7 @@ func LookAlikes(names []Name) map[Name][]Finding {
 		case !seen:
 			first[s] = n
 		case other.Server != n.Server && other.Tool != n.Tool:
-			found[n] = append(found[n], Finding{"name", fmt.Sprintf("looks like %s of the server %s", Line(other.Tool), Line(other.Server))})
+			found[n] = append(found[n], Finding{"name", fmt.Sprintf("looks like %s of server %s", Line(other.Tool), Line(other.Server))})
 		}
 	}
 	return found

@@ -1,4 +1,4 @@
-// Package scan looks in what servers say of themselves for what speaks to a model behind
+// Package scan searches what servers say about themselves for text that speaks to a model behind
 // a person's back.
 //
 //	a tool's definition, a server's instructions ─► every string in it ─► findings
@@ -75,11 +75,11 @@ type pattern struct {
 // patterns are the forms that published attacks on tool descriptions have in common.
 // Texts are matched in their compatibility form, without invisible characters.
 var patterns = []pattern{
-	{"tells to ignore other instructions", regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(previous|prior|above|earlier|other|all|any|system|user'?s?)\b[^.\n]{0,20}\b(instructions?|prompts?|rules|messages|guidelines)\b`)},
+	{"tells the model to ignore other instructions", regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(previous|prior|above|earlier|other|all|any|system|user'?s?)\b[^.\n]{0,20}\b(instructions?|prompts?|rules|messages|guidelines)\b`)},
 	{"has a tag that poses as an instruction", regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|secret|hidden|critical|admin)\b[^>\n]{0,40}>`)},
-	{"tells to keep something from the user", regexp.MustCompile(`(?i)\b(do not|don'?t|never|must not|without|avoid)\b[^.\n]{0,20}\b(tell|telling|mention|mentioning|inform|informing|reveal|revealing|disclose|notify|notifying|alert|show)\b[^.\n]{0,30}\b(the )?user\b`)},
-	{"tells to hand on secrets", regexp.MustCompile(`(?i)\b(send|forward|upload|post|exfiltrate|email|include|attach|append|copy|pass)\b[^.\n]{0,60}\b(api keys?|secrets?|passwords?|credentials|private keys?|ssh keys?|conversation history|chat history|system prompt)\b`)},
-	{"names a file of secrets", regexp.MustCompile(`(?i)(\.ssh/|\bid_(rsa|ed25519)\b|\.aws/credentials|/etc/(passwd|shadow)|\.cursor/mcp\.json|claude_desktop_config\.json)`)},
+	{"tells the model to keep something from the user", regexp.MustCompile(`(?i)\b(do not|don'?t|never|must not|without|avoid)\b[^.\n]{0,20}\b(tell|telling|mention|mentioning|inform|informing|reveal|revealing|disclose|notify|notifying|alert|show)\b[^.\n]{0,30}\b(the )?user\b`)},
+	{"tells the model to pass on secrets", regexp.MustCompile(`(?i)\b(send|forward|upload|post|exfiltrate|email|include|attach|append|copy|pass)\b[^.\n]{0,60}\b(api keys?|secrets?|passwords?|credentials|private keys?|ssh keys?|conversation history|chat history|system prompt)\b`)},
+	{"names a file that holds secrets", regexp.MustCompile(`(?i)(\.ssh/|\bid_(rsa|ed25519)\b|\.aws/credentials|/etc/(passwd|shadow)|\.cursor/mcp\.json|claude_desktop_config\.json)`)},
 }
 
 // Text returns what is odd in a text that stands at where.

@@ -53,13 +53,13 @@ func (s *Session) begin(params json.RawMessage) error {
 		kind  string
 	}{{"protocolVersion", '"', "string"}, {"capabilities", '{', "object"}, {"clientInfo", '{', "object"}} {
 		if value := jsonscan.Member(params, m.name); value != nil && value[0] != m.begin && value[0] != 'n' {
-			return InvalidParams("%s is no %s", m.name, m.kind)
+			return InvalidParams("%s must be of type %s", m.name, m.kind)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.handshake != nil {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a session has one initialize, and this is the second"}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "this session has been initialized already"}
 	}
 	s.handshake = bytes.Clone(params)
 	return nil

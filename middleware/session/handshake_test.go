@@ -11,11 +11,11 @@ import (
 func TestHandshakeTypes(t *testing.T) {
 	var s Session
 	for _, tt := range []struct{ params, want string }{
-		{`{"protocolVersion":5}`, "protocolVersion is no string"},
-		{`{"protocolVersion":"2025-11-25","capabilities":5}`, "capabilities is no object"},
-		{`{"capabilities":{},"clientInfo":"x"}`, "clientInfo is no object"},
+		{`{"protocolVersion":5}`, "protocolVersion must be of type string"},
+		{`{"protocolVersion":"2025-11-25","capabilities":5}`, "capabilities must be of type object"},
+		{`{"capabilities":{},"clientInfo":"x"}`, "clientInfo must be of type object"},
 		{`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":null}`, ""},
-		{`{}`, "this is the second"},
+		{`{}`, "initialized already"},
 	} {
 		got := ""
 		if err := s.begin(json.RawMessage(tt.params)); err != nil {

@@ -23,7 +23,7 @@ func CheckLevel(level string) error {
 	if slices.Contains(Levels, level) {
 		return nil
 	}
-	return InvalidParams("level %q is none of %s", show.ClipBytes(level, 80), strings.Join(Levels, ", "))
+	return InvalidParams("level %q is not one of %s", show.ClipBytes(level, 80), strings.Join(Levels, ", "))
 }
 
 // A logLevel is which log messages a client wants.

@@ -45,7 +45,7 @@ func newRequest(ctx context.Context, s *Session, method string, params json.RawM
 	r := &Request{Session: s, Method: method, about: context.WithoutCancel(ctx)}
 	if len(params) > 0 && string(params) != "null" {
 		if params[0] != '{' {
-			return nil, InvalidParams("params is no object")
+			return nil, InvalidParams("params is not an object")
 		}
 		r.Params = params
 	}
@@ -58,7 +58,7 @@ func newRequest(ctx context.Context, s *Session, method string, params json.RawM
 			return jsonscan.Members(value, r.readMeta)
 		case key == "name" && method == "tools/call":
 			if value[0] != '"' {
-				return InvalidParams("name is no string")
+				return InvalidParams("name is not a string")
 			}
 			return json.Unmarshal(value, &r.Name)
 		case key == "arguments":
@@ -84,7 +84,7 @@ var decisive = []string{"name", "arguments", "uri", "ref", "argument", "cursor",
 func checkSpelling(key string) error {
 	for _, name := range decisive {
 		if key != name && strings.EqualFold(key, name) {
-			return InvalidParams("%q in params: it is spelled %q", key, name)
+			return InvalidParams("%q in params must be spelled %q", key, name)
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ func TestLevelOfARequest(t *testing.T) {
 	for level, ok := range map[string]bool{"debug": true, "emergency": true, "verbose": false, "none": false, "": false} {
 		params := json.RawMessage(`{"uri":"x",` + `"_meta":{"` + mcp.MetaKeyLogLevel + `":"` + level + `"}` + `}`)
 		r, err := newRequest(t.Context(), nil, "resources/read", params)
-		if (err == nil) != ok || ok && r.Level != level || !ok && !strings.Contains(err.Error(), "is none of") {
+		if (err == nil) != ok || ok && r.Level != level || !ok && !strings.Contains(err.Error(), "is not one of") {
 			t.Errorf("level %q: %v", level, err)
 		}
 	}

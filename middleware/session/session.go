@@ -164,7 +164,7 @@ func (s *Session) admit(r *Request) error {
 	}
 	if s.Handshake() == nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
-			Message: "a session begins with initialize, and a request of " + revision.Stateless + " says in _meta that it is one"}
+			Message: "send initialize first; a request of " + revision.Stateless + " names its revision in _meta"}
 	}
 	s.gate.release()
 	return nil

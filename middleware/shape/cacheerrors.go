@@ -3,6 +3,7 @@ package shape
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware/frame"
@@ -23,7 +24,7 @@ func explained(err error) error {
 	var gone *cache.GoneError
 	switch {
 	case errors.As(err, &gone):
-		e := &pipeline.Error{Err: err, Code: CodeExpiredID, Text: fmt.Sprintf("cache_id %s has expired: it was not read for a while", gone.ID)}
+		e := &pipeline.Error{Err: err, Code: CodeExpiredID, Text: fmt.Sprintf("cache_id %s has expired: it was not read for %s", gone.ID, spelled(gone.TTL))}
 		if gone.Reason == cache.Evicted {
 			e.Code, e.Text = CodeEvictedID, fmt.Sprintf("cache_id %s was evicted to make room for newer results", gone.ID)
 		}
@@ -31,17 +32,30 @@ func explained(err error) error {
 		case o.ReadOnly:
 			e.Hint = "call " + callOf(o) + " to get it back"
 		case o.Tool == "":
-			e.Hint = "a call that only reads can be made again; one that changes something would do so again"
+			e.Hint = "repeat the call only if it changes nothing"
 		default:
 			e.Text += "; it was the result of " + show.ClipBytes(frame.OneLine(callOf(o)), 300)
-			e.Hint = "that call made again acts again: its tool is not declared read-only"
+			e.Hint = "its tool is not declared read-only: another call would act again"
 		}
 		return e
 	case errors.Is(err, cache.ErrUnknown):
-		return &pipeline.Error{Err: err, Code: codeUnknownID, Text: "no result of yours has this cache_id",
-			Hint: "copy the cache_id from a reply's first line; a call that only reads can also be made again"}
+		return &pipeline.Error{Err: err, Code: codeUnknownID, Text: "you have no result with this cache_id",
+			Hint: "copy the cache_id from a reply's first line, or repeat the call if it only reads"}
 	}
 	return err
+}
+
+// spelled is d in words, with its largest whole unit: 5 minutes, 90 seconds.
+func spelled(d time.Duration) string {
+	switch {
+	case d >= time.Hour && d%time.Hour == 0:
+		return show.Plural(int(d/time.Hour), "hours")
+	case d >= time.Minute && d%time.Minute == 0:
+		return show.Plural(int(d/time.Minute), "minutes")
+	case d >= time.Second:
+		return show.Plural(int(d/time.Second), "seconds")
+	}
+	return d.String()
 }
 
 // Gone is the error in err that says of a cache_id that its result has expired or was
@@ -57,7 +71,7 @@ func Gone(err error) *pipeline.Error {
 
 // ActsAgain warns of a call of a tool that is not known to change nothing.
 func ActsAgain(tool string) string {
-	return tool + " is not declared read-only, and a call acts again"
+	return tool + " is not declared read-only: another call would act again"
 }
 
 // callOf is the call that a gone answer came from, ready to send.

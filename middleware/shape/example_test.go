@@ -41,6 +41,6 @@ func ExampleShaper_ToolResult() {
 	// tokens: 2002 complete: false
 	// [cut: …
 	// 6009 <nil>
-	// no result of yours has this cache_id
-	// hint: copy the cache_id from a reply's first line; a call that only reads can also be made again
+	// you have no result with this cache_id
+	// hint: copy the cache_id from a reply's first line, or repeat the call if it only reads
 }

@@ -55,7 +55,7 @@ func plainProgram(program string) string {
 // blockURI names a block of a cached answer as a resource.
 func blockURI(id cache.ID, block int) string { return fmt.Sprintf("%s%s/%d", HandlePrefix, id, block) }
 
-// ReadID returns the id of the answer that a URI names, "" if it is none of ours.
+// ReadID returns the id of the answer that a URI names, "" if it is not a URI of ours.
 func ReadID(uri string) cache.ID {
 	if h, ok := ParseHandle(uri); ok && h.ID.Possible() {
 		return h.ID

@@ -41,7 +41,7 @@ func (s *Shaper) Stages(n Narrow, tool, agent string) (pipeline.Pipeline, error)
 			Hint: "select the fields in jq, as in .items[] | {name, id}"}
 	}
 	if slices.Contains(slices.Concat(n.Fields, n.Exclude), "") {
-		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: tool + ": an empty field name"}
+		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: tool + ": a field name is empty"}
 	}
 	switch {
 	case n.JQ != "":
@@ -64,7 +64,7 @@ func (s *Shaper) narrow(agent string, origin cache.Origin, docs *Documents, n Na
 	}
 	v, err := s.narrowed(agent, origin.Tool, only, n)
 	if err != nil {
-		s.opts.Logger.Warn("the tool's standing projection does not apply", "tool", origin.Tool, "error", err)
+		s.opts.Logger.Warn("the configured fields or jq of a tool fail on its result", "tool", origin.Tool, "error", err)
 		return nil
 	}
 	total, left := docs.Tokens(), count(v.Data)

@@ -62,7 +62,7 @@ func (p *preview) render(budget int) ([]byte, Facts) {
 func firstLine(id cache.ID, from cache.Origin, shown, total int, items string) []byte {
 	b := fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown%s", show.Count(shown), show.Count(total), items)
 	if id == "" && !from.ReadOnly {
-		return append(b, " · too large to keep, and a call acts again]\n"...)
+		return append(b, " · too large to keep; another call would act again]\n"...)
 	}
 	if id == "" {
 		return append(b, " · too large to keep: call the tool again with narrower arguments]\n"...)

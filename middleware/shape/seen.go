@@ -78,7 +78,7 @@ func (s *Shaper) again(agent string, origin cache.Origin, docs *Documents, seen 
 	}
 	ago, others := seen.recall(kept.ID)
 	if ago > 0 {
-		text := fmt.Appendf(nil, "[cut: ~0 of ~%s tokens shown · the same as %s before; proxy_explore shows it · cache_id=%s]\n", show.Count(total), show.Plural(ago, "replies"), kept.ID)
+		text := fmt.Appendf(nil, "[cut: ~0 of ~%s tokens shown · the same as %s ago; proxy_explore shows it · cache_id=%s]\n", show.Count(total), show.Plural(ago, "replies"), kept.ID)
 		return s.shorter(docs, text, kept.ID, total, lim)
 	}
 	only, ok := docs.only()
@@ -97,7 +97,7 @@ func (s *Shaper) again(agent string, origin cache.Origin, docs *Documents, seen 
 		body := c.String()
 		what := show.Plural(len(c.All), "places")
 		if c.Reindented > 0 {
-			what += fmt.Sprintf(", and %s indented otherwise", show.Plural(c.Reindented, "lines"))
+			what += fmt.Sprintf(", and %s reindented", show.Plural(c.Reindented, "lines"))
 		}
 		text := fmt.Appendf(nil, "[cut: ~%s of ~%s tokens shown · what changed since cache_id=%s: %s · cache_id=%s]\n%s",
 			show.Count(count([]byte(body))), show.Count(total), id, what, kept.ID, body)

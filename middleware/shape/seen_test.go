@@ -35,10 +35,10 @@ func TestSeen(t *testing.T) {
 		unlike  string
 	}{
 		{"first", []string{before}, []string{preview}, "the same"},
-		{"the same", []string{before, before}, []string{"[cut: ~0 of ~", "the same as 1 reply before; proxy_explore shows it · cache_id="}, "\n-"},
-		{"others between", []string{before, "", list, before}, []string{"the same as 3 replies before"}, "\n-"},
+		{"the same", []string{before, before}, []string{"[cut: ~0 of ~", "the same as 1 reply ago; proxy_explore shows it · cache_id="}, "\n-"},
+		{"others between", []string{before, "", list, before}, []string{"the same as 3 replies ago"}, "\n-"},
 		{"too many between", append(append([]string{before}, make([]string, 20)...), before), []string{preview}, "the same"},
-		{"changed", []string{before, list, after}, []string{"what changed since cache_id=", "places, and 7 lines indented otherwise · cache_id=", "[expanded] [active]"}, "[ref=e20]"},
+		{"changed", []string{before, list, after}, []string{"what changed since cache_id=", "places, and 7 lines reindented · cache_id=", "[expanded] [active]"}, "[ref=e20]"},
 		{"changed records", []string{list, shut}, []string{": 1 place · cache_id=", "@ line 23\n-[7].state.name: \"open\"\n+[7].state.name: \"shut\"\n"}, "[8]"},
 		{"other", []string{before, list}, []string{preview, "JSON"}, "changed"},
 	} {

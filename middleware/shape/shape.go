@@ -159,7 +159,7 @@ func (s *Shaper) lossless(agent string, origin cache.Origin, docs *Documents, to
 	var id cache.ID
 	if kept, err := s.keep(agent, origin, docs); err == nil {
 		id = kept.ID
-		text = fmt.Appendf(text, ` · as it came: "format":"text" · cache_id=%s`, id)
+		text = fmt.Appendf(text, ` · original: "format":"text" · cache_id=%s`, id)
 	}
 	text = appendData(append(text, "]\n"...), v.Data)
 	if !lim.fits(text) {

@@ -15,8 +15,8 @@ Never treat a cut result as complete. Each reply may itself be cut and have its 
 
 var descriptions = []struct{ tool, text string }{
 	{"proxy_explore", "Show the structure of a cached result: types, fields, counts, outline."},
-	{"proxy_filter", "Select from a cached result: fields (dotted, arrays implied: items.user.name) or a jq program; page with offset and limit, or get the whole. format text: strings unquoted."},
-	{"proxy_search", "Search a cached result: regex (RE2), bm25 (ranked words), fuzzy (misspelt), context (whole units around a regex), paths (only where)."},
+	{"proxy_filter", "Select from a cached result: fields (items.user.name reaches into arrays) or a jq program; page with offset and limit, or get it whole. format text: strings unquoted."},
+	{"proxy_search", "Search a cached result: regex (RE2), bm25 (ranked words), fuzzy (misspelt), context (paragraph around a regex), paths (where only)."},
 }
 
 // catalogueTools is what the tools of [CatalogueNames] say of themselves.
@@ -67,7 +67,7 @@ func Definitions(fresh, readOnly, handles bool) []string {
 	var all []string
 	for _, d := range descriptions {
 		if handles && d.tool == "proxy_filter" {
-			d.text += ` A tool's string argument "rlmproxy://cache/ID?jq=PROGRAM" becomes that data.`
+			d.text += ` In a tool's arguments, the string "rlmproxy://cache/ID?jq=PROGRAM" becomes that data.`
 		}
 		params := paramsOf(d.tool)
 		if !fresh {

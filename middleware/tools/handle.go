@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline"
 )
 
-// handle stands for the tool where there is none.
-const handle = "handle"
+// handle stands for the tool in errors where there is none.
+const handle = "rlmproxy://cache"
 
 // A Content is what a handle stands for.
 type Content struct {
@@ -35,10 +36,10 @@ func (t *Tools) Content(ctx context.Context, agent string, h shape.Handle, heale
 	case err != nil:
 		return Content{}, err
 	case question != nil:
-		return Content{}, &pipeline.Error{Code: pipeline.BadArguments, Text: "cache_id " + string(h.ID) + " is gone, and its tool asks something when it is called again",
+		return Content{}, &pipeline.Error{Code: pipeline.BadArguments, Text: "cache_id " + string(h.ID) + " is gone, and its tool asks for input when it is called again",
 			Hint: "call that tool directly, and use the cache_id of its reply"}
 	case d.id != h.ID:
-		return Content{}, &pipeline.Error{Code: pipeline.BadArguments, Text: c.healed[0] + ", and its result is another one now",
+		return Content{}, &pipeline.Error{Code: pipeline.BadArguments, Text: c.healed[0] + ", and gave another result",
 			Hint: "look at cache_id " + string(d.id) + " and use that"}
 	case h.JQ == "":
 		text := d.value.AsText().Data
@@ -50,7 +51,7 @@ func (t *Tools) Content(ctx context.Context, agent string, h shape.Handle, heale
 	}
 	switch {
 	case len(bytes.TrimSpace(v.Data)) == 0, string(v.Data) == "null":
-		return Content{}, &pipeline.Error{Code: pipeline.BadJQ, Text: "jq: the program gives nothing: " + v.Note}
+		return Content{}, &pipeline.Error{Code: pipeline.BadJQ, Text: strings.TrimSuffix("jq: the program gave no data for the argument: "+v.Note, ": ")}
 	case v.Data[0] == '"' && v.Kind == pipeline.JSON:
 		return Content{jsonscan.AppendUnquoted(nil, v.Data), v.Data}, nil
 	}

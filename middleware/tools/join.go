@@ -18,7 +18,7 @@ func (c *call) joined(ctx context.Context, f *filter, stages pipeline.Pipeline) 
 	case f.source.cacheID != "" || f.source.tool != "":
 		return nil, misused(c.tool, "give cache_ids, or cache_id or tool, not both")
 	case f.narrow.JQ == "":
-		return nil, misused(c.tool, "cache_ids is for jq, whose input is an array of these results")
+		return nil, misused(c.tool, "cache_ids needs jq, which gets the array of these results")
 	case len(f.ids) > maxIDs:
 		return nil, misused(c.tool, "%d cache_ids; %d are allowed", len(f.ids), maxIDs)
 	}

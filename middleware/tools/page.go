@@ -145,8 +145,8 @@ func (p *pager) all(ctx context.Context) (json.RawMessage, error) {
 		each := p.opts.Shaper.Budget() - above
 		call := p.sameCall(p.f.slice.Offset)
 		return nil, &pipeline.Error{Code: pipeline.BadArguments,
-			Text: fmt.Sprintf("whole: ~%s tokens, and maxWholeTokens is %s", show.Count(n), show.Count(most)),
-			Hint: fmt.Sprintf("about %s pages, the first of them: %s; or select with fields, jq or proxy_search", show.Count((n+each-1)/each), call)}
+			Text: fmt.Sprintf("whole: it has ~%s tokens; maxWholeTokens is %s", show.Count(n), show.Count(most)),
+			Hint: fmt.Sprintf("read about %s pages, the first with %s; or select with fields, jq or proxy_search", show.Count((n+each-1)/each), call)}
 	}
 	return p.reply(p.d, head, page, true)
 }

@@ -48,7 +48,7 @@ const none = math.MinInt
 func (f *filter) params() []param {
 	f.limit = none
 	return append(append(f.source.params(), narrowParams(&f.narrow, `"type":"string","description":"input: JSON, records, or text"`)...),
-		param{"cache_ids", `"type":"array","items":{"type":"string"},"description":"jq over their array"`, &f.ids, ""},
+		param{"cache_ids", `"type":"array","items":{"type":"string"},"description":"jq runs on their array"`, &f.ids, ""},
 		param{"mode", `"enum":["include","exclude"]`, &f.mode, ""},
 		param{"offset", integer, &f.slice.Offset, "0"},
 		param{"limit", integer, &f.limit, "20"},
@@ -69,7 +69,7 @@ func (f *filter) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	case "", "include":
 	case "exclude":
 		if len(f.narrow.Exclude) > 0 {
-			return nil, misused(c.tool, `mode "exclude" leaves out what fields names; exclude says it too`)
+			return nil, misused(c.tool, `give mode "exclude" with fields, or exclude, not both`)
 		}
 		f.narrow.Fields, f.narrow.Exclude = nil, f.narrow.Fields
 	default:
@@ -80,7 +80,7 @@ func (f *filter) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 		return nil, misused(c.tool, "offset must be 0 or more")
 	case f.limit == none:
 	case f.limit < 1:
-		return nil, misused(c.tool, "limit must be 1 or more; without it, as many items come as fit")
+		return nil, misused(c.tool, "limit must be 1 or more; leave it out for as many as fit")
 	default:
 		f.slice.Limit = f.limit
 	}

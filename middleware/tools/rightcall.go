@@ -119,12 +119,25 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 	if page != nil {
 		have["offset"], have["limit"] = paged(page, have["limit"])
 	}
+	if have["cache_id"] != nil || have["tool"] != nil || string(have["cache_ids"]) == "[]" {
+		delete(have, "cache_ids")
+	}
+	if string(have["limit"]) == "0" {
+		delete(have, "limit")
+	}
 	switch {
 	case isCatalogue(tool):
 		for _, p := range params {
 			if have[p.name] == nil && p.example != "" {
 				have[p.name] = json.RawMessage(p.example)
 			}
+		}
+	case have["cache_ids"] != nil:
+		if have["jq"] == nil {
+			have["jq"] = json.RawMessage(`"."`)
+		}
+		for _, other := range []string{"arguments", "fields", "exclude", "mode"} {
+			delete(have, other)
 		}
 	case have["cache_id"] != nil:
 		delete(have, "tool")

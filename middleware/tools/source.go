@@ -55,12 +55,12 @@ func (c *call) open(ctx context.Context, src *source) (d document, done json.Raw
 	case src.cacheID != "" && src.tool != "":
 		return d, nil, misused(c.tool, "give cache_id or tool, not both")
 	case c.Has(src.tool):
-		return d, nil, &pipeline.Error{Code: pipeline.BadArguments, Text: c.tool + ": tool is one of a server, not " + src.tool,
+		return d, nil, &pipeline.Error{Code: pipeline.BadArguments, Text: c.tool + ": tool must be a server's tool, not " + src.tool,
 			Hint: "call " + src.tool + " directly; its reply has a cache_id for this call"}
 	case src.tool != "" && c.reach.Fresh == nil:
 		return d, nil, &pipeline.Error{
 			Code: pipeline.BadArguments,
-			Text: c.tool + ": no tool is called from here",
+			Text: c.tool + ": no tool can be called from here",
 			Hint: fmt.Sprintf("call %s directly and use the cache_id of its reply", show.ClipBytes(src.tool, 80)),
 		}
 	case src.cacheID == "" && src.tool == "" && c.reach.Fresh == nil:
@@ -180,9 +180,9 @@ func (c *call) noSuchBlock(block int, docs []shape.Document) error {
 	switch {
 	case len(have) == 0:
 	case c.tool == handle:
-		e.Hint = fmt.Sprintf("put /%d behind the ID", have[0])
+		e.Hint = fmt.Sprintf("put /%d after the ID", have[0])
 	default:
-		e.Hint = fmt.Sprintf(`the same with "block":%d`, have[0])
+		e.Hint = fmt.Sprintf(`use "block":%d`, have[0])
 	}
 	return e
 }

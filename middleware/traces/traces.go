@@ -43,9 +43,9 @@ func Wanted(getenv func(string) string) (bool, error) {
 	case strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true"), exporter == "none", exporter == "" && endpoint == "":
 		return false, nil
 	case exporter != "" && exporter != "otlp":
-		return false, fmt.Errorf("OTEL_TRACES_EXPORTER is %q: there is only otlp", exporter)
+		return false, fmt.Errorf("OTEL_TRACES_EXPORTER is %q: only otlp is supported", exporter)
 	case protocol != "" && protocol != "http/protobuf":
-		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: there is only http/protobuf, as a rule at port 4318", protocol)
+		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: only http/protobuf is supported, usually at port 4318", protocol)
 	}
 	return true, nil
 }

@@ -67,7 +67,7 @@ func (u *Upstream) Call(ctx context.Context, r Request) (json.RawMessage, error)
 		result, err := s.Call(ctx, r.Method, params, r.Progress)
 		answered(err)
 		if err == nil && (len(result) == 0 || result[0] != '{') {
-			err = fmt.Errorf("%w: its result is no object", rpc.ErrBadAnswer)
+			err = fmt.Errorf("%w: its result is not an object", rpc.ErrBadAnswer)
 		}
 		if err == nil {
 			return result, nil

@@ -111,7 +111,7 @@ func (u *Upstream) probe(a *active) {
 	switch {
 	case ended:
 	case err != nil:
-		u.logger.Debug("not in the stateless revision", "error", err)
+		u.logger.Debug("the server does not speak the stateless revision", "error", err)
 		// A server that was not reached may know it all the same.
 		u.lacksStateless = !sideBySide || refusedHandshake(err)
 	case sideBySide:

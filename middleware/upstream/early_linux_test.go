@@ -16,7 +16,7 @@ func TestEndsEarly(t *testing.T) {
 		{`read x; exit 3`, "the server ended during the handshake (exit status 3)"},
 		{`exec 0<&-; sleep 3`, "the server ended during the handshake (connection closed: write |1: broken pipe)"},
 		{`read x; echo '{"jsonrpc":"2.0","id":"rlm-1","result":{"protocolVersion":"2025-11-25","capabilities":{}}}'; read x; read x; exit 4`,
-			"the server ended before it had said what it offers (exit status 4)"},
+			"the server ended before it had listed what it offers (exit status 4)"},
 	} {
 		command := Command{Path: "sh", Args: []string{"-c", c.script}}
 		dial := dialer(func(_ context.Context, opts transport.Options) (conn, error) {

@@ -33,7 +33,7 @@ func (s *session) initialize(ctx context.Context) error {
 	}
 	v := s.info.ProtocolVersion
 	if v >= revision.Stateless || !slices.Contains(mcp.SupportedProtocolVersions(), v) {
-		return fmt.Errorf("the server answered initialize with revision %.40q", v)
+		return fmt.Errorf("the server answered initialize with revision %.40q, which rlmproxy does not speak", v)
 	}
 	s.speak(v)
 	return s.Notify(ctx, "notifications/initialized", nil)
@@ -58,10 +58,10 @@ func (s *session) discover(ctx context.Context) error {
 	}
 	var found struct{ SupportedVersions []string }
 	if err := json.Unmarshal(raw, &found); err != nil {
-		return fmt.Errorf("%w: of server/discover: supportedVersions is no list of strings", rpc.ErrBadAnswer)
+		return fmt.Errorf("%w to server/discover: supportedVersions is not a list of strings", rpc.ErrBadAnswer)
 	}
 	if !slices.Contains(found.SupportedVersions, revision.Stateless) {
-		return fmt.Errorf("the server speaks none of our revisions, but %.40q", found.SupportedVersions[:min(len(found.SupportedVersions), 10)])
+		return fmt.Errorf("the server speaks only revisions that rlmproxy does not: %.40q", found.SupportedVersions[:min(len(found.SupportedVersions), 10)])
 	}
 	if err := s.introduced("server/discover", raw); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *session) speak(version string) {
 func (s *session) introduced(method string, result json.RawMessage) error {
 	info, odd, err := readInfo(method, result)
 	if len(odd) > 0 {
-		s.hooks.logger.Warn("what the server says of itself is of the wrong type in part, and is passed over", "members", odd)
+		s.hooks.logger.Warn("some of what the server says about itself has the wrong type, and is ignored", "members", odd)
 	}
 	s.info = info
 	return err

@@ -63,8 +63,8 @@ const (
 )
 
 var (
-	errDisabled = errors.New("its entry has it disabled")
-	errLoop     = errors.New("it ends soon after it begins, again and again")
+	errDisabled = errors.New("it is disabled in its entry")
+	errLoop     = errors.New("it ends soon after each start")
 )
 
 // A lifecycle is the state of an upstream and what decides on the next one. It does

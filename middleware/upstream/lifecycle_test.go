@@ -174,7 +174,7 @@ func TestFailureIsLoggedOnce(t *testing.T) {
 		for range maxRestarts {
 			want = append(want, ended, "INFO connected")
 		}
-		want = append(want, "ERROR not connected: it ends soon after it begins, again and again: it closed the connection", "INFO connected, and it lasts")
+		want = append(want, "ERROR not connected: it ends soon after each start: it closed the connection", "INFO connected again")
 		for i := range lines {
 			lines[i] = regexp.MustCompile(`\d+`).ReplaceAllString(lines[i], "N")
 		}
@@ -189,7 +189,7 @@ func TestDisabled(t *testing.T) {
 	u := New(Options{Name: "off", Disabled: true})
 	u.Settled(t.Context())
 	_, err := u.Call(t.Context(), toolCall("t", `{}`))
-	if state, _ := u.State(); state != Disabled || err == nil || err.Error() != `server "off" is not available: its entry has it disabled` {
+	if state, _ := u.State(); state != Disabled || err == nil || err.Error() != `server "off" is not available: it is disabled in its entry` {
 		t.Errorf("%v, %v", state, err)
 	}
 	u.Close()

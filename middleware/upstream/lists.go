@@ -49,7 +49,7 @@ type listing struct {
 	logger *slog.Logger
 	what   string // the things: the member of a page that holds them
 	method string // that asks for a page
-	// check returns a thing's name, and an error for what is to be left out.
+	// check returns a thing's name, and an error if the list must leave it out.
 	check func(thing json.RawMessage) (name string, err error)
 
 	things []Tool
@@ -66,7 +66,7 @@ func (u *Upstream) list(ctx context.Context, s *session, what string, check func
 	things, err := list.read(ctx, s)
 	if list.left.N > 0 {
 		u.leftOut.Do(func() {
-			u.logger.Warn(list.method+": left out", "number", list.left.N, "names", list.left.Names, "error", list.left.Why)
+			u.logger.Warn(list.method+": some are left out", "number", list.left.N, "names", list.left.Names, "error", list.left.Why)
 		})
 	}
 	return things, list.left, err
@@ -84,7 +84,7 @@ func (list *listing) read(ctx context.Context, s *session) ([]Tool, error) {
 		case next == "":
 			return list.things, nil
 		case next == cursor:
-			list.logger.Warn(list.method + ": nextCursor is that of the page before")
+			list.logger.Warn(list.method + ": nextCursor is the same as on the page before, so the list ends here")
 			return list.things, nil
 		}
 		cursor = next
@@ -115,12 +115,12 @@ func (list *listing) page(ctx context.Context, s *session, cursor string) (next 
 		switch {
 		case key == "nextCursor":
 			if json.Unmarshal(value, &next) != nil {
-				list.logger.Warn(list.method + ": nextCursor is no string")
+				list.logger.Warn(list.method + ": nextCursor is not a string")
 			}
 		case key == list.what && value[0] == '[':
 			return jsonscan.Elements(value, list.add)
 		case key == list.what:
-			list.logger.Warn(list.method + ": " + list.what + " is no array")
+			list.logger.Warn(list.method + ": " + list.what + " is not an array")
 		}
 		return nil
 	})
@@ -134,7 +134,7 @@ func (list *listing) add(thing json.RawMessage) error {
 	switch {
 	case err != nil:
 	case list.names[name]:
-		err = errors.New("a second one of this name")
+		err = errors.New("another one has the same name")
 	case len(list.things) == maxTools:
 		err = fmt.Errorf("more than %d", maxTools)
 	case len(thing) > maxThingBytes:
@@ -171,11 +171,11 @@ func checkTool(raw json.RawMessage) (name string, err error) {
 	case t[0].Type != gjson.String || name == "":
 		err = errors.New("no name")
 	case t[1].String() != "object":
-		err = errors.New(`inputSchema is not of "type":"object"`)
+		err = errors.New(`inputSchema does not have "type":"object"`)
 	case t[2].Exists() && t[2].Type != gjson.String, t[3].Exists() && t[3].Type != gjson.String:
-		err = errors.New("title or description is no string")
+		err = errors.New("title or description is not a string")
 	case t[4].Exists() && !t[4].IsObject():
-		err = errors.New("annotations are no object")
+		err = errors.New("annotations is not an object")
 	}
 	return name, err
 }

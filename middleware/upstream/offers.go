@@ -51,7 +51,7 @@ func (u *Upstream) keepOffers(a *active) {
 			inARow++
 		case quiet < pause && pause < maxListPause:
 			if pause = min(pause+pause/2, maxListPause); pause == maxListPause {
-				u.logger.Warn("the lists change without end", "read_every", pause)
+				u.logger.Warn("the server keeps changing its lists", "read_every", pause)
 			}
 		}
 		if transport.Sleep(a.ctx, max(settleTime, pause-time.Since(last))) != nil {
@@ -73,7 +73,7 @@ func (u *Upstream) refresh(a *active) {
 	all, err := u.readOffers(ctx, a.session)
 	if err != nil {
 		if a.ctx.Err() == nil {
-			u.logger.Warn("lists not read", "error", err)
+			u.logger.Warn("the server's lists could not be read", "error", err)
 		}
 		return
 	}
@@ -105,7 +105,7 @@ func (u *Upstream) readOffers(ctx context.Context, s *session) (Offers, error) {
 	}
 	if c := all.Info.Capabilities; c != nil && c.Prompts != nil {
 		if all.Prompts, _, err = u.list(ctx, s, "prompts", checkPrompt); err != nil {
-			u.logger.Warn("prompts not read, the last ones stay", "error", err)
+			u.logger.Warn("the server's prompts could not be read; the last ones stay", "error", err)
 			all.Prompts = u.Prompts()
 		}
 	}

@@ -25,7 +25,7 @@ const (
 	maxMissed = 2
 )
 
-var errSilent = errors.New("it is connected, and answers nothing any more")
+var errSilent = errors.New("it is connected, but no longer answers")
 
 // A pulse says whether a server still answers.
 type pulse struct {

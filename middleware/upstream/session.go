@@ -116,7 +116,9 @@ func (s *session) options() transport.Options {
 				Fault:       func(err error) { h.logger.Error("internal error", "error", err) },
 			},
 			Junk: func(data []byte, err error) {
-				h.junk.Do(func() { h.logger.Warn("what the server sent is no message", "text", string(data), "error", err) })
+				h.junk.Do(func() {
+					h.logger.Warn("the server sent something that is not a JSON-RPC message", "text", string(data), "error", err)
+				})
 			},
 		},
 		Life:   h.life,
@@ -186,7 +188,7 @@ func negotiate(ctx context.Context, h hooks, open opener) (*session, error) {
 		if err == nil || ctx.Err() != nil {
 			return s, err
 		}
-		h.logger.Debug("not in the stateless revision", "error", err)
+		h.logger.Debug("the server does not speak the stateless revision", "error", err)
 		return try(ctx, false)
 	}
 	s, err := try(ctx, false)
@@ -205,7 +207,7 @@ func (s *session) newer(ctx context.Context) (*session, error) {
 	open := s.open
 	switch {
 	case open == nil:
-		return nil, errors.New("there is no newer revision of this connection")
+		return nil, errors.New("this connection has no newer revision")
 	case s.http != nil:
 		open = func(_ context.Context, opts transport.Options) (conn, error) { return s.http.Another(opts), nil }
 	}

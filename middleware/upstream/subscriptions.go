@@ -39,7 +39,7 @@ func (s *session) listenToChanges() {
 		if wanted := changesOf(s.info); wanted != nil {
 			s.tasks.Go(func() {
 				err := s.listen(s.life, wanted)
-				s.hooks.logger.Debug("no more of what belongs to no request", "error", err)
+				s.hooks.logger.Debug("the stream of notifications has ended", "error", err)
 			})
 		}
 	}
@@ -165,7 +165,7 @@ func (all *subscriptions) add(uri string, one *subscription) (added bool, err er
 	case all.open[uri] != nil:
 		return false, nil
 	case len(all.open) >= maxSubscriptions:
-		return false, fmt.Errorf("more than %d resources are subscribed to", maxSubscriptions)
+		return false, fmt.Errorf("more than %d resources are subscribed", maxSubscriptions)
 	case all.open == nil:
 		all.open = map[string]*subscription{}
 	}

@@ -104,7 +104,7 @@ func (u *Upstream) connect(ctx context.Context) (*session, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		} else if how := s.Exit(); how != "" && errors.Is(err, rpc.ErrClosed) {
-			err = fmt.Errorf("the server ended before it had said what it offers (%s)", how)
+			err = fmt.Errorf("the server ended before it had listed what it offers (%s)", how)
 		}
 		s.Close()
 		return nil, s.withStderr(err, time.Time{})
@@ -138,7 +138,7 @@ func (u *Upstream) serve(ctx context.Context, s *session) (next *session) {
 		case <-steady.C:
 			u.change(func(time.Time) { u.steady() })
 			if u.told != "" {
-				u.log(false, "connected, and it lasts")
+				u.log(false, "connected again")
 			}
 		case <-s.pulse.stopped:
 			u.down(u.lost, errSilent)

@@ -77,7 +77,7 @@ func (e *UnavailableError) text() string {
 	case status != nil && status.Code/100 == 5:
 		return fmt.Sprintf("server %q answered %v%s", e.Server, status, behind)
 	case status != nil:
-		return fmt.Sprintf("server %q refused us: %v%s", e.Server, status, behind)
+		return fmt.Sprintf("server %q refused the request: %v%s", e.Server, status, behind)
 	case errors.Is(e.Err, rpc.ErrBadAnswer):
 		return fmt.Sprintf("server %q sent a %v%s", e.Server, e.Err, behind)
 	case e.Lost:
@@ -101,7 +101,7 @@ func (e *UnavailableError) Hint() string {
 	case e.Lost && errors.Is(e.Err, rpc.ErrBadAnswer): // it goes on
 		return "check what the call did before you repeat it"
 	case status == nil && errors.As(e.Err, &retry):
-		return "try again after that; tell the operator if it stays so"
+		return "try again after that; if it still fails, tell the operator"
 	case status == nil:
 		return ""
 	case status.WantsCredentials():
@@ -109,7 +109,7 @@ func (e *UnavailableError) Hint() string {
 	}
 	hint := ""
 	if status.Code == http.StatusRequestEntityTooLarge {
-		hint = "send less: the server takes no request of this size"
+		hint = "send less: the server refuses requests of this size"
 	} else if status.Retry > 0 {
 		hint = fmt.Sprintf("wait %d s, then try again", int(status.Retry.Seconds()))
 	} else if status.Code == http.StatusTooManyRequests {

@@ -16,7 +16,7 @@ import (
 	"rlmproxy/middleware/upstream/process"
 )
 
-const credentials = `; "headers" in its configuration, or --header, set credentials`
+const credentials = `; set credentials in its "headers", or with --header`
 
 // nextTry is when it is, with the chance that is in it.
 var nextTry = regexp.MustCompile(`[;,] next try in [3-6][0-9] s`)
@@ -30,14 +30,14 @@ func TestRefusedHandshake(t *testing.T) {
 		want, hint  string
 		transports  []string // nil: all
 	}{
-		{status: 401, want: `server "r" refused us: HTTP 401 Unauthorized` + credentials, hint: "tell the operator"},
-		{status: 401, body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no SECRET"}}`, want: `server "r" refused us: HTTP 401 Unauthorized` + credentials, hint: "tell the operator"},
-		{status: 403, want: `server "r" refused us: HTTP 403 Forbidden` + credentials, hint: "tell the operator"},
-		{status: 429, retry: "7", want: `server "r" refused us: HTTP 429 Too Many Requests; it asks to wait 7 s`, hint: "wait 7 s, then try again"},
-		{status: 429, retry: "soon", want: `server "r" refused us: HTTP 429 Too Many Requests`, hint: "wait a while"},
+		{status: 401, want: `server "r" refused the request: HTTP 401 Unauthorized` + credentials, hint: "tell the operator"},
+		{status: 401, body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no SECRET"}}`, want: `server "r" refused the request: HTTP 401 Unauthorized` + credentials, hint: "tell the operator"},
+		{status: 403, want: `server "r" refused the request: HTTP 403 Forbidden` + credentials, hint: "tell the operator"},
+		{status: 429, retry: "7", want: `server "r" refused the request: HTTP 429 Too Many Requests; it asks to wait 7 s`, hint: "wait 7 s, then try again"},
+		{status: 429, retry: "soon", want: `server "r" refused the request: HTTP 429 Too Many Requests`, hint: "wait a while"},
 		{status: 503, retry: "30", want: `server "r" answered HTTP 503 Service Unavailable; it asks to wait 30 s`, hint: "wait 30 s"},
 		{status: 502, want: `server "r" answered HTTP 502 Bad Gateway`},
-		{status: 418, transports: []string{"http", "sse"}, want: `server "r" refused us: HTTP 418 I'm a teapot`},
+		{status: 418, transports: []string{"http", "sse"}, want: `server "r" refused the request: HTTP 418 I'm a teapot`},
 		{status: 404, transports: []string{""}, want: `server "r" is not available: streamable HTTP: HTTP 404 Not Found; SSE: HTTP 404 Not Found`, hint: "try again after that"},
 	} {
 		if tt.transports == nil {
@@ -81,10 +81,10 @@ func TestRefusedCall(t *testing.T) {
 		lost       bool
 		hint       string
 	}{
-		{401, "", `server "raw" refused us: HTTP 401 Unauthorized` + credentials, false, "tell the operator: calls fail until its credentials are right"},
+		{401, "", `server "raw" refused the request: HTTP 401 Unauthorized` + credentials, false, "tell the operator: calls fail until its credentials are right"},
 		{403, `{"id":ID,"error":{"code":-32003,"message":"not this one"}}`, "not this one", false, ""},
-		{429, `{"id":null,"error":{"code":-32003,"message":"slow"}}`, `server "raw" refused us: HTTP 429 Too Many Requests; it asks to wait 5 s`, false, "wait 5 s, then try again"},
-		{413, "", `server "raw" refused us: HTTP 413 Request Entity Too Large`, false, "send less: the server takes no request of this size"},
+		{429, `{"id":null,"error":{"code":-32003,"message":"slow"}}`, `server "raw" refused the request: HTTP 429 Too Many Requests; it asks to wait 5 s`, false, "wait 5 s, then try again"},
+		{413, "", `server "raw" refused the request: HTTP 413 Request Entity Too Large`, false, "send less: the server refuses requests of this size"},
 		{200, "oh no", `server "raw" sent a malformed answer`, true, "check what the call did before you repeat it"},
 		{503, "", `server "raw" answered HTTP 503 Service Unavailable; it asks to wait 5 s`, true, "wait 5 s, then try again; check what the call did before you repeat it"},
 	} {
@@ -115,7 +115,7 @@ func TestSSERefusesCall(t *testing.T) {
 	defer u.Close()
 	u.Settled(t.Context())
 	s.refuse.Store(401)
-	if _, err := call(t, u, "x", `{}`); err == nil || err.Error() != `server "sse" refused us: HTTP 401 Unauthorized`+credentials {
+	if _, err := call(t, u, "x", `{}`); err == nil || err.Error() != `server "sse" refused the request: HTTP 401 Unauthorized`+credentials {
 		t.Errorf("%v", err)
 	}
 	s.refuse.Store(0)

@@ -210,18 +210,18 @@ func TestToolsAreRaw(t *testing.T) {
 }
 
 // TestOneCallFails: what is wrong with one answer fails that call and no other. It used
-// to read as the client's fault: "-32603 not JSON: want a string at byte 40".
+// to read as the client's fault: "-32603 not JSON: expected a string at byte 40".
 func TestOneCallFails(t *testing.T) {
 	u := run(t, "banner", Options{MaxLineBytes: 512 << 10})
 	tests := []struct{ tool, want, wantErr string }{
 		{"huge", "", `server "test" sent a malformed answer: message of 1048`},
 		{"deep", "", `server "test" sent a malformed answer: nested deeper than`},
-		{"broken", "", `server "test" sent a malformed answer: not JSON: want`},
+		{"broken", "", `server "test" sent a malformed answer: not JSON: expected`},
 		{"mark", `{"content":[]}`, ""},
 		{"latin1", "{\"content\":\"caf\xe9\"}", ""},
 		{"junk", `{"content":[]}`, ""},
 		{"refuse", "", "no such thing"},
-		{"number", "", `server "test" sent a malformed answer: its result is no object`},
+		{"number", "", `server "test" sent a malformed answer: its result is not an object`},
 	}
 	for _, tt := range tests {
 		got, err := call(t, u, tt.tool, `{}`)

@@ -35,9 +35,9 @@ const (
 
 var (
 	// errLongBodies is why a long body is refused.
-	errLongBodies = errors.New("long messages of others are being read")
+	errLongBodies = errors.New("the proxy is still reading other clients' long messages")
 	// errSlowBody is why one is given up that keeps others waiting.
-	errSlowBody = errors.New("the message came too slowly while others waited for its place")
+	errSlowBody = errors.New("the message came too slowly while other messages waited")
 )
 
 // A claim is what a body takes of what its agent may have, until the requests in it,

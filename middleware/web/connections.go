@@ -93,7 +93,7 @@ func (c *connections) surplus(n *connection) (ends []*connection) {
 	}
 	if len(c.open) > c.max {
 		c.full.Do(func() {
-			c.log.Warn("too many connections: one of the agent with most is closed, or the oldest without a valid request", "open", c.max)
+			c.log.Warn("too many connections: the proxy closes one of the agent that has most, or the oldest without a valid request", "open", c.max)
 		})
 		if e := c.ofMost(); e != nil {
 			end(e)
@@ -115,7 +115,7 @@ func (c *connections) surplus(n *connection) (ends []*connection) {
 			continue
 		}
 		c.crowd.Do(func() {
-			c.log.Warn("too many connections without a valid request, the oldest are closed", "remote", s.from)
+			c.log.Warn("too many connections without a valid request: the proxy closes the oldest", "remote", s.from)
 		})
 		end(s)
 		if s.from == n.from {
@@ -184,7 +184,7 @@ func (c *connections) admit(ctx context.Context, agent string) error {
 	}
 	if n.agent != agent {
 		if agent != "" && c.of[agent] >= c.one {
-			return &guard.BusyError{Text: fmt.Sprintf("this agent has %d connections open, the most that it may", c.one)}
+			return &guard.BusyError{Text: fmt.Sprintf("this agent has %d connections open, the most allowed", c.one)}
 		}
 		c.count(n.agent, -1)
 		c.count(agent, 1)

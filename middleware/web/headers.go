@@ -60,9 +60,9 @@ func checkVersion(header, meta string) *jsonrpc.Error {
 	case meta == "":
 		return invalidParams("missing or invalid _meta field %q", metaVersion)
 	case header != meta:
-		return mismatch("%s %q is not what _meta says, %q", headerVersion, cut(header), cut(meta))
+		return mismatch("%s is %q, but _meta says %q", headerVersion, cut(header), cut(meta))
 	case header < revision.Stateless:
-		return invalidParams("revision %s has no %s in _meta", header, metaVersion)
+		return invalidParams("a request of revision %s must not have %s in _meta", header, metaVersion)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (h *Handler) checkHeaders(ctx context.Context, header http.Header, m rpc.Me
 	case "":
 		return mismatch("%s is missing", headerMethod)
 	default:
-		return mismatch("%s %q is not the method, %q", headerMethod, cut(method), cut(m.Method))
+		return mismatch("%s is %q, but the method is %q", headerMethod, cut(method), cut(m.Method))
 	}
 	key := mirrored[m.Method]
 	if key == "" {
@@ -90,7 +90,7 @@ func (h *Handler) checkHeaders(ctx context.Context, header http.Header, m rpc.Me
 	case value == "":
 		return mismatch("%s is missing: %s requires it", headerName, m.Method)
 	case value != name && (!ok || decoded != name):
-		return mismatch("%s %q is not the %s, %q", headerName, cut(value), key, cut(name))
+		return mismatch("%s is %q, but the %s is %q", headerName, cut(value), key, cut(name))
 	}
 	if m.Method != "tools/call" || h.opts.InputSchema == nil {
 		return nil
@@ -133,16 +133,16 @@ func checkParam(header http.Header, key string, value json.RawMessage, path stri
 	text := header.Get(key)
 	if value == nil || string(value) == "null" {
 		if text != "" {
-			return mismatch("%s stands for no argument: %s is absent", key, cut(path))
+			return mismatch("%s has a value, but the argument %s is missing", key, cut(path))
 		}
 		return nil
 	}
 	if text == "" {
-		return mismatch("%s is missing: it repeats the argument %s", key, cut(path))
+		return mismatch("%s is missing: it must repeat the argument %s", key, cut(path))
 	}
 	text, ok := decodeHeader(text)
 	if !ok || !sameValue(text, value) {
-		return mismatch("%s is not the argument %s", key, cut(path))
+		return mismatch("%s differs from the argument %s", key, cut(path))
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 	}
 	accepted := accepts(r)
 	if !accepted.json || !accepted.events {
-		http.Error(w, "Accept must have application/json and text/event-stream", http.StatusNotAcceptable)
+		http.Error(w, "Accept must include application/json and text/event-stream", http.StatusNotAcceptable)
 		return
 	}
 	claim := h.claim(r)
@@ -49,7 +49,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 	}
 	switch {
 	case batch && version >= revision.Unbatched:
-		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "batches ended with revision "+revision.Unbatched)
+		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "there are no batches since revision "+revision.Unbatched)
 		return
 	case len(msgs) == 0:
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "the batch is empty")
@@ -77,7 +77,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 // itself.
 func (h *Handler) postStateless(out *response, r *http.Request, m rpc.Message) {
 	if m.Method == "" {
-		fail(out.w, http.StatusBadRequest, nil, codeInvalidRequest, "revision "+revision.Stateless+" has no requests to clients")
+		fail(out.w, http.StatusBadRequest, nil, codeInvalidRequest, "revision "+revision.Stateless+" has no requests to clients, and so no answers from them")
 		return
 	}
 	if wrong := h.checkHeaders(r.Context(), r.Header, m); wrong != nil {
@@ -142,7 +142,7 @@ func (h *Handler) postSession(out *response, r *http.Request, msgs []rpc.Message
 	var s *session
 	switch {
 	case begins && batch:
-		fail(out.w, http.StatusBadRequest, nil, codeInvalidRequest, "initialize stands alone")
+		fail(out.w, http.StatusBadRequest, nil, codeInvalidRequest, "initialize must not be in a batch")
 		return
 	case begins && r.Header.Get(headerSession) == "":
 		if s = h.open(r); s == nil {
@@ -153,7 +153,7 @@ func (h *Handler) postSession(out *response, r *http.Request, msgs []rpc.Message
 		out.w.Header().Set(headerSession, s.id)
 		defer func() {
 			if !s.client.Initialized() {
-				h.remove(s, "it was not begun")
+				h.remove(s, "initialize did not succeed")
 			}
 		}()
 	default:

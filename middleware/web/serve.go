@@ -82,7 +82,7 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	h.Drain()
-	h.log.Info("shutting down when what runs has ended", "at_most", drainTime)
+	h.log.Info("shutting down once running requests have ended", "at_most", drainTime)
 	shutdown := func(within time.Duration) error {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 		defer cancel()

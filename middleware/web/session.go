@@ -40,7 +40,7 @@ func (h *Handler) open(r *http.Request) *session {
 	s.client = h.opts.Attach(s.streams, who, h.sessionOptions())
 	evicted, ok := h.places.add(s)
 	if evicted != nil {
-		h.finish(evicted, "others need its place")
+		h.finish(evicted, "another session needs its place")
 	}
 	if !ok {
 		s.end(errEnded)
@@ -66,7 +66,7 @@ func (h *Handler) find(w http.ResponseWriter, r *http.Request) *session {
 	case s == nil:
 		fail(w, http.StatusNotFound, nil, codeNoSession, "no such session; it may have expired: begin another with initialize")
 	case s.subject != subject:
-		fail(w, http.StatusForbidden, nil, codeNoSession, "the session is another agent's")
+		fail(w, http.StatusForbidden, nil, codeNoSession, "the session belongs to another agent")
 		s = nil
 	default:
 		h.bind(s, r)
@@ -102,7 +102,7 @@ func (h *Handler) finish(s *session, why string) {
 // get opens the stream on which a client listens, or resumes another.
 func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 	if !accepts(r).events {
-		http.Error(w, "Accept must have text/event-stream", http.StatusNotAcceptable)
+		http.Error(w, "Accept must include text/event-stream", http.StatusNotAcceptable)
 		return
 	}
 	s := h.find(w, r)
@@ -122,7 +122,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	case http.StatusBadRequest:
-		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "what came after this Last-Event-ID is not kept any more")
+		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "the events after this Last-Event-ID are no longer kept")
 		return
 	}
 	out := newResponse(w, true)

@@ -21,7 +21,7 @@ func checkSocketPath(path string) error {
 	case strings.HasPrefix(path, "@"):
 		return errors.New("a socket without a file has no permissions: name a file, as in unix:/run/rlmproxy/socket")
 	case len(path) > maxSocketPath:
-		return fmt.Errorf("the path of the socket has %d bytes, of at most %d", len(path), maxSocketPath)
+		return fmt.Errorf("the path of the socket has %d bytes; %d are allowed", len(path), maxSocketPath)
 	}
 	return nil
 }

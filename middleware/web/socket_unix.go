@@ -40,18 +40,18 @@ func removeStale(path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s: there is something that is no socket", path)
+		return fmt.Errorf("%s: it exists, and is not a socket", path)
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s: there is a socket of another user", path)
+		return fmt.Errorf("%s: it is a socket of another user", path)
 	}
 	c, err := net.DialTimeout("unix", path, dialTime)
 	if err == nil {
 		c.Close()
-		return fmt.Errorf("%s: somebody listens there already", path)
+		return fmt.Errorf("%s: another program listens there already", path)
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("%s: there is a socket, and whether somebody listens cannot be told: %w", path, err)
+		return fmt.Errorf("%s: cannot tell whether another program listens there: %w", path, err)
 	}
 	return os.Remove(path)
 }

@@ -37,15 +37,15 @@ func TestListenUnix(t *testing.T) {
 			}
 			return err
 		}, 0o600, ""},
-		{"a socket on which somebody listens", func(path string) error { _, err := listen(path, 0o600); return err }, 0o600, "somebody listens there already"},
-		{"a file", func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }, 0o600, "there is something that is no socket"},
+		{"a socket on which somebody listens", func(path string) error { _, err := listen(path, 0o600); return err }, 0o600, "another program listens there already"},
+		{"a file", func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }, 0o600, "it exists, and is not a socket"},
 		{"a link to a socket", func(path string) error {
 			if _, err := listen(path+"x", 0o600); err != nil {
 				return err
 			}
 			return os.Symlink(path+"x", path)
-		}, 0o600, "there is something that is no socket"},
-		{"a folder", func(path string) error { return os.Mkdir(path, 0o700) }, 0o600, "there is something that is no socket"},
+		}, 0o600, "it exists, and is not a socket"},
+		{"a folder", func(path string) error { return os.Mkdir(path, 0o700) }, 0o600, "it exists, and is not a socket"},
 	} {
 		path := filepath.Join(dir, string(rune('a'+i)))
 		if err := tt.make(path); err != nil {
@@ -76,7 +76,7 @@ func TestListenUnix(t *testing.T) {
 	for path, want := range map[string]string{
 		"":                                "the path of the socket is missing",
 		"@abstract":                       "a socket without a file has no permissions",
-		"/" + strings.Repeat("x", 103):    "the path of the socket has 104 bytes, of at most 103",
+		"/" + strings.Repeat("x", 103):    "the path of the socket has 104 bytes; 103 are allowed",
 		filepath.Join(dir, "no", "where"): "no such file or directory",
 	} {
 		if _, err := listen(path, 0o600); err == nil || !strings.Contains(err.Error(), want) {

@@ -98,7 +98,7 @@ func (s *stream) answered() {
 
 func isNotification(m *rpc.Message) bool { return m.Method != "" && m.ID == nil }
 
-// size is how many bytes m has, but for what all messages have.
+// size is how many bytes m has, without the few that every message has.
 func size(m *rpc.Message) int {
 	return len(m.ID) + len(m.Method) + len(m.Params) + len(m.Result) + len(m.Error)
 }

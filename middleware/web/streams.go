@@ -37,7 +37,7 @@ var _ rpc.Transport = statelessTransport{}
 // Send implements [rpc.Transport]. It does not block.
 func (t statelessTransport) Send(_ context.Context, m rpc.Message) error {
 	if m.Method != "" && m.ID != nil {
-		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "clients of revision " + revision.Stateless + " are asked by results that require input"}
+		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "clients of revision " + revision.Stateless + " can be asked for input only in results of their own requests"}
 	}
 	t.stream.push(m)
 	return nil

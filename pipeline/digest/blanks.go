@@ -82,7 +82,7 @@ func readBlanks(d *Digest, r *reader) {
 	}
 	d.factf("%s of %s", show.Plural(rows, "rows"), show.Plural(len(all), "columns"))
 	d.EndLines, d.Preamble = 3, t.First
-	p := Part{Title: "columns", Find: "proxy_explore tells the rest"}
+	p := Part{Title: "columns", Find: "proxy_explore shows the rest"}
 	var rare []*counted
 	for i := range all {
 		c := &all[i]

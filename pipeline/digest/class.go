@@ -3,7 +3,7 @@ package digest
 import "bytes"
 
 // Class is the kind of reader's text that text is: "source", "markdown", "config", "diff",
-// "matches", "html", "table", "log" or "prose". It is "" for what is not surely one of them.
+// "matches", "html", "table", "log" or "prose". It is "" if none of them is certain.
 func Class(text []byte) string {
 	switch name := Kind(text); name {
 	case "source", "diff", "matches", "log":

@@ -202,7 +202,7 @@ func (l *logReader) summarise(d *Digest) {
 
 // listTemplates has the most frequent first.
 func (l *logReader) listTemplates(d *Digest) {
-	p := Part{Title: "templates, times × first line", Share: 45}
+	p := Part{Title: "templates, count × first line", Share: 45}
 	list := slices.Clone(l.list)
 	slices.SortStableFunc(list, func(a, b *template) int { return cmp.Compare(b.count, a.count) })
 	for i, t := range list {

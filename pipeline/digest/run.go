@@ -205,7 +205,7 @@ func alikePart(cases []*testCase) Part {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b *alike) int { return cmp.Compare(b.count, a.count) })
-	p := Part{Title: "what failed, alike as one, times × first line", Share: 65, Find: `proxy_search "^(FAIL|ERROR): " finds all`}
+	p := Part{Title: "what failed, grouped, count × first line", Share: 65, Find: `proxy_search "^(FAIL|ERROR): " finds all`}
 	for i, g := range order {
 		name := g.first.class
 		switch {

@@ -70,7 +70,7 @@ func readSnapshot(d *Digest, r *reader) {
 	}
 	for _, of := range same {
 		if rows := parts[of.part].Rows; of.count > 2 && of.row < len(rows) {
-			rows[of.row].note = fmt.Sprintf("  (%s of this name, two are here)", show.Count(of.count))
+			rows[of.row].note = fmt.Sprintf("  (%s with this name, two shown)", show.Count(of.count))
 		}
 	}
 	tables.end()

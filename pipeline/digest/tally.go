@@ -67,7 +67,7 @@ func (t *tally) top(most int, between string) string {
 
 // part lists the names with how often each is there and on which line first.
 func (t *tally) part(title string) Part {
-	p := Part{Title: title + ", times × first line", Share: 45, Find: "the most frequent"}
+	p := Part{Title: title + ", count × first line", Share: 45, Find: "the most frequent"}
 	for i, c := range t.sorted() {
 		p.addf(-1, i/8, "%s× %d  %s", show.Count(c.count), c.first+1, show.Clip(c.name, 120))
 	}

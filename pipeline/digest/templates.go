@@ -21,7 +21,7 @@ const (
 	maxNear = 60
 )
 
-// wild stands for what differs from line to line.
+// wild stands for the words that differ from line to line.
 const wild = "<*>"
 
 // A template stands for lines that differ in numbers, names and quoted words.

@@ -279,7 +279,7 @@ func (t *treeReader) describe(d *Digest) {
 	for i, name := range largest {
 		rank[name] = i / 6
 	}
-	p := Part{Title: "folders, with line, files in them and below", Share: 60, Find: "those with most files"}
+	p := Part{Title: "folders, with line and files below", Share: 60, Find: "those with most files"}
 	for i, name := range t.order {
 		f := t.folders[name]
 		if i+1 < len(t.order) && strings.HasPrefix(t.order[i+1], name) && t.folders[t.order[i+1]].files == f.files && t.folders[t.order[i+1]].links == f.links {

@@ -118,7 +118,7 @@ func readYAML(d *Digest, r *reader) {
 		d.EndLines = itemEnds
 		d.Facts = append(d.Facts, show.Plural(items.Total, "items"))
 		if len(itemKeys.order) > 0 {
-			d.addWords("keys, in how many items: %s", itemKeys.top(30, " · "))
+			d.addWords("keys, with number of items: %s", itemKeys.top(30, " · "))
 		}
 		d.Parts = append(d.Parts, items)
 		return

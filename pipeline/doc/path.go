@@ -51,7 +51,7 @@ const (
 // character but . [ and ", ? at the end excepted.
 func ParsePath(s string) (Path, error) {
 	fail := func(at int, what string) (Path, error) {
-		return nil, Invalid(`write paths like items.user.name, and odd keys like items["a.b"].c`,
+		return nil, Invalid(`write paths like items.user.name, and keys with dots like items["a.b"].c`,
 			"path %s: %s at character %d", show.Quote(show.Clip(s, 60)), what, utf8.RuneCountInString(s[:at])+1)
 	}
 	if len(s) > 4096 {
@@ -78,11 +78,11 @@ func ParsePath(s string) (Path, error) {
 			continue
 		case '"':
 			if step.Key, n = leadingString(s[i:]); n == 0 {
-				return fail(i, "string without end")
+				return fail(i, "the quote is not closed")
 			}
 		case '[':
 			if step, n = bracket(s[i:]); n == 0 {
-				return fail(i, "brackets hold nothing that is an index or a quoted key")
+				return fail(i, "brackets need an index or a quoted key")
 			}
 		default:
 			n = bareKey(s[i:])

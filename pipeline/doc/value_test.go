@@ -63,7 +63,7 @@ func TestWithin(t *testing.T) {
 		{"see:\n" + long + "\nbye", long, "see:\n", "\nbye", ""},
 		{long, long, "", "", ""},
 		{"\ufeff" + long, long, "", "", ""},
-		{`[NaN, "NaN", -Infinity]`, `[null, "NaN", null]`, "", "", "NaN and Infinity are null here, 2 in all"},
+		{`[NaN, "NaN", -Infinity]`, `[null, "NaN", null]`, "", "", "2 numbers, NaN or Infinity, became null"},
 	} {
 		v := Recognise([]byte(tt.in), nil)
 		before, behind := v.Beside()

@@ -2,9 +2,9 @@ package doc
 
 import (
 	"bytes"
-	"fmt"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline/show"
 )
 
 const (
@@ -122,6 +122,6 @@ func withNumbers(text []byte) (Value, bool) {
 	}
 	v := Counted(kind, out, nil)
 	v.Whole, v.Mended = text, true
-	v.Note = fmt.Sprintf("NaN and Infinity are null here, %d in all", n)
+	v.Note = show.Plural(n, "numbers") + ", NaN or Infinity, became null"
 	return v, true
 }

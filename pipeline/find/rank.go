@@ -41,7 +41,7 @@ func (s *Search) ranked(ctx context.Context, in doc.Value) (doc.Value, error) {
 		return out, nil
 	}
 	if s.ContextLines > 0 && r.units.lines == nil {
-		out.Note = "context_lines counts lines of a text; of this each hit is a whole value"
+		out.Note = "context_lines has no effect here: each hit is a whole value"
 	}
 	hits = hits[min(s.Offset, len(hits)):]
 	found := make([]unit, len(hits))

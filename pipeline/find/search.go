@@ -131,7 +131,7 @@ func (s *Search) defaults() error {
 		{"context_lines", s.ContextLines, maxContextLines},
 	} {
 		if n.value < 0 || n.value > n.max {
-			return doc.Invalid("", "%s %d; it is 0 to %s", n.name, n.value, show.Count(n.max))
+			return doc.Invalid("", "%s is %d; it must be 0 to %s", n.name, n.value, show.Count(n.max))
 		}
 	}
 	if s.Mode == "bm25" {
@@ -166,7 +166,7 @@ func (s *Search) explain(err error) error {
 			Hint: `patterns are RE2: no lookaround, no backreferences; escape \( \[ \. \* for the characters; "mode":"fuzzy" takes plain words`}
 		return e
 	case errors.Is(err, search.ErrThreshold):
-		return &doc.Error{Code: doc.BadArguments, Text: fmt.Sprintf("threshold %v: %v", s.Threshold, err), Hint: `e.g. "threshold":0.7`, Err: err}
+		return &doc.Error{Code: doc.BadArguments, Text: fmt.Sprintf("threshold is %v; it must be 0 to 1", s.Threshold), Hint: `e.g. "threshold":0.7`, Err: err}
 	case errors.Is(err, search.ErrNoQuery), errors.Is(err, search.ErrLongQuery):
 		return &doc.Error{Code: doc.BadPattern, Text: "pattern " + show.Quote(show.Clip(s.Pattern, 60)) + ": " + err.Error(),
 			Hint: `"mode":"regex" takes any characters`, Err: err}
@@ -210,7 +210,7 @@ func (s *Search) matches(ctx context.Context, in doc.Value) (doc.Value, error) {
 			return doc.Value{}, err
 		}
 		if len(m.Hits) < m.Total {
-			head += fmt.Sprintf(", of which the first %s", show.Count(len(m.Hits)))
+			head += fmt.Sprintf(", the first %s of them", show.Count(len(m.Hits)))
 		}
 		head += " in " + show.Plural(len(list), unit)
 		rest := list[min(s.Offset, len(list)):]

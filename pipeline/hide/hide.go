@@ -53,11 +53,11 @@ func NewHide(fields []string) (*Hide, error) {
 			case doc.StepKey:
 				keys = append(keys, strings.ToLower(s.Key))
 			case doc.StepIndex:
-				return nil, doc.Invalid("name the field alone", "hide %s: an index", show.Quote(show.Clip(f, 60)))
+				return nil, doc.Invalid("name the field without an index", "hide %s: it has an index", show.Quote(show.Clip(f, 60)))
 			}
 		}
 		if slices.Contains(keys, "") || len(keys) == 0 {
-			return nil, doc.Invalid("name a field", "hide %s: no key", show.Quote(show.Clip(f, 60)))
+			return nil, doc.Invalid("name a field", "hide %s: it names no field", show.Quote(show.Clip(f, 60)))
 		}
 		slices.Reverse(keys)
 		names = append(names, regexp.QuoteMeta(keys[0]))
@@ -138,7 +138,7 @@ func (w *hider) text(text []byte) []byte {
 	return kept
 }
 
-// document takes a text for what it is.
+// document hides fields in a text, by the kind of document that it is.
 func (w *hider) document(text []byte) (kept []byte) {
 	v := doc.Recognise(bytes.TrimPrefix(text, []byte("\ufeff")), nil)
 	if before, behind := v.Beside(); before != nil {
@@ -184,7 +184,7 @@ func (w *hider) around(v doc.Value, before, behind []byte) []byte {
 
 func (w *hider) withheld(text []byte) []byte {
 	w.changed = true
-	return fmt.Appendf(nil, "[withheld: a text of %s bytes with a hidden field in it]\n", show.Count(len(text)))
+	return fmt.Appendf(nil, "[withheld: a text of %s bytes that has a hidden field]\n", show.Count(len(text)))
 }
 
 // spelt are how a text begins to spell a name otherwise: JSON, YAML and TOML with escapes, the

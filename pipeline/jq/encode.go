@@ -18,7 +18,7 @@ import (
 func (out *Output) add(v any) (err error) {
 	if out.N++; out.N > maxOutputs {
 		return &Error{Code: doc.LimitMemory, Text: fmt.Sprintf("jq: more than %s outputs", show.Count(maxOutputs)),
-			Hint: "collect them, [ … ], count them, … | length, or take some, limit(100; …)"}
+			Hint: "collect them with [ … ], count them with [ … ] | length, or take some with limit(100; …)"}
 	}
 	if out.Data, err = appendValue(out.Data, v, 0); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (out *Output) add(v any) (err error) {
 func appendValue(dst []byte, v any, depth int) (_ []byte, err error) {
 	if depth > maxDepth {
 		return nil, &Error{Code: doc.LimitMemory, Text: fmt.Sprintf("jq: the result nests deeper than %s levels", show.Count(maxDepth)),
-			Hint: "flatten it, or put out less"}
+			Hint: "flatten it, or output less"}
 	}
 	if len(dst) > maxOutputBytes {
 		return nil, tooLong()

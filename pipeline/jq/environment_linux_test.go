@@ -16,7 +16,10 @@ func TestWorkerEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", w.cmd.Process.Pid))
+	var got []byte
+	for len(got) == 0 && err == nil { // the kernel lays it out a moment after the start
+		got, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", w.cmd.Process.Pid))
+	}
 	w.kill()
 	<-w.exited
 	if want := "GOTRACEBACK=none\x00"; err != nil || string(got) != want {

@@ -126,11 +126,11 @@ func (p *Pool) Run(ctx context.Context, q Query) (Output, error) {
 			retried = true
 			continue // an idle worker may have ended just then
 		}
-		p.opts.Logger.Warn("a jq worker ended under a program; the next one starts another", "agent", q.Agent, "program", show.ClipBytes(q.Program, 200), "cause", died.err)
+		p.opts.Logger.Warn("a jq worker ended while it ran a program; the next program starts another", "agent", q.Agent, "program", show.ClipBytes(q.Program, 200), "cause", died.err)
 		if died.why != nil {
 			return Output{}, died.why
 		}
-		return Output{}, &Error{Code: doc.BadJQ, Text: "jq: the worker ended under the program, twice", Hint: "write it differently, or select less", Err: died.err}
+		return Output{}, &Error{Code: doc.BadJQ, Text: "jq: the worker ended twice while it ran the program", Hint: "write it differently, or select less", Err: died.err}
 	}
 }
 

@@ -186,7 +186,7 @@ func (w *process) death(cause error) *deathError {
 	said := func(words string) bool { return bytes.Contains(w.stderr.text(), []byte(words)) }
 	switch {
 	case said("stack exceeds"), said("stack overflow"):
-		d.why = &Error{Code: doc.LimitMemory, Text: "jq: the program nests or recurses too deep for its stack",
+		d.why = &Error{Code: doc.LimitMemory, Text: "jq: the program nests or recurses too deeply for its stack",
 			Hint: "build flat values; fold with reduce over numbers, or use map, group_by, add"}
 	case w.cmd.ProcessState.ExitCode() == exitMemory, said("out of memory"), said("cannot allocate memory"), said("create new OS thread"):
 		d.why = memoryError(w.max)

@@ -209,7 +209,7 @@ func checkClock(q *gojq.Query) error {
 			return
 		}
 		if called := name(f.Name, len(f.Args)); forbidden[called] != "" && !defined[called] {
-			err = &Error{Code: doc.BadJQ, Text: "jq: " + f.Name + " is not allowed: a query gives the same answer at any time and place", Hint: forbidden[called]}
+			err = &Error{Code: doc.BadJQ, Text: "jq: " + f.Name + " is not allowed: a program must give the same answer at any time", Hint: forbidden[called]}
 		}
 	})
 	return err

@@ -37,7 +37,7 @@ func (p *program) run(ctx context.Context, document any) (Output, error) {
 	}
 }
 
-const brokeText = "jq: the program broke the interpreter"
+const brokeText = "jq: the program crashed the interpreter"
 
 // safely is run for a program that may break the interpreter.
 func (p *program) safely(ctx context.Context, document any) (out Output, err error) {

@@ -212,7 +212,7 @@ func (k *worker) tooMuch() {
 
 func memoryError(maxBytes int64) *Error {
 	return &Error{Code: doc.LimitMemory, Text: fmt.Sprintf("jq: document and program took more than %d MiB of memory", maxBytes>>20),
-		Hint: "select fewer records and fields first, and put out less; fields, offset and limit, and proxy_search read a document as it stands"}
+		Hint: "select fewer records and fields first, and output less; fields, offset and limit, and proxy_search take less memory"}
 }
 
 // sendable is err as an answer has it.

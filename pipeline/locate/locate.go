@@ -36,7 +36,7 @@ func Find(ctx context.Context, v doc.Value, path doc.Path) (Place, error) {
 			return Place{}, err
 		}
 		if !ok {
-			return Place{}, doc.Invalid("leave path out, or find the place with proxy_search", "path needs JSON or a text made of records; this is none")
+			return Place{}, doc.Invalid("leave path out, or find the place with proxy_search", "path needs JSON or a text made of records; this is neither")
 		}
 		v = rows.Value
 	}

@@ -131,7 +131,7 @@ func (p *pager) apply(in doc.Value) (doc.Value, error) {
 	p.out = append(p.out, p.end...)
 	out := doc.Value{Kind: in.Kind, Data: p.out, Unit: unit, Items: p.kept, Total: p.seen, Note: in.Note}
 	if in.Whole != nil && !in.Mended && p.Offset == 0 {
-		out.AddNote(`there is text around this JSON; "format":"text" has it`)
+		out.AddNote(`there is text around this JSON; "format":"text" shows it`)
 	}
 	if p.Offset >= p.seen && p.Offset > 0 {
 		out.AddNote(fmt.Sprintf("offset %s is beyond the end: %s in all", show.Count(p.Offset), show.Plural(p.seen, unit)))

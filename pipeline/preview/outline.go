@@ -39,7 +39,7 @@ func (o *Outline) Check() error {
 // path is Path, once the settings are right.
 func (o *Outline) path() (doc.Path, error) {
 	if o.MaxDepth < 0 || o.MaxDepth > doc.MaxDepth {
-		return nil, doc.Invalid(`leave "max_depth" out for 3`, "max_depth %d; it is 1 to %d", o.MaxDepth, doc.MaxDepth)
+		return nil, doc.Invalid(`leave "max_depth" out for 3`, "max_depth is %d; it must be 1 to %d", o.MaxDepth, doc.MaxDepth)
 	}
 	return doc.ParsePath(o.Path)
 }
@@ -146,7 +146,7 @@ func (d *describer) paths(v locate.Place, top *schema.Node) {
 	}
 	lines, total := pathLines(top, v.At, d.depth, false)
 	if total > 0 {
-		d.out.WriteString("paths, for fields; jq: put a dot in front\n")
+		d.out.WriteString("Use these paths in fields; put a dot in front for jq\n")
 	}
 	const record = 200 // tokens, and the lines that are there in any case
 	chosen := choosePaths(lines, d.budget-record)
@@ -156,7 +156,7 @@ func (d *describer) paths(v locate.Place, top *schema.Node) {
 		}
 	}
 	if chosen < total {
-		fmt.Fprintf(&d.out, "… %s paths more: give path or a smaller max_depth\n", show.Count(total-chosen))
+		fmt.Fprintf(&d.out, "… %s: give path or a smaller max_depth\n", show.Plural(total-chosen, "more paths"))
 	}
 	sample(&d.out, v)
 }

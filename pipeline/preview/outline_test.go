@@ -26,7 +26,7 @@ func TestOutlineJSON(t *testing.T) {
 		in, want string
 	}{
 		{Outline{}, input, `JSON object of 2 fields, 112 bytes
-paths, for fields; jq: put a dot in front
+Use these paths in fields; put a dot in front for jq
 n: 1
 items: array, 3 items
 items[].id: number, 1..7
@@ -36,12 +36,12 @@ items[].user.name: string, "x"
 items[]["a.b"]: array, in 33%, 2 items
 items[]["a.b"][]?: number, 1..2
 `},
-		{Outline{MaxDepth: 1}, input, "JSON object of 2 fields, 112 bytes\npaths, for fields; jq: put a dot in front\nn: 1\nitems: array, 3 items {id, s, user 67%, a.b 33%}\n"},
-		{Outline{Path: "items.user"}, input, "at items[].user: 2 values, 19 bytes\nitems[].user: null or object (50%)\npaths, for fields; jq: put a dot in front\nitems[].user.name: string, \"x\"\nsample {\"name\":\"x\"}\n"},
-		{Outline{Path: "items[2]"}, input, "at items[2]: JSON object of 3 fields, 28 bytes\npaths, for fields; jq: put a dot in front\nitems[2].id: 3\nitems[2].s: \"b\"\nitems[2][\"a.b\"]: array, 2 items\nitems[2][\"a.b\"][]: number, 1..2\n"},
-		{Outline{}, "{\"a\":1}\n{\"a\":1}\n{\"b\":true}\n", "JSON Lines, the array of 3 lines, 27 bytes\npaths, for fields; jq: put a dot in front\n[].b: boolean, in 33%, true\n[].a: number, in 67%, 1 ×2\n[0] {\"a\":1}\n"},
+		{Outline{MaxDepth: 1}, input, "JSON object of 2 fields, 112 bytes\nUse these paths in fields; put a dot in front for jq\nn: 1\nitems: array, 3 items {id, s, user 67%, a.b 33%}\n"},
+		{Outline{Path: "items.user"}, input, "at items[].user: 2 values, 19 bytes\nitems[].user: null or object (50%)\nUse these paths in fields; put a dot in front for jq\nitems[].user.name: string, \"x\"\nsample {\"name\":\"x\"}\n"},
+		{Outline{Path: "items[2]"}, input, "at items[2]: JSON object of 3 fields, 28 bytes\nUse these paths in fields; put a dot in front for jq\nitems[2].id: 3\nitems[2].s: \"b\"\nitems[2][\"a.b\"]: array, 2 items\nitems[2][\"a.b\"][]: number, 1..2\n"},
+		{Outline{}, "{\"a\":1}\n{\"a\":1}\n{\"b\":true}\n", "JSON Lines, an array of 3 lines, 27 bytes\nUse these paths in fields; put a dot in front for jq\n[].b: boolean, in 33%, true\n[].a: number, in 67%, 1 ×2\n[0] {\"a\":1}\n"},
 		{Outline{}, "[]", "JSON array of 0 items, 2 bytes\n"},
-		{Outline{Path: "s"}, `{"s":"{\"x\":1}"}`, "at s|fromjson: JSON object of 1 field, 7 bytes\npaths, for fields; jq: put a dot in front\ns|fromjson|.x: 1\n"},
+		{Outline{Path: "s"}, `{"s":"{\"x\":1}"}`, "at s|fromjson: JSON object of 1 field, 7 bytes\nUse these paths in fields; put a dot in front for jq\ns|fromjson|.x: 1\n"},
 	} {
 		got := doctest.Apply(t, &tt.o, tt.in)
 		if d := cmp.Diff(tt.want, string(got.Data)); d != "" {
@@ -79,7 +79,7 @@ func TestOutlineMap(t *testing.T) {
 
 // outlinePaths reads the paths back from an outline.
 func outlinePaths(text []byte) []string {
-	_, list, _ := strings.Cut(string(text), "jq: put a dot in front\n")
+	_, list, _ := strings.Cut(string(text), "put a dot in front for jq\n")
 	var paths []string
 	for line := range strings.Lines(list) {
 		if !strings.HasPrefix(line, "sample ") && !strings.HasPrefix(line, "…") {

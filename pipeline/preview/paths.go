@@ -119,7 +119,7 @@ func (w *pathWriter) visit(path doc.Path, node, parent *schema.Node) (below bool
 	text += ": " + w.column(steps, last) + schema.Describe(path, node, parent)
 	l := pathLine{text: text, short: text, rank: rank, count: count}
 	if names := node.KeyNames(); again {
-		l.text += ", with the fields of ." + like.String() + " again"
+		l.text += ", with the same fields as ." + like.String()
 	} else if names != "" {
 		l.keys, l.rank = true, l.rank+plainRank
 		if l.text += " " + names; objects && always {

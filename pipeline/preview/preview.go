@@ -101,7 +101,7 @@ func besideLines(v doc.Value) (lines []string) {
 		lines = append(lines, "text before the JSON: "+show.Printable(text))
 	}
 	if text := bytes.TrimSpace(behind); len(text) > 0 {
-		lines = append(lines, "text behind the JSON: "+show.Printable(text))
+		lines = append(lines, "text after the JSON: "+show.Printable(text))
 	}
 	if v.Mended {
 		lines = append(lines, v.Note)
@@ -160,6 +160,6 @@ func (s *layout) paths(root *schema.Node, share int) {
 		}
 	}
 	if kept < total {
-		s.note(fmt.Sprintf("… %s more: proxy_explore", show.Plural(total-kept, "paths")), 0)
+		s.note(fmt.Sprintf("… %s: proxy_explore", show.Plural(total-kept, "more paths")), 0)
 	}
 }

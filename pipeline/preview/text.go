@@ -111,7 +111,7 @@ func (s *layout) part(p *digest.Part, limit, most int) {
 		}
 		some := fmt.Sprintf("%s of %s", show.Count(shown), show.Count(p.Total))
 		if p.Even {
-			some += " from all over"
+			some += ", spread evenly"
 		}
 		if p.Find != "" {
 			some += "; " + p.Find

@@ -36,9 +36,9 @@ func TestTextPreviews(t *testing.T) {
 		{"tree", ".\n" + strings.Repeat("├── a\n│   ├── b\n│   │   └── c.go\n│   └── d.md\n└── e.go\n", 100) + "\n2 directories, 3 files\n", []string{
 			"tree of files", "2 directories, 3 files\nnames end in: .go 200, .md 100\n"}},
 		{"ls -lR", "/r/a:\ntotal 4\ndrwxr-xr-x 2 u g 4096 Nov 22 14:36 b\n-rw-r--r-- 1 u g 710 Jun 26  2025 c.conf\nlrwxrwxrwx 1 u g 9 Jun 26  2025 d.service -> /dev/null\n\n/r/a/b:\ntotal 0\n" + strings.Repeat("lrwxrwxrwx 1 u g 9 Jun 26  2025 e -> ../x.so\n", 300), []string{
-			" bytes, 1 file, 301 links, 2 folders\nnames end in: .conf 1\nfolders, with line, files in them and below:\n1  /r/a/: 1 file, 301 links, size 710\n7  /r/a/b/: 0 files, 300 links\n1: "}},
+			" bytes, 1 file, 301 links, 2 folders\nnames end in: .conf 1\nfolders, with line and files below:\n1  /r/a/: 1 file, 301 links, size 710\n7  /r/a/b/: 0 files, 300 links\n1: "}},
 		{"ls -R", ".:\nb\nc.go\n\n./b:\n" + strings.Repeat("d.go\n", 900), []string{
-			" 901 files, 2 folders\nnames end in: .go 901\nfolders, with line, files in them and below:\n1  ./: 901 files\n5  ./b/: 900 files\n"}},
+			" 901 files, 2 folders\nnames end in: .go 901\nfolders, with line and files below:\n1  ./: 901 files\n5  ./b/: 900 files\n"}},
 		{"source", "// Copyright\n// Licence\n\npackage a\n\nimport (\n\t\"b\"\n)\n\ntype T struct {\n\tx int\n}\n\nfunc (t *T) M() {\n}\n\nfunc f() {\n" + strings.Repeat("\tb.Call()\n", 800) + "}\n", []string{
 			"10: type T struct\n", "14: func (t *T) M()\n", "17: func f()\n", "818: }"}},
 		{"Markdown", "# Title\n\n" + filler + "## Part\n\n| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\n```go\n# no heading\n```\n\n### Deep\n", []string{
@@ -52,7 +52,7 @@ func TestTextPreviews(t *testing.T) {
 		{"changelog", changelog(100), []string{
 			"300 headings", "headings (", "\n1  # 100.0.0 (2026-01-02)\n10  # 99.0.0 (2026-01-02)\n19  # 98.0.0 (2026-01-02)\n", "\n64  # 93.0.0 (2026-01-02)\n", "\n1: # [100.0.0](https://github.com/"}},
 		{"YAML items", "# tests\n" + strings.Repeat("- name: one\n  args:\n    - x\n    - name: y\n\n-   id: 3\n    name: two # words\n    \"a b\": |\n      id: none\n", 200) + "- name: odd\n  rare: 1\n", []string{
-			", 401 items\njq and fields see an array of 401 {name, args: [{name}], id, \"a b\", rare}\nkeys, in how many items: name 401 · args 200 · id 200 · \"a b\" 200 · rare 1\nitems (20 of 401 from all over; ", "\n2: - name: one\n", "1802: - name: odd\n1803:   rare: 1"}},
+			", 401 items\njq and fields see an array of 401 {name, args: [{name}], id, \"a b\", rare}\nkeys, with number of items: name 401 · args 200 · id 200 · \"a b\" 200 · rare 1\nitems (20 of 401, spread evenly; ", "\n2: - name: one\n", "1802: - name: odd\n1803:   rare: 1"}},
 		{"YAML documents", "---\n" + strings.Repeat("apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n---\nkind: Secret\nmetadata:\n  name: key\ndata:\n  a: b\n---\n", 90), []string{
 			"180 documents\njq and fields see an array of 180 {apiVersion, kind, metadata, data}\nkeys (", "\n2: apiVersion: v1\n"}},
 		{"configuration", "# -----\n# FILE\n# -----\n\n#-----\n# CONNECTIONS\n#-----\n\n#port = 5432\t# words\nport = 5433\nhost = x\n" + strings.Repeat("# some words of comments\n", 400) + "work_mem = 48MB\t\t# reporting\nport = 5434\t# last\n", []string{
@@ -62,7 +62,7 @@ func TestTextPreviews(t *testing.T) {
 		{"page", "- Page URL: http://x/\n- main [ref=e1]:\n  - heading \"Top\" [level=1] [ref=e2]\n  - textbox \"Name\" [ref=e3]\n  - button \"Go\" [ref=e4]\n" + strings.Repeat("  - link \"More\" [ref=e5]:\n    - /url: /x\n", 300), []string{
 			"Page URL: http://x/", "roles: link 300, main 1", "3: heading \"Top\" [level=1] [ref=e2]", "4: textbox \"Name\" [ref=e3]", "5: button \"Go\" [ref=e4]"}},
 		{"tables of a page", "- table [ref=e1]:\n  - row [ref=e2]:\n    - columnheader \"Name\" [ref=e3]\n    - columnheader \"Do\" [ref=e4]\n" + strings.Repeat("  - row \"web Edit\" [ref=e5]:\n    - cell \"web\" [ref=e6]\n    - cell [ref=e7]:\n      - button \"Edit\" [ref=e8]\n", 200), []string{
-			"rows of tables (", "\n2  Name | Do\n5  web | Edit\n", "8: button \"Edit\" [ref=e8]  (200 of this name, two are here)\n"}},
+			"rows of tables (", "\n2  Name | Do\n5  web | Edit\n", "8: button \"Edit\" [ref=e8]  (200 with this name, two shown)\n"}},
 		{"Java", "java.lang.RuntimeException: a\n" + strings.Repeat("\tat org.springframework.X.y(X.java:1)\n", 300) + "\tat com.acme.Main.main(Main.java:9)\nCaused by: java.io.IOException: the reason\n\tat java.base/java.io.F.g(F.java:3)\n\tat com.acme.Db.open(Db.java:77)\n" + strings.Repeat("\tat org.apache.X.y(X.java:1)\n", 300), []string{
 			"cause:\n1: java.lang.RuntimeException: a\n303: Caused by: java.io.IOException: the reason\n", "302: \tat com.acme.Main.main(Main.java:9)", "305: \tat com.acme.Db.open(Db.java:77)"}},
 		{"goroutines", "panic: boom\n\ngoroutine 1 [running]:\nmain.main()\n\t/x/a.go:3 +0x1\n\n" + strings.Repeat("goroutine 7 [chan receive, 5 minutes]:\nmain.worker(0x1)\n\t/x/a.go:9 +0x1\ncreated by main.main in goroutine 1\n\t/x/a.go:2 +0x1\n\n", 60), []string{
@@ -75,7 +75,7 @@ func TestTextPreviews(t *testing.T) {
 		{"unittest", strings.Repeat("test_a (m.A.test_a) ... ok\n", 40) + strings.Repeat("test_b (m.B.test_b) ... ERROR\n", 60) + "test_c (m.C.test_c) ... FAIL\ntest_d (m.C.test_d) ... skipped 'no x'\ntest_e (m.E.test_e) ... FAIL\n\n" +
 			numbered("======\nERROR: test_b%d (m.B.test_b%[1]d)\n------\nTraceback (most recent call last):\n  File \"/srv/m.py\", line 9, in x\na.ArgumentError: too many\n\n", 59) + "======\nERROR: setUpClass (m.D)\n------\na.ArgumentError: too many\n\n" +
 			"======\nFAIL: test_c (m.C.test_c) (x=1)\n------\nAssertionError: 1 != 2\n\n======\nFAIL: test_c (m.C.test_c) (x=2)\n------\nValueError: v\n\nDuring handling of the above exception, another exception occurred:\n\nAssertionError: 1 != 3\n\n======\nFAIL: test_e (m.E.test_e)\n------\nAssertionError\n\n------\nRan 104 tests in 1.0s\n\nFAILED (failures=3, errors=60, skipped=1)\n", []string{
-			"unittest: 63 failed · 40 passed · 1 skipped\nin all:\n", "\nwhat failed, alike as one, times × first line:\n60× 106  ERROR m.B and 1 more: a.ArgumentError: too many\n2× 524  FAIL m.C: AssertionError: 1 != 2\n1× 538  FAIL m.E.test_e: AssertionError\n1: test_a (m.A.test_a) ... ok\n… "}},
+			"unittest: 63 failed · 40 passed · 1 skipped\nin all:\n", "\nwhat failed, grouped, count × first line:\n60× 106  ERROR m.B and 1 more: a.ArgumentError: too many\n2× 524  FAIL m.C: AssertionError: 1 != 2\n1× 538  FAIL m.E.test_e: AssertionError\n1: test_a (m.A.test_a) ... ok\n… "}},
 		{"a build", strings.Repeat("[1/400] CC a.o\n", 399) + "FAILED: b.o\n\x1b[1msrc/b.c:4:9: error: no member\x1b[0m\nninja: build stopped\n", []string{
 			"output of a build", "ninja and compiler: 1 failed · 1 error\n", "\n400: FAILED: b.o\n401: ", "402: ninja: build stopped"}},
 		{"rules", strings.Repeat("a.ts(1,2): error TS7006: parameter x\na.ts(1,3): error TS7006: parameter y\na.ts(1,4): error TS7006: parameter z\n", 100) + "b.ts(3,4): error TS2304: no name y\n", []string{
@@ -105,10 +105,10 @@ func TestRest(t *testing.T) {
 		from     int
 		want     []string
 	}{
-		{"Markdown", "# A\n\n## B\n\n" + strings.Repeat("## C\n\nwords\n\n", 100), 2, []string{"102 headings", "headings that follow (", " of 101 from all over; proxy_search \"^#+ \" finds them):"}},
+		{"Markdown", "# A\n\n## B\n\n" + strings.Repeat("## C\n\nwords\n\n", 100), 2, []string{"102 headings", "headings that follow (", " of 101, spread evenly; proxy_search \"^#+ \" finds them):"}},
 		{"from the first line", "# A\n\n## B\n\nwords\n", 0, []string{"\nheadings:\n"}},
-		{"source", "package a\n\nimport \"x\"\n\n" + strings.Repeat("func f() {\n}\n\n", 100), 5, []string{"functions 100", "definitions that follow (", " of 99 from all over):"}},
-		{"git log", commits, 20, []string{"40 commits", "commits that follow (", " from all over; proxy_search \"^commit \" finds them):"}},
+		{"source", "package a\n\nimport \"x\"\n\n" + strings.Repeat("func f() {\n}\n\n", 100), 5, []string{"functions 100", "definitions that follow (", " of 99, spread evenly):"}},
+		{"git log", commits, 20, []string{"40 commits", "commits that follow (", ", spread evenly; proxy_search \"^commit \" finds them):"}},
 		{"matches", strings.Repeat("a/b.go:12:\tfoo(bar)\n", 20) + strings.Repeat("c.go:3:func foo(x int) {\n", 9), 20, []string{"first matches that follow, one of each file:\n21: c.go:3"}},
 	} {
 		text := Rest(doc.Recognise([]byte(tt.in), nil), tt.from, 400)

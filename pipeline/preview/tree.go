@@ -163,7 +163,7 @@ func (s *layout) tree(ctx context.Context, v doc.Value, root *schema.Node) bool 
 	for i := range byDepth {
 		byDepth[i] = i
 	}
-	s.note(fmt.Sprintf("a tree: %s; below %s; %s", all.counts(t.size), show.Quote(t.kids), t.kinds()), 0)
+	s.note(fmt.Sprintf("a tree: %s, nested under %s; %s", all.counts(t.size), show.Quote(t.kids), t.kinds()), 0)
 	slices.SortStableFunc(byDepth, func(a, b int) int { return t.folders[a].depth - t.folders[b].depth })
 	lines, share := map[int]string{}, s.left*treeShare/100
 	for _, i := range byDepth {
@@ -183,7 +183,7 @@ func (s *layout) tree(ctx context.Context, v doc.Value, root *schema.Node) bool 
 		}
 	}
 	if more := all.folders - len(lines); more > 0 {
-		s.note(fmt.Sprintf("… %s more", show.Plural(more, "folders")), 0)
+		s.note("… "+show.Plural(more, "more folders"), 0)
 	}
 	return true
 }
@@ -218,7 +218,7 @@ func (t *tree) kinds() string {
 	})
 	out := ""
 	for _, e := range list[:min(len(list), maxEndings)] {
-		out += fmt.Sprintf(" %s ×%s", cmp.Or(e, "without ending"), show.Count(t.endings[e]))
+		out += fmt.Sprintf(" %s ×%s", cmp.Or(e, "no ending"), show.Count(t.endings[e]))
 	}
 	if len(list) > maxEndings {
 		out += " …"

@@ -109,7 +109,7 @@ func (m *mask) lacking() string {
 	}
 	walk(m, nil)
 	if len(parts) > 3 {
-		parts = append(parts[:3], fmt.Sprintf("%d more fields are lacking in some", len(parts)-3))
+		parts = append(parts[:3], fmt.Sprintf("%d more fields are missing in some", len(parts)-3))
 	}
 	return strings.Join(parts, "; ")
 }

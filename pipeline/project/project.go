@@ -87,7 +87,7 @@ func (p *Project) apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 		}
 		if !ok {
 			return doc.Value{}, doc.Invalid(`use proxy_search, "offset" and "limit" for lines, or "jq":"split(\"\\n\") | map(select(test(\"error\")))"`,
-				"fields and exclude need JSON or a text made of records; this is none")
+				"fields and exclude need JSON or a text made of records; this is neither")
 		}
 		in = rows.Value
 	}

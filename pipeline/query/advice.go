@@ -81,7 +81,7 @@ func (q *JQ) advise(ctx context.Context, in doc.Value, out *doc.Value, empty boo
 	if e != nil && e.Code == doc.LimitTime {
 		return &doc.Error{Code: e.Code, Text: e.Text, Hint: slowHint(in, q.Program, e.Hint), Err: e.Err}
 	}
-	if e != nil && e.Code != doc.BadJQ {
+	if e != nil && (e.Code != doc.BadJQ || e.Hint != "") {
 		return failed
 	}
 	a := newAdviser(ctx, q, in)
@@ -104,12 +104,9 @@ func (q *JQ) advise(ctx context.Context, in doc.Value, out *doc.Value, empty boo
 		out.AddNote(strings.Join(said, "; "))
 		return nil
 	}
-	if e.Hint == "" || len(said) > 0 || fixed != "" {
-		repaired := *e
-		repaired.Hint = hintFor(e.Text, a, said, fixed)
-		return &repaired
-	}
-	return failed
+	repaired := *e
+	repaired.Hint = hintFor(e.Text, a, said, fixed)
+	return &repaired
 }
 
 func newAdviser(ctx context.Context, q *JQ, in doc.Value) *adviser {
@@ -241,7 +238,7 @@ func (a *adviser) try(program string) (failure string, ok bool) {
 func slowHint(in doc.Value, program, other string) string {
 	switch {
 	case in.Kind == doc.Text:
-		return other + `; of a text: split("\n")[] | select(startswith("…")), or proxy_search`
+		return other + `; for a text: split("\n")[] | select(startswith("…")), or proxy_search`
 	case strings.Contains(program, "reduce"), strings.Contains(program, "foreach"):
 		return other + `; without reduce: map({key: (.id | tostring), value: .}) | from_entries, or group_by(.id) | map({id: .[0].id, n: length})`
 	case strings.Count(program, "[]") > 1:
@@ -255,13 +252,13 @@ func slowHint(in doc.Value, program, other string) string {
 var hints = []struct{ words, hint string }{
 	{`unexpected token "'"`, "strings take double quotes"},
 	{"expected an object but got: array", "an array needs [] before a field"},
-	{"cannot iterate over: null", "that field is missing here; []? and .field[]? skip what is not there"},
+	{"cannot iterate over: null", "that field is missing here; []? and .field[]? skip missing values"},
 	{"cannot iterate over", "[] needs an array or object; []? skips others"},
 	{`but got: string ("{`, "that string holds JSON: .field | fromjson | .id"},
 	{`but got: string ("[`, "that string holds JSON: .field | fromjson | .id"},
 	{"expected an object", ".field? skips values of another type; proxy_explore shows the types"},
 	{"expected an array", ".field? skips values of another type; proxy_explore shows the types"},
-	{"cannot negate: null", "that is null in some of what it sees; a comma binds tighter than |: put ( ) around each part"},
+	{"cannot negate: null", "some of these values are null; a comma binds tighter than |: put ( ) around each part"},
 	{"unexpected token", "a program looks like .items[] | {name, id}"},
 	{"unexpected EOF", "a program looks like .items[] | {name, id}"},
 	{"cannot be matched", `a field may be null or a number: (.field // "" | tostring) is a string`},
@@ -277,7 +274,7 @@ func hintFor(text string, a *adviser, said []string, fixed string) string {
 	case has("regular expression") && (has("Perl syntax") || has("invalid escape sequence: `\\") || has("invalid named capture")):
 		said = append(said, "RE2 has no lookahead, lookbehind or backreference: match more, and capture a part")
 	case has("input(s)/0 is not allowed"):
-		said = append(said, "there is one document, which is .")
+		said = append(said, "the only input is .")
 	case len(said) > 0 || fixed != "":
 	case a.in.Kind == doc.Text && (has("but got: string") || has("cannot iterate over: string")):
 		said = append(said, `the document is text, one string: split("\n") | map(select(test("error")))`)

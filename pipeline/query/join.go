@@ -26,7 +26,7 @@ func Join(ctx context.Context, docs []doc.Value) (doc.Value, error) {
 		}
 		if len(out)+len(data) > maxJoined {
 			return doc.Value{}, &doc.Error{Code: doc.LimitMemory, Text: "these results together have more than " + show.Count(maxJoined) + " bytes",
-				Hint: "narrow each alone first, and join what that leaves"}
+				Hint: "narrow each one first, then join those results"}
 		}
 		if i > 0 {
 			out = append(out, ',')

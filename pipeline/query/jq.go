@@ -68,7 +68,7 @@ func (q *JQ) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 	out, err := q.run(ctx, in.Key, kind, data)
 	if isBad(err) && in.Kind == doc.Text && kind != jq.Text {
 		if text, e := q.run(ctx, "", jq.Text, in.Data); e == nil && !isEmpty(text) {
-			out, err, note = text, nil, "read as text: on the records that this text is made of, the program fails"
+			out, err, note = text, nil, "run on the text: on its records, the program fails"
 		}
 	}
 	if err != nil {

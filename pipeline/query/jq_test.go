@@ -177,11 +177,11 @@ func TestJQRecords(t *testing.T) {
 	const log = "2026-01-02 03:04:05 ERROR a\n2026-01-02 03:04:06 INFO b\n"
 	for _, tt := range []struct{ in, program, want, note string }{
 		{log, `map(select(.level == "ERROR").message)`, `["a"]`, ""},
-		{log, `split("\n") | map(select(test("INFO"))) | length`, "1", "read as text: on the records that this text is made of, the program fails"},
+		{log, `split("\n") | map(select(test("INFO"))) | length`, "1", "run on the text: on its records, the program fails"},
 		{log, `length`, "2", ""},
 		{"a: 1\nb:\n  - c: 2\n", `.b[0].c`, "2", ""},
 		{"see:\n[" + strings.Repeat("1, ", 100) + "2]\n", `add`, "102", ""},
-		{`[NaN, 1]`, `map(select(. != null)) | add`, "1", "NaN and Infinity are null here, 1 in all"},
+		{`[NaN, 1]`, `map(select(. != null)) | add`, "1", "1 number, NaN or Infinity, became null"},
 	} {
 		out, err := (&JQ{Program: tt.program}).Apply(t.Context(), doc.Recognise([]byte(tt.in), nil))
 		if err != nil || string(out.Data) != tt.want || out.Note != tt.note {

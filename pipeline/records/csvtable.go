@@ -22,7 +22,7 @@ type Table struct {
 }
 
 // OpenTable returns the table that text is, or nil. Lines of a log or of Markdown can
-// have as many commas each as those of a table; they are none.
+// have as many commas each as those of a table, but are not a table.
 func OpenTable(text []byte) *Table {
 	if kind := digest.Kind(text); kind != csvForm && kind != tsvForm {
 		return nil

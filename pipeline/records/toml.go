@@ -7,7 +7,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// readTOML reads TOML as JSON, nil for what is none. Keys are sorted; times are strings.
+// readTOML reads TOML as JSON, nil if it is not TOML. Keys are sorted; times are strings.
 func readTOML(text []byte) *Records {
 	if !mayBeTOML(text) || tooLarge(text) || mayHarm(text) {
 		return nil

@@ -68,10 +68,10 @@ func (f *Format) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 		case f.As == "lines":
 			return in, nil
 		case in.Items != in.Total:
-			return doc.Value{}, doc.Invalid(`leave "format" out, or select records of the whole with "jq":".[20:40]" instead of offset and limit`,
+			return doc.Value{}, doc.Invalid(`leave "format" out, or select records with "jq":".[20:40]" instead of offset and limit`,
 				"format %s needs JSON; this is a part of a text", f.As)
 		default:
-			return doc.Value{}, doc.Invalid(`leave "format" out`, "format %s needs JSON or a text made of records; this is none", f.As)
+			return doc.Value{}, doc.Invalid(`leave "format" out`, "format %s needs JSON or a text made of records; this is neither", f.As)
 		}
 	}
 	var (
@@ -90,7 +90,7 @@ func (f *Format) Apply(ctx context.Context, in doc.Value) (doc.Value, error) {
 				return doc.Value{}, err
 			}
 			return doc.Value{}, doc.Invalid(`use "format":"lines", or select records first, e.g. "jq":"[.[] | {name, id}]"`,
-				"a table needs an array of objects, none with a key twice")
+				"a table needs an array of objects without repeated keys")
 		}
 	case "lines":
 		kind = doc.JSONLines

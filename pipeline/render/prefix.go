@@ -67,7 +67,7 @@ func prefixed(v doc.Value, budget int) (form, bool) {
 	}
 	out := form{above: p.lines(mark), v: v}
 	out.v.Data, out.v.Memo, out.v.Key = p.written(mark), nil, ""
-	out.v.AddNote(fmt.Sprintf("a leading %cN stands for what is after %cN=", mark, mark))
+	out.v.AddNote(fmt.Sprintf("a leading %cN stands for the text after %cN=", mark, mark))
 	return out, true
 }
 

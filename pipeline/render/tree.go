@@ -43,9 +43,9 @@ func tree(v doc.Value) (doc.Value, bool) {
 	}
 	out := v
 	out.Kind, out.Data, out.Memo, out.Key, out.Note = doc.Text, w.out, nil, "", ""
-	note := fmt.Sprintf("as a tree of %s; what ends in / has %s, two spaces further in", w.name, w.children)
+	note := fmt.Sprintf("as a tree of %s; names that end in / have %s, indented by two spaces", w.name, w.children)
 	if w.kind != "" {
-		note += fmt.Sprintf(", and is of %s %s, else %s", w.kind, show.Clip(w.ofBranch, 40), show.Clip(w.ofLeaf, 40))
+		note += fmt.Sprintf("; their %s is %s, else %s", w.kind, show.Clip(w.ofBranch, 40), show.Clip(w.ofLeaf, 40))
 	}
 	out.AddNote(note)
 	return out, true

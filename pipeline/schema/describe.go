@@ -13,7 +13,7 @@ import (
 func DescribeRoot(v doc.Value, root *Node) string {
 	switch {
 	case v.Kind == doc.JSONLines:
-		return "JSON Lines, the array of " + show.Plural(root.MaxLen, "lines")
+		return "JSON Lines, an array of " + show.Plural(root.MaxLen, "lines")
 	case root.Kinds[IsArray] > 0:
 		return "JSON array of " + show.Plural(root.MaxLen, "items")
 	case root.Kinds[IsObject] > 0:

@@ -75,7 +75,7 @@ func client(name string) (*clients.Client, error) {
 	if c := clients.Find(name); c != nil {
 		return c, nil
 	}
-	return nil, &mistake{fmt.Errorf("no client %q is known", name), "one of " + strings.Join(clients.Names(), ", ")}
+	return nil, &mistake{fmt.Errorf("unknown client %q", name), "one of " + strings.Join(clients.Names(), ", ")}
 }
 
 // inHome is path with ~ for the home folder, for people.
@@ -154,14 +154,14 @@ func (c *Commands) secretsFirst(found []clients.Found) {
 		for _, name := range f.Secrets {
 			if f.As != "" && !said[name] {
 				said[name] = true
-				fmt.Fprintf(c.Stdout, "First, as %s asked for it: rlmproxy secret set %s\n", f.Place.Client.Title, pin.Quoted(name))
+				fmt.Fprintf(c.Stdout, "First, keep the secret that %s asked for: rlmproxy secret set %s\n", f.Place.Client.Title, pin.Quoted(name))
 			}
 		}
 	}
 }
 
 func scopeFlag(cmd *cobra.Command, scope *string) {
-	cmd.Flags().StringVar(scope, "scope", "user", "whose servers: `user`, project (the file in the working directory), or local (Claude Code's of the user in this project)")
+	cmd.Flags().StringVar(scope, "scope", "user", "`scope` of the client's file: user, project (in the working directory), or local (Claude Code's for you in this project)")
 }
 
 // withPlace is a command about one place of a client.

@@ -26,11 +26,11 @@ func (c *Commands) connectCommand() *cobra.Command {
 		Short: "Put rlmproxy in front of the servers of an MCP client",
 		Long: `Connect moves the servers of a client (` + strings.Join(clients.Names(), ", ") + `)
 behind rlmproxy: into CLIENT.json in rlmproxy's configuration folder, or the file of --config.
-In the client's own file one entry that starts rlmproxy takes their place. All else there
-stays, and so does a server that rlmproxy could not run as the client does. Each client keeps
-the servers that it had, and sees no other's.
+In the client's own file, one entry that starts rlmproxy takes their place. All else there
+stays, as does a server that rlmproxy could not run as the client does. Each client keeps
+its own servers, and sees no other client's.
 
-A copy of the file as it was is kept beside it; disconnect puts it back.`,
+Connect keeps a copy of the file beside it; disconnect puts that back.`,
 		Example: "  rlmproxy connect claude-desktop\n  rlmproxy connect cursor --scope project --dry-run",
 		RunE: c.withPlace(&scope, func(p clients.Place) error {
 			return c.connect(p, dry)
@@ -47,8 +47,8 @@ func (c *Commands) disconnectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "disconnect CLIENT",
 		Short: "Give an MCP client its servers back",
-		Long: `Disconnect undoes connect: the client's file has the bytes that it had. If something else
-in it has changed since, that stays, and only the entry of rlmproxy gives way to the servers.`,
+		Long: `Disconnect undoes connect: it restores the client's file byte for byte. If something else
+in the file has changed since, that stays, and the servers take the place of rlmproxy's entry.`,
 		Example: "  rlmproxy disconnect claude-desktop",
 		RunE: c.withPlace(&scope, func(p clients.Place) error {
 			return c.disconnect(p, dry)
@@ -166,7 +166,7 @@ func (c *Commands) connect(p clients.Place, dry bool) error {
 // there for us to write through.
 func readBackup(p clients.Place) ([]byte, error) {
 	if info, err := os.Lstat(p.Backup()); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file: take it away", p.Backup())
+		return nil, fmt.Errorf("%s is not a file: remove it", p.Backup())
 	}
 	return readOrNil(p.Backup())
 }
@@ -234,7 +234,7 @@ func (c *Commands) disconnect(p clients.Place, dry bool) error {
 	}
 	switch {
 	case backup == nil:
-		fmt.Fprintf(c.Stdout, "%s: the entry of rlmproxy is out. There is no %s: the servers are in the file that it named.\n", inHome(p.Path), inHome(p.Backup()))
+		fmt.Fprintf(c.Stdout, "%s: the entry of rlmproxy is removed. There is no %s: the servers stay in the file that the entry named.\n", inHome(p.Path), inHome(p.Backup()))
 	case bytes.Equal(out, backup):
 		fmt.Fprintf(c.Stdout, "%s is as it was, byte for byte\n", inHome(p.Path))
 	default:

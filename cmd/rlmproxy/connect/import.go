@@ -21,10 +21,11 @@ func (c *Commands) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import [CLIENT…]",
 		Short: "Copy the servers that your MCP clients have into mcp.json",
-		Long: `Import reads the files of ` + strings.Join(clients.Names(), ", ") + `, or of those that
-are named: the user's, and with --project those of the project in the working directory,
-which may be a stranger's. It writes their servers into the file of --config, or the one that serve would find, or a new one in the
-user's configuration folder. The clients' files stay as they are; connect changes them.
+		Long: `Import reads the servers of these clients: ` + strings.Join(clients.Names(), ", ") + `.
+It reads your own files of the clients that you name, or of all of them, and with --project
+also those of the project in the working directory, which may be a stranger's. It writes the
+servers into the file of --config, the file that serve would find, or a new file in your
+configuration folder. The clients' files stay as they are; connect changes them.
 
 Secrets stay references: ${env:X} is written ${X}. A server that is in the file already
 stays as it is there.`,
@@ -34,7 +35,7 @@ stays as it is there.`,
 		},
 	}
 	c.clientFlags(cmd, &dry, "configuration `file` to write")
-	cmd.Flags().BoolVar(&project, "project", false, "the files of the project in the working directory too")
+	cmd.Flags().BoolVar(&project, "project", false, "also read the files of the project in the working directory")
 	return cmd
 }
 

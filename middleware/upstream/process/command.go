@@ -69,7 +69,7 @@ func (c Command) lookFurther(list, places []string, err error, logger *slog.Logg
 	more := addable(append(list, places...), said...)
 	all = append(places, more...)
 	if p, ok := lookIn(more, c.Path); ok {
-		logger.Info("command found where only a login shell looks", "command", p)
+		logger.Info("the command is found by the PATH of the login shell", "command", p)
 		return p, all, nil
 	}
 	logger.Debug("command not found", "PATH", append(list, all...), "login_shell", unsaid)
@@ -140,16 +140,16 @@ func lookIn(dirs []string, name string) (program string, ok bool) {
 func (c Command) notFound(err error) error {
 	if program, arguments, ok := strings.Cut(c.Path, " "); ok && (!c.isPath() || strings.HasPrefix(arguments, "-")) {
 		// What follows may hold a secret.
-		return &StartError{fmt.Sprintf(`command %.200q is followed by its arguments; they go to "args", each a string of its own`, program)}
+		return &StartError{fmt.Sprintf(`"command" has arguments after %.200q; move them to "args", each as a string of its own`, program)}
 	}
 	if c.isPath() {
 		return &StartError{fmt.Sprintf("command: %.300v", err)}
 	}
-	where := "PATH, that of a login shell or the usual places (Homebrew, nvm, ~/.local/bin, …)"
+	where := "PATH, the PATH of the login shell or the usual places (Homebrew, nvm, ~/.local/bin, …)"
 	if runtime.GOOS == "windows" {
 		where = "PATH or the usual places"
 	} else if _, err := loginShell(); err != nil {
-		where = fmt.Sprintf("PATH or the usual places (Homebrew, nvm, ~/.local/bin, …), and the login shell could not be asked (%v)", err)
+		where = fmt.Sprintf("PATH or the usual places (Homebrew, nvm, ~/.local/bin, …), and the login shell did not say its PATH (%v)", err)
 	}
 	return &StartError{fmt.Sprintf(`command %.200q is not in %s; give its whole path as "command"`, c.Path, where)}
 }

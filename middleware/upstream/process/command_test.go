@@ -25,11 +25,11 @@ func TestStartErrors(t *testing.T) {
 		command Command
 		want    string
 	}{
-		{Command{Path: "nonexistent-command"}, `command "nonexistent-command" is not in PATH or the usual places (Homebrew, nvm, ~/.local/bin, …), and the login shell could not be asked (SHELL names none); give its whole path as "command"`},
+		{Command{Path: "nonexistent-command"}, `command "nonexistent-command" is not in PATH or the usual places (Homebrew, nvm, ~/.local/bin, …), and the login shell did not say its PATH (SHELL names no program); give its whole path as "command"`},
 		{Command{Path: "sh", Dir: dir + "/gone"}, "cwd: stat " + dir + "/gone: no such file or directory"},
 		{Command{Path: "sh", Dir: plain}, `cwd "` + plain + `" is not a folder`},
-		{Command{Path: "sh -c secret"}, `command "sh" is followed by its arguments; they go to "args", each a string of its own`},
-		{Command{Path: dir + "/gone --token=secret"}, `command "` + dir + `/gone" is followed by its arguments; they go to "args", each a string of its own`},
+		{Command{Path: "sh -c secret"}, `"command" has arguments after "sh"; move them to "args", each as a string of its own`},
+		{Command{Path: dir + "/gone --token=secret"}, `"command" has arguments after "` + dir + `/gone"; move them to "args", each as a string of its own`},
 		{Command{Path: plain}, `command: exec: "` + plain + `": permission denied`},
 		{Command{Path: dir}, `command: exec: "` + dir + `": is a directory`},
 	} {

@@ -84,7 +84,7 @@ func (m *missing) begin(server string) {
 	prefix := strings.ToUpper(notInNames.ReplaceAllString(server, "_")) + "_"
 	for _, name := range slices.Clone(m.heldBack) {
 		if len(prefix) > 2 && strings.HasPrefix(name, prefix) {
-			m.tell(name, "a variable that is set here begins with the server's name and was not handed on")
+			m.tell(name, "a variable that begins with the server's name is set here, but the server does not get it")
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (m *missing) begin(server string) {
 func (m *missing) read(line string) {
 	for _, name := range constant.FindAllString(line, -1) {
 		if name != "PWD" && name != "OLDPWD" {
-			m.tell(name, "stderr names a variable that is set here and was not handed on")
+			m.tell(name, "the server's stderr names a variable that is set here, but the server does not get it")
 		}
 	}
 }
@@ -112,5 +112,5 @@ func (m *missing) tell(name, why string) {
 	}
 	m.heldBack = slices.Delete(m.heldBack, i, i+1)
 	m.told++
-	m.logger.Warn(why+"; if the server needs it, its entry can ask for it", "variable", name, "entry", `"inheritEnv": ["`+name+`"]`)
+	m.logger.Warn(why+"; if the server needs it, name it in its entry", "variable", name, "entry", `"inheritEnv": ["`+name+`"]`)
 }

@@ -144,10 +144,10 @@ func TestLoginShell(t *testing.T) {
 		{"with a banner", "echo 'Welcome to $PATH!'; echo oops >&2; PATH=~/tools\n" + answers + "\necho bye", "~/tools", ""},
 		{"reads, and goes on in the background", "read line; sleep 100 & PATH=~/tools\n" + answers, "~/tools", ""},
 		{"hangs", "sleep 100 & echo $! >~/pid; sleep 100", "", "no answer within 300ms"},
-		{"floods", "yes", "", "it does not tell"},
-		{"fails", "exit 1", "", "it does not tell"},
-		{"has no such command", "PATH=/nowhere\n" + answers, "", "that of a login shell"},
-		{"in a folder that all can write", "PATH=~/open\n" + answers, "", "that of a login shell"},
+		{"floods", "yes", "", "it printed no PATH"},
+		{"fails", "exit 1", "", "it printed no PATH"},
+		{"has no such command", "PATH=/nowhere\n" + answers, "", "the PATH of the login shell"},
+		{"in a folder that all can write", "PATH=~/open\n" + answers, "", "the PATH of the login shell"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			home := executables(t, map[string]string{"tools/hidden-tool": "#!/bin/sh\necho found in $PATH", "open/hidden-tool": "#!/bin/sh\necho open"})
@@ -222,7 +222,7 @@ func TestOnDesktop(t *testing.T) {
 		{"usual", "", "~/.local/bin/usual", ByPlace},
 		{"asked", "", "~/shell/asked", ByLoginShell},
 		{"mine", "", `command "mine" is not in PATH`, 0},
-		{"asked -x", "", "followed by its arguments", 0},
+		{"asked -x", "", "has arguments after", 0},
 	} {
 		fill := func(s string) string { return strings.ReplaceAll(s, "~", home) }
 		got, how, err := Command{Path: fill(c.command), Env: []string{fill(c.env)}}.OnDesktop()

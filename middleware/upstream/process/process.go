@@ -77,7 +77,7 @@ func (c Command) Start(logger *slog.Logger) (*Process, error) {
 	env, heldBack := inherited(os.Environ(), c.Inherit)
 	cmd.Env = append(append(env, "PATH="+path), c.Env...)
 	if len(heldBack) > 0 {
-		logger.Debug("variables that are not handed on", "names", heldBack)
+		logger.Debug("variables that the server does not get", "names", heldBack)
 	}
 
 	f, pipes, err := start(cmd)
@@ -135,7 +135,7 @@ func (p *Process) ended(d time.Duration) bool {
 	}
 }
 
-// moment is how long is waited for what comes with the end of a process.
+// moment is how long the proxy waits for a process's last output and its exit status.
 const moment = time.Second
 
 // Exit describes how the process ended, or is empty while it runs.

@@ -29,7 +29,7 @@ const (
 func askShell(path string) (dirs []string, err error) {
 	shell := os.Getenv("SHELL")
 	if !filepath.IsAbs(shell) {
-		return nil, errors.New("SHELL names none")
+		return nil, errors.New("SHELL names no program")
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -69,5 +69,5 @@ func askShell(path string) (dirs []string, err error) {
 			return nil, err
 		}
 	}
-	return nil, errors.New("it does not tell")
+	return nil, errors.New("it printed no PATH")
 }

@@ -38,7 +38,7 @@ func NewClient(address string, headers map[string]string, authorize func(http.Ro
 // net/http does not post again.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	if req.Method != via[0].Method {
-		return errors.New("a redirect that drops the message; its URL is to be configured instead")
+		return errors.New("a redirect that drops the message; configure the URL that it leads to")
 	}
 	if len(via) > 5 {
 		return errors.New("more than 5 redirects")

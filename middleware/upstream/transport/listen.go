@@ -62,7 +62,7 @@ func (h *HTTP) Listen(ctx context.Context, missed func()) {
 				_ = h.refused(ctx, resp, nil) // finds out whether the server has forgotten the session
 			}
 			resp.Body.Close()
-			h.opts.Logger.Debug("no stream for what belongs to no request", "status", resp.Status)
+			h.opts.Logger.Debug("the server has no stream of notifications", "status", resp.Status)
 			return
 		}
 		if r.brought || time.Since(begun) > SteadyTime {

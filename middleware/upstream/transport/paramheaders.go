@@ -120,7 +120,7 @@ func primitive(b json.RawMessage) (string, bool) {
 	return strconv.FormatInt(int64(f), 10), true
 }
 
-// text returns what a string holds; ok is false for what is none, or absent.
+// text returns what a string holds; ok is false if there is no value, or it is not a string.
 func text(b json.RawMessage) (s string, ok bool) {
 	if len(b) == 0 || b[0] != '"' || json.Unmarshal(b, &s) != nil {
 		return "", false

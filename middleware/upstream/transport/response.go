@@ -71,7 +71,7 @@ func (r *reading) whole(resp *http.Response) error {
 	case err != nil && !errors.Is(err, rpc.ErrBadAnswer):
 		return fmt.Errorf("%w: %w", rpc.ErrBadAnswer, err)
 	case err == nil && !r.answered:
-		return fmt.Errorf("%w: the response holds none to the call", rpc.ErrBadAnswer)
+		return fmt.Errorf("%w: the response does not answer the call", rpc.ErrBadAnswer)
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func (e *StatusError) Error() string {
 		text += " " + name
 	}
 	if e.WantsCredentials() {
-		text += `; "headers" in its configuration, or --header, set credentials`
+		text += `; set credentials in its "headers", or with --header`
 	}
 	if e.Retry > 0 {
 		text += fmt.Sprintf("; it asks to wait %d s", int(e.Retry.Seconds()))
