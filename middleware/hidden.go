@@ -12,6 +12,8 @@ type HiddenTool struct {
 	Server string `json:"server"`
 	Tool   string `json:"tool"` // its name at the server
 	Why    string `json:"why"`
+	// Found says that agents find it by proxy_find_tools.
+	Found bool `json:"found"`
 }
 
 // HiddenTools are those that are not in the list which a client over a pipe gets that says
@@ -27,7 +29,7 @@ func (s *Server) HiddenTools(client string) (all []HiddenTool, err error) {
 		list := up.Conn.Tools()
 		verdict := up.verdict(list)
 		for _, t := range list {
-			why := up.hides(t.Name, readsOnly(t))
+			why, found := up.hides(t.Name, readsOnly(t)), false
 			if held, is := verdict.Held(t.Name); why == "" && is {
 				why = "held back: it " + held
 			}
@@ -36,18 +38,18 @@ func (s *Server) HiddenTools(client string) (all []HiddenTool, err error) {
 			case !v.tool(up, t.Name):
 				why = "agents: this agent may not use it"
 			case !e.all(up):
-				why = "exposure: proxy_find_tools finds it"
+				why, found = "exposure: proxy_find_tools finds it", true
 			default:
 				continue
 			}
-			all = append(all, HiddenTool{up.Name, t.Name, why})
+			all = append(all, HiddenTool{up.Name, t.Name, why, found})
 		}
 		if left := up.leftOut(); left.N > 0 {
 			for _, name := range left.Names {
-				all = append(all, HiddenTool{up.Name, name, "left out: " + left.Why})
+				all = append(all, HiddenTool{up.Name, name, "left out: " + left.Why, false})
 			}
 			if more := left.N - len(left.Names); more > 0 {
-				all = append(all, HiddenTool{up.Name, fmt.Sprintf("%d more", more), "left out: " + left.Why})
+				all = append(all, HiddenTool{up.Name, fmt.Sprintf("%d more", more), "left out: " + left.Why, false})
 			}
 		}
 	}

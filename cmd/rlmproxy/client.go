@@ -126,6 +126,9 @@ func (c *cli) toolsCommand() *cobra.Command {
 			if err := c.printTools(raw); err != nil {
 				return err
 			}
+			if err := c.printFound(s); err != nil {
+				return err
+			}
 			if !cmd.Flags().Changed("agent") {
 				c.printStates(s)
 			}
@@ -212,6 +215,21 @@ func (c *cli) printTools(raw json.RawMessage) error {
 		}
 	}
 	return nil
+}
+
+// printFound says how many tools an agent finds that are not in its list.
+func (c *cli) printFound(s *stack) error {
+	all, err := s.server.HiddenTools(cliName)
+	n := 0
+	for _, t := range all {
+		if t.Found {
+			n++
+		}
+	}
+	if err == nil && n > 0 {
+		_, err = fmt.Fprintf(c.stdout, "%s not in the list: an agent finds them with proxy_find_tools (--hidden names them, --exposure all lists them)\n", show.Plural(n, "tools"))
+	}
+	return err
 }
 
 // printHidden prints which tools of servers are not in the list of tools, and why.
