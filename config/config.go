@@ -67,6 +67,14 @@ type Server struct {
 
 	Timeout  time.Duration // for one call; never zero
 	Disabled bool
+	// Description says what the server is for.
+	Description string
+	// Exposure is "auto", "all", "search" or "groups". Empty means the proxy's.
+	Exposure string
+	// ReadOnly leaves out tools that do not declare readOnlyHint. Nil means the proxy's.
+	ReadOnly *bool
+	// Features are what of the server is offered: "tools", "resources", "prompts". Nil is all.
+	Features []string
 	// Prefix begins the names of its tools. Nil means Name; "" means none.
 	Prefix *string
 	// Shape says whether large results are cut. Nil means the proxy's
@@ -165,7 +173,14 @@ type Proxy struct {
 	Redact string `koanf:"redact"` // "on", "off" or "report"
 
 	// FreshCalls is "ask", "readonly", "all" or "none".
-	FreshCalls    string `koanf:"freshCalls"`
+	FreshCalls string `koanf:"freshCalls"`
+	// Exposure is "auto", "all", "search" or "groups".
+	Exposure           string `koanf:"exposure"`
+	MaxCatalogueTokens int    `koanf:"maxCatalogueTokens"`
+	ListFoundTools     bool   `koanf:"listFoundTools"`
+	CompactSchemas     bool   `koanf:"compactSchemas"`
+	ReadOnly           bool   `koanf:"readOnly"`
+
 	EnableHealing bool   `koanf:"enableHealing"`
 	EnableHandles bool   `koanf:"enableHandles"`
 	TrustHints    *bool  `koanf:"trustHints"` // nil: of servers that are started here and pinned

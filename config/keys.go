@@ -10,11 +10,12 @@ import (
 var serverKeys = []string{
 	"command", "args", "env", "envFile", "cwd", "url", "headers", "auth", "type", "timeout", "disabled", "prefix", "shape",
 	"maxResponseTokens", "allow", "deny", "freshCalls", "trustHints", "pinTools", "quarantine", "hide", "redact", "tools", "isolation", "maxProcesses", "inheritEnv", "rateLimit", "concurrency", "handles",
+	"description", "exposure", "readOnly", "features",
 }
 
 // guards are those of them that keep something from agents or servers. A key that begins
 // like one and is none, such as denyTools, is taken for a slip.
-var guards = map[string]string{"allow": "allow", "deny": "deny", "hide": "hide", "redact": "redact", "isolat": "isolation", "handle": "handles"}
+var guards = map[string]string{"allow": "allow", "deny": "deny", "hide": "hide", "redact": "redact", "isolat": "isolation", "handle": "handles", "readon": "readOnly", "expos": "exposure"}
 
 // otherSpellings are keys of other hosts that mean one of ours.
 var otherSpellings = map[string]string{
@@ -35,7 +36,7 @@ var notRead = map[string]string{
 
 // foreignKeys are keys of other hosts, or notes, that mean nothing here.
 var foreignKeys = []string{
-	"comment", "_comment", "//", "description", "icon", "icons", "id", "instructions", "name", "note", "tags", "title", "version",
+	"comment", "_comment", "//", "icon", "icons", "id", "instructions", "name", "note", "tags", "title", "version",
 	// Claude Code, Anthropic's API, Cursor, VS Code
 	"alwaysLoad", "authorization_token", "dev", "gallery", "sandbox", "sandboxEnabled",
 	// Cline, Roo, Kilo, Windsurf, Kiro, Zed

@@ -41,6 +41,11 @@ var forms = map[string]schema{
 	"handles":      truths("replace arguments that are rlmproxy://cache/ID by that result"),
 	"tools":        {"type": []string{"object", "array", "null"}, "additionalProperties": ref("tool"), "items": schema{"type": "string"}, "description": "settings by tool name or glob"},
 
+	"description": {"description": "what the server is for, for agents that look for tools"},
+	"exposure":    words("how agents come to know its tools", Exposures),
+	"readOnly":    truths("offer only its tools that declare readOnlyHint"),
+	"features":    {"type": []string{"array", "null"}, "items": schema{"enum": features}, "description": "what of it is offered; default all"},
+
 	"shape":             truths("false passes results on uncut"),
 	"timeout":           {"type": []string{"number", "string", "null"}, "description": `time limit of one call: seconds, or as in "2m"`},
 	"maxResponseTokens": number("largest result passed on whole, in tokens"),

@@ -31,6 +31,12 @@ var serverTypes = map[string]string{
 // isolations are whom a process of a server is for: all agents, or one.
 var isolations = []string{"shared", "agent"}
 
+// Exposures are how agents may come to know tools, and features what a server may offer.
+var (
+	Exposures = []string{"auto", "all", "search", "groups"}
+	features  = []string{"tools", "resources", "prompts"}
+)
+
 // redactions are what becomes of secrets in results.
 var redactions = []string{"on", "off", "report"}
 
@@ -148,6 +154,22 @@ func (r *reader) field(key string, n node, s *Server) {
 		s.Prefix = new(r.text(n))
 		if length := utf8.RuneCountInString(*s.Prefix); length > maxNameLength {
 			r.mistake(n, fmt.Sprintf("a prefix has %d characters; %d are allowed", length, maxNameLength), "")
+		}
+	case "description":
+		if n.kind() == '"' { // another host may write anything here
+			s.Description = r.text(n)
+		}
+	case "exposure":
+		s.Exposure = r.word(n, Exposures)
+	case "readOnly":
+		s.ReadOnly = r.truth(n)
+	case "features":
+		s.Features = []string{}
+		for _, each := range n.elements() {
+			s.Features = append(s.Features, r.word(each, features))
+		}
+		if n.kind() != '[' {
+			r.texts(n)
 		}
 	case "shape":
 		s.Shape = r.truth(n)

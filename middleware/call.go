@@ -36,13 +36,12 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 		if s.freshOffer(r).any {
 			fresh = freshCaller{s, r, nil}
 		}
-		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, fresh, s.healerOf(r, nil))
-		s.seenBy(r).Note("")
-	} else {
-		raw, err = s.callUpstream(ctx, r)
-		for errors.Is(err, relay.ErrRetired) { // before it got the call: another may be there now
-			raw, err = s.callUpstream(ctx, r)
+		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, tools.Reach{Fresh: fresh, Healer: s.healerOf(r, nil), Catalogue: clientCatalogue{s, r}})
+		if !tools.Calls(r.Name) {
+			s.seenBy(r).Note("")
 		}
+	} else {
+		raw, err = unlessRetired(func() (json.RawMessage, error) { return s.callUpstream(ctx, r, nil) })
 	}
 	if err != nil && ctx.Err() == context.Canceled {
 		return nil, context.Canceled // nobody waits; the cause may be how its connection ended
@@ -53,8 +52,21 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 	return raw, nil
 }
 
-// callUpstream calls a tool of a server and shapes its result.
-func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.RawMessage, error) {
+// A check is an error for a call that is not to be made, or the question on which that
+// depends, which is the result of the request.
+type check func(ctx context.Context, t target, params json.RawMessage) (question json.RawMessage, err error)
+
+// unlessRetired makes a call until it reaches a server that was not replaced before it got it.
+func unlessRetired(call func() (json.RawMessage, error)) (raw json.RawMessage, err error) {
+	for {
+		if raw, err = call(); !errors.Is(err, relay.ErrRetired) {
+			return raw, err
+		}
+	}
+}
+
+// callUpstream calls a tool of a server and shapes its result. A check that is nil passes.
+func (s *Server) callUpstream(ctx context.Context, r *session.Request, c check) (json.RawMessage, error) {
 	t, err := s.find(ctx, s.viewOf(r), r.Name)
 	if err != nil {
 		return nil, err
@@ -67,6 +79,11 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request) (json.Raw
 	}
 	if params, err = s.withContents(ctx, r, t, params, nil); err != nil {
 		return nil, err
+	}
+	if c != nil {
+		if question, err := c(ctx, t, params); question != nil || err != nil {
+			return question, err
+		}
 	}
 	raw, err := s.result(ctx, t, r, params)
 	if err != nil {

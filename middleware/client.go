@@ -47,6 +47,7 @@ func (s *Server) forget(ctx context.Context, c *Session) {
 	s.clients.Remove(c)
 	s.consent.Forget(c)
 	s.seen.Delete(c)
+	s.found.Delete(c)
 	s.listed.forget(c)
 	s.relay.Leave(ctx, c)
 	if !c.Ends {

@@ -109,6 +109,15 @@ func notFresh(t target, said consent.Answer) error {
 	}
 }
 
+// declined is why a call that a person was asked about is not made.
+func declined(t target, said consent.Answer) error {
+	text := "the person who was asked does not want " + t.exposed + " to be called"
+	if said == consent.Dismissed {
+		text = "the person who was asked whether " + t.exposed + " may be called did not say"
+	}
+	return &pipeline.Error{Code: pipeline.BadArguments, Text: text, Hint: "ask them what to do instead"}
+}
+
 // trusts reports whether queries may call a tool without a word from anybody. A hint is
 // the server's own word; it counts where the operator trusts that, and as it was pinned:
 // a tool that has changed since is not found at all.
@@ -144,6 +153,8 @@ func (s *Server) freshOffer(r *session.Request) freshOffer {
 		o.readOnly = o.readOnly && len(up.Fresh) == 0
 	}
 	v := s.viewOf(r)
-	o.any = o.any || slices.ContainsFunc(s.names.all(), func(t target) bool { return s.trusts(t) && v.tool(t.up, t.tool.Name) })
+	if l, err := s.listing(); err == nil && !o.any {
+		o.any = slices.ContainsFunc(l.trusted, func(t target) bool { return v.tool(t.up, t.tool.Name) })
+	}
 	return o
 }

@@ -109,7 +109,7 @@ func firstText(raw json.RawMessage) string {
 func (h *healer) again(ctx context.Context, o cache.Origin) (cache.ID, json.RawMessage, error) {
 	agent, caller := h.request.Session.Agent, freshCaller{h.s, h.request, h}
 	if h.s.tools.Has(o.Tool) {
-		raw, err := h.s.tools.Call(ctx, agent, o.Tool, o.Arguments, caller, h)
+		raw, err := h.s.tools.Call(ctx, agent, o.Tool, o.Arguments, tools.Reach{Fresh: caller, Healer: h, Catalogue: clientCatalogue{h.s, h.request}})
 		if err != nil {
 			return "", nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/catalogue"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
@@ -16,24 +17,25 @@ import (
 func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMessage, error) {
 	s.awaitUpstreams(ctx, (*Upstream).listed)
 	s.changes.answering(r, session.Tools)
-	var items []json.RawMessage
 	v := s.viewOf(r)
-	for _, t := range s.names.all() {
-		if !v.tool(t.up, t.tool.Name) {
-			continue
+	l, err := s.listing()
+	if err != nil {
+		return nil, err
+	}
+	e := s.exposure(clientName(r), v, l)
+	found := s.foundBy(r)
+	var items []json.RawMessage
+	for i, t := range l.targets {
+		if (e.all(t.up) || found.has(t)) && v.tool(t.up, t.tool.Name) {
+			items = append(items, l.defined[i])
 		}
-		raw, err := s.definition(t)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, raw)
 	}
 	s.watchHeld()
 	s.tellRights()
 	fresh := s.freshOffer(r)
 	ups := v.servers()
 	handles := len(ups) == 0 || slices.ContainsFunc(ups, func(up *Upstream) bool { return !up.NoHandles })
-	own := tools.Definitions(fresh.any, fresh.readOnly, handles)
+	own := append(s.stand(v, e, l), tools.Definitions(fresh.any, fresh.readOnly, handles)...)
 	for _, tool := range own {
 		items = append(items, json.RawMessage(tool))
 	}
@@ -51,7 +53,11 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 func (s *Server) definition(t target) ([]byte, error) {
 	p := t.up.policy(t.tool.Name)
 	keep := (s.opts.PassThrough || !p.shapes()) && len(p.Hide) == 0
-	return exposed(t.tool.Raw, t.exposed, keep)
+	raw, err := exposed(t.tool.Raw, t.exposed, keep)
+	if err == nil && s.opts.CompactSchemas {
+		raw = catalogue.Compact(raw)
+	}
+	return raw, err
 }
 
 // metaLeftOut is the key in the _meta of a list of tools of what servers offer and it

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"rlmproxy/middleware/guard"
+	"rlmproxy/middleware/tools"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
 )
@@ -43,7 +45,7 @@ func (s *Server) Look(ctx context.Context, shelf, tool string, arguments json.Ra
 			raw, err = s.failure(ctx, tool, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 		}
 	}()
-	if !s.desk.Has(tool) {
+	if !slices.Contains(tools.Names, tool) {
 		return s.failure(ctx, tool, &pipeline.Error{Code: codeUnknownTool, Text: fmt.Sprintf("no tool %q looks at results", show.ClipBytes(tool, 80)),
 			Hint: "proxy_explore, proxy_filter and proxy_search do"})
 	}
@@ -56,7 +58,7 @@ func (s *Server) Look(ctx context.Context, shelf, tool string, arguments json.Ra
 	defer cancel()
 	hold := s.budget.Hold(operator)
 	defer hold.Release()
-	raw, err = s.desk.Call(guard.WithHold(ctx, hold), shelf, tool, arguments, nil, nil)
+	raw, err = s.desk.Call(guard.WithHold(ctx, hold), shelf, tool, arguments, tools.Reach{})
 	if err != nil {
 		return s.failure(ctx, tool, err)
 	}

@@ -86,6 +86,15 @@ type Options struct {
 	Pipe string
 	// SharedCache puts all connections on one agent's shelf.
 	SharedCache bool
+	// Exposure says how agents come to know the tools of servers. Empty means ExposeAuto.
+	Exposure Exposure
+	// CatalogueTokens is how long the list of tools is, in tokens, that ExposeAuto still
+	// lists. Zero means 20,000.
+	CatalogueTokens int
+	// ListFound adds tools to the list of a session whose agent has had them described.
+	ListFound bool
+	// CompactSchemas lists definitions as [catalogue.Compact] has them.
+	CompactSchemas bool
 	// FreshCalls is which tools proxy_* may call. Empty means FreshAsk.
 	FreshCalls FreshCalls
 	// NoHealing leaves what has expired or was evicted to its agent, even where the call
@@ -155,32 +164,34 @@ type Limits struct {
 
 // A Server answers agents. It is safe for concurrent use.
 type Server struct {
-	opts    Options
-	logger  *slog.Logger
-	begun   time.Time
-	info    json.RawMessage // who we are, for clients
-	servers atomic.Pointer[serverSet]
-	names   *names
-	budget  *guard.Budget
-	account *guard.Accounts
-	calls   *guard.Calls
-	streams *guard.Calls
-	limits  toolLimits
-	shaper  *shape.Shaper
-	tools   *tools.Tools
-	desk    *tools.Tools // nil: nobody looks
-	looks   *guard.Calls
-	watch   *observe.Watch
-	relay   *relay.Relay
-	clients session.Registry
-	first   firstClient
-	changes changes
-	consent *consent.Consents
-	held    heldWatch
-	healing healing
-	odd     oddities
-	rules   atomic.Pointer[rights.Rules]
-	seen    sync.Map // *shape.Seen by *session.Session
+	opts     Options
+	logger   *slog.Logger
+	begun    time.Time
+	info     json.RawMessage // who we are, for clients
+	servers  atomic.Pointer[serverSet]
+	names    *names
+	listings listings
+	budget   *guard.Budget
+	account  *guard.Accounts
+	calls    *guard.Calls
+	streams  *guard.Calls
+	limits   toolLimits
+	shaper   *shape.Shaper
+	tools    *tools.Tools
+	desk     *tools.Tools // nil: nobody looks
+	looks    *guard.Calls
+	watch    *observe.Watch
+	relay    *relay.Relay
+	clients  session.Registry
+	first    firstClient
+	changes  changes
+	consent  *consent.Consents
+	held     heldWatch
+	healing  healing
+	odd      oddities
+	rules    atomic.Pointer[rights.Rules]
+	seen     sync.Map // *shape.Seen by *session.Session
+	found    sync.Map // *foundTools by *session.Session
 
 	listed listed
 
@@ -279,6 +290,7 @@ func (o *Options) complete() error {
 	setDefault(&o.SearchTimeout, 5*time.Second)
 	setDefault(&o.ListWait, 3*time.Second)
 	setDefault(&o.FreshCalls, FreshAsk)
+	setDefault(&o.CatalogueTokens, 20_000)
 	setDefault(&o.Version, "dev")
 	setDefault(&o.MaxLineBytes, rpc.DefaultMaxBytes)
 	setDefault(&o.WorkBytes, 64<<20)
@@ -291,6 +303,9 @@ func (o *Options) complete() error {
 	case FreshAsk, FreshReadOnly, FreshAll, FreshNone:
 	default:
 		return fmt.Errorf("middleware: freshCalls %q, want ask, readonly, all or none", o.FreshCalls)
+	}
+	if err := o.Exposure.Check(); err != nil {
+		return fmt.Errorf("middleware: %w", err)
 	}
 	if err := checkAll(o.Upstreams); err != nil {
 		return err

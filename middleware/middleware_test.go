@@ -149,12 +149,19 @@ func newStore(t *testing.T) *cache.Store {
 
 func connect(t *testing.T, s *Server) client {
 	t.Helper()
+	return connectAs(t, s, "test")
+}
+
+// connectAs connects a program of that name.
+func connectAs(t *testing.T, s *Server, name string) client {
+	t.Helper()
 	r1, w1 := io.Pipe()
 	r2, w2 := io.Pipe()
 	served := make(chan error)
 	ctx, stop := context.WithCancel(context.Background())
 	go func() { served <- s.Serve(ctx, r1, w2) }()
 	conn := newClient(r2, w1, clientOptions{})
+	conn.name = name
 	conn.initialize(t, nil)
 	t.Cleanup(func() {
 		conn.Close()

@@ -70,7 +70,7 @@ func (n *names) all() []target {
 	news := set != n.set
 	for i, up := range set.list {
 		verdicts[i] = up.verdict(up.Conn.Tools())
-		lists[i] = slices.DeleteFunc(slices.Clone(up.Conn.Tools()), func(t upstream.Tool) bool { return !up.offers(t.Name) })
+		lists[i] = slices.DeleteFunc(slices.Clone(up.Conn.Tools()), func(t upstream.Tool) bool { return !up.shows(t) })
 		news = n.see(up, lists[i]) || news
 	}
 	if news {
@@ -133,7 +133,7 @@ func (n *names) assign(set *serverSet) {
 		}
 	}
 	n.given, n.owner = map[string]string{}, map[string]string{}
-	for _, name := range tools.Names {
+	for _, name := range slices.Concat(tools.Names, tools.CatalogueNames) {
 		n.owner[name] = ours
 	}
 	stable := map[string]string{}
@@ -214,7 +214,7 @@ func (n *names) lookup(exposed string) (target, bool) {
 	}
 	for _, t := range list {
 		if t.Name == tool {
-			return target{exposed, up, t}, true
+			return target{exposed, up, t}, up.shows(t)
 		}
 	}
 	return target{}, false

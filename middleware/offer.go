@@ -62,10 +62,10 @@ func (s *Server) capabilities(v view) *mcp.ServerCapabilities {
 				continue
 			}
 		}
-		if c.Prompts != nil {
+		if c.Prompts != nil && up.has("prompts") {
 			all.Prompts = &mcp.PromptCapabilities{ListChanged: true}
 		}
-		if c.Resources != nil {
+		if c.Resources != nil && up.has("resources") {
 			all.Resources.ListChanged = true
 			all.Resources.Subscribe = all.Resources.Subscribe || c.Resources.Subscribe
 		}

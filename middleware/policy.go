@@ -69,6 +69,15 @@ type Upstream struct {
 	// [cache.Store.SetTerms], which is to be called before SetUpstreams: what
 	// servers send by the old rules is not kept then.
 	Terms string
+	// Description says what the server is for, to agents that look for tools. Empty: it
+	// says so itself.
+	Description string
+	// Exposure says how agents come to know its tools. Empty means that of Options.
+	Exposure Exposure
+	// Features are what of it is offered: "tools", "resources", "prompts". Nil is all.
+	Features []string
+	// ReadOnly leaves out tools that do not declare readOnlyHint.
+	ReadOnly bool
 	// Pins holds back tools that are not as the operator knows them. Nil: none is.
 	Pins *pin.Server
 
@@ -121,6 +130,16 @@ func (u *Upstream) starting() bool {
 
 func (u *Upstream) offers(tool string) bool {
 	return (len(u.Allow) == 0 || rights.Match(u.Allow, tool)) && !rights.Match(u.Deny, tool)
+}
+
+// has reports whether a feature of the server is offered.
+func (u *Upstream) has(feature string) bool {
+	return u.Features == nil || slices.Contains(u.Features, feature)
+}
+
+// shows is offers for a tool with what it says of itself.
+func (u *Upstream) shows(t upstream.Tool) bool {
+	return u.has("tools") && u.offers(t.Name) && (!u.ReadOnly || readsOnly(t))
 }
 
 // verdict says which of tools, u's last list, are held back.

@@ -39,7 +39,7 @@ func (s *Server) prompts(v view) []prompt {
 				name = stable
 			}
 			seen[name] = true
-			if v.server(up) {
+			if v.server(up) && up.has("prompts") {
 				all = append(all, prompt{name, stable, up, p.Name, p.Raw})
 			}
 		}

@@ -13,8 +13,10 @@ import (
 
 // readOnly reports whether a call of the tool is known to change nothing: it says so. All
 // that depends on it asks here.
-func (t target) readOnly() bool {
-	return gjson.GetBytes(t.tool.Raw, "annotations.readOnlyHint").Type == gjson.True
+func (t target) readOnly() bool { return readsOnly(t.tool) }
+
+func readsOnly(t upstream.Tool) bool {
+	return gjson.GetBytes(t.Raw, "annotations.readOnlyHint").Type == gjson.True
 }
 
 // A calledError is an error behind a call of a server's tool.

@@ -34,7 +34,7 @@ type place struct {
 func (s *Server) placesOf(ctx context.Context, v view, uri string) (places []place) {
 	if p, ok := s.namedPlace(uri); ok {
 		s.until(ctx, func(up *Upstream) bool { return up.Name == p.up.Name }, func() bool { return p.up.Conn.Info() != nil })
-		if v.server(p.up) {
+		if v.server(p.up) && p.up.has("resources") {
 			return []place{p}
 		}
 	}
@@ -69,7 +69,7 @@ func knownPlaces(v view, uri string) (places []place) {
 }
 
 // hasResources reports whether the server has said that it has any.
-func (u *Upstream) hasResources() bool { return hasResources(u.Conn.Info()) }
+func (u *Upstream) hasResources() bool { return u.has("resources") && hasResources(u.Conn.Info()) }
 
 // exposedURI is the URI that clients know.
 func (s *Server) exposedURI(up *Upstream, uri string) string {

@@ -14,7 +14,10 @@ import (
 )
 
 // A client is a client of the proxy that decodes nothing.
-type client struct{ *rpc.Conn }
+type client struct {
+	*rpc.Conn
+	name string // that it says in its handshake
+}
 
 // Call is [rpc.Peer.Call] without a token of its own: tests write theirs into params.
 func (c client) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
@@ -38,7 +41,7 @@ func newClient(r io.ReadCloser, w io.WriteCloser, opts clientOptions) client {
 	if opts.Notify != nil {
 		o.Notified = func(_ context.Context, method string, params json.RawMessage) { opts.Notify(method, params) }
 	}
-	return client{rpc.NewConn(r, w, rpc.ConnOptions{Options: o})}
+	return client{rpc.NewConn(r, w, rpc.ConnOptions{Options: o}), "test"}
 }
 
 // initialize shakes hands in revision 2025-11-25.
@@ -55,7 +58,7 @@ func (c client) initialize(t *testing.T, can *mcp.ClientCapabilities) {
 	if can.RootsV2 == nil { // the older field is always written
 		delete(declared, "roots")
 	}
-	params, err := json.Marshal(map[string]any{"protocolVersion": "2025-11-25", "capabilities": declared, "clientInfo": map[string]string{"name": "test", "version": "1"}})
+	params, err := json.Marshal(map[string]any{"protocolVersion": "2025-11-25", "capabilities": declared, "clientInfo": map[string]string{"name": c.name, "version": "1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

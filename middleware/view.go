@@ -44,7 +44,7 @@ func (v view) serverWith(up *Upstream, list []upstream.Tool) bool {
 	}
 	some := false
 	for _, t := range list {
-		if !up.offers(t.Name) {
+		if !up.shows(t) {
 			continue
 		}
 		if v.tool(up, t.Name) {
@@ -75,7 +75,10 @@ func (v view) only() *Upstream {
 	if !v.all() {
 		return nil
 	}
-	return v.s.only()
+	if up := v.s.only(); up != nil && !up.ReadOnly && up.Features == nil {
+		return up
+	}
+	return nil
 }
 
 // maySee reports whether a client may hear of a server.

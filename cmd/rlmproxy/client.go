@@ -16,6 +16,7 @@ import (
 	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware"
 	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
@@ -91,7 +92,7 @@ func agentFlag(cmd *cobra.Command, agent *string) {
 }
 
 func (c *cli) toolsCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, hidden bool
 	var agent string
 	var w wrapFlags
 	cmd := &cobra.Command{
@@ -109,6 +110,9 @@ func (c *cli) toolsCommand() *cobra.Command {
 				return err
 			}
 			defer done()
+			if hidden {
+				return c.printHidden(s, asJSON)
+			}
 			listed := c.log.Progress(func() string { return "listing tools" })
 			raw, err := listTools(cmd.Context(), conn)
 			listed()
@@ -122,6 +126,9 @@ func (c *cli) toolsCommand() *cobra.Command {
 			if err := c.printTools(raw); err != nil {
 				return err
 			}
+			if err := c.printFound(s); err != nil {
+				return err
+			}
 			if !cmd.Flags().Changed("agent") {
 				c.printStates(s)
 			}
@@ -129,6 +136,7 @@ func (c *cli) toolsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result of tools/list")
+	cmd.Flags().BoolVar(&hidden, "hidden", false, "list the tools that are not in that list, and why")
 	agentFlag(cmd, &agent)
 	urlFlags(cmd, &w)
 	c.settings(cmd, listShows...)
@@ -206,6 +214,50 @@ func (c *cli) printTools(raw json.RawMessage) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// printFound says how many tools an agent finds that are not in its list.
+func (c *cli) printFound(s *stack) error {
+	all, err := s.server.HiddenTools(cliName)
+	n := 0
+	for _, t := range all {
+		if t.Found {
+			n++
+		}
+	}
+	if err == nil && n > 0 {
+		_, err = fmt.Fprintf(c.stdout, "%s not in the list: an agent finds them with proxy_find_tools (--hidden names them, --exposure all lists them)\n", show.Plural(n, "tools"))
+	}
+	return err
+}
+
+// printHidden prints which tools of servers are not in the list of tools, and why.
+func (c *cli) printHidden(s *stack, asJSON bool) error {
+	all, err := s.server.HiddenTools(cliName)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		raw, err := json.Marshal(append([]middleware.HiddenTool{}, all...))
+		if err == nil {
+			_, err = fmt.Fprintln(c.stdout, terminal.For(c.stdout, string(raw)))
+		}
+		return err
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(c.stdout, "no tool is hidden")
+	} else {
+		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "SERVER\tTOOL\tWHY IT IS NOT LISTED")
+		for _, t := range all {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", terminal.Visible(t.Server), terminal.Visible(t.Tool), terminal.Visible(t.Why))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	c.printStates(s)
 	return nil
 }
 

@@ -21,6 +21,16 @@ const maxCatalogue = 20_000
 // catalogues looks at the tools that agents get.
 func (d *doctor) catalogues(s *stack) error {
 	names, pins, definitions, cost := d.begin("names"), d.begin("pins"), d.begin("definitions"), d.begin("tokens")
+	hidden, err := s.server.HiddenTools(cliName)
+	if err != nil {
+		return err
+	}
+	found := map[[2]string]bool{} // by agents that search
+	for _, t := range hidden {
+		if t.Found {
+			found[[2]string{t.Server, t.Tool}] = true
+		}
+	}
 	var biggest middleware.Catalogue
 	all, held, total, most, owner := 0, 0, 0, 0, ""
 	for i := range d.Servers {
@@ -30,8 +40,10 @@ func (d *doctor) catalogues(s *stack) error {
 			return err
 		}
 		for _, t := range cat.Tools {
-			n, _ := tokens.Count(t.Definition)
-			report.Tokens += n
+			if !found[[2]string{report.Name, t.Tool}] {
+				n, _ := tokens.Count(t.Definition)
+				report.Tokens += n
+			}
 		}
 		report.Tools = len(cat.Tools)
 		all, held, total = all+report.Tools, held+len(cat.Held), total+report.Tokens
@@ -56,6 +68,9 @@ func (d *doctor) catalogues(s *stack) error {
 	pins.Text = show.Plural(held, "tools") + " held back"
 	definitions.Text = "searched for hidden instructions"
 	cost.Text = show.Count(total) + " for the tools' definitions, in every conversation"
+	if len(found) > 0 {
+		cost.Text += "; agents search for " + show.Plural(len(found), "tools") + " (exposure)"
+	}
 	if total > maxCatalogue {
 		slices.SortStableFunc(biggest.Tools, func(a, b middleware.Offered) int { return cmp.Compare(len(b.Definition), len(a.Definition)) })
 		var largest []string
@@ -63,7 +78,7 @@ func (d *doctor) catalogues(s *stack) error {
 			largest = append(largest, show.Quote(t.Tool))
 		}
 		d.add(cost, warning, owner, fmt.Sprintf("its tools have %s of the %s tokens", show.Count(most), show.Count(total)),
-			fmt.Sprintf(`leave out tools that you do not use, as with "deny": [%s] in mcpServers.%s; rlmproxy tools%s shows what each costs`, strings.Join(largest, ", "), owner, d.flags))
+			fmt.Sprintf(`let agents search for tools, with "exposure": "auto" in proxySettings, or leave out those that you do not use, as with "deny": [%s] in mcpServers.%s; rlmproxy tools%s shows what each costs`, strings.Join(largest, ", "), owner, d.flags))
 	}
 	return nil
 }

@@ -36,6 +36,7 @@ func effective(p config.Proxy, sc config.Server) config.Server {
 	sc.TrustHints = new(trustsHints(p, sc))
 	sc.PinTools, sc.Quarantine = new(pinned(p, sc)), new(quarantined(p, sc))
 	sc.Handles = new(setting(sc.Handles, p.EnableHandles))
+	sc.ReadOnly = new(setting(sc.ReadOnly, p.ReadOnly))
 	return sc
 }
 
@@ -50,6 +51,7 @@ func processOf(sc config.Server) config.Server {
 	sc.Disabled, sc.Prefix, sc.Shape, sc.Timeout, sc.MaxResponseTokens = false, nil, nil, 0, 0
 	sc.RateLimit, sc.Concurrency, sc.MaxProcesses = 0, 0, 0
 	sc.Allow, sc.Deny, sc.Hide, sc.Tools = nil, nil, nil, nil
+	sc.Description, sc.Exposure, sc.ReadOnly, sc.Features = "", "", nil, nil
 	sc.FreshCalls, sc.TrustHints, sc.PinTools, sc.Quarantine, sc.Handles = nil, nil, nil, nil, nil
 	if sc.Redact != string(middleware.RedactOn) { // of what it writes to stderr
 		sc.Redact = ""
@@ -269,13 +271,17 @@ func served(sc config.Server) middleware.Upstream {
 			Shape: sc.Shape, Timeout: sc.Timeout, MaxTokens: sc.MaxResponseTokens, Hide: sc.Hide,
 			RateLimit: sc.RateLimit, Concurrency: sc.Concurrency,
 		},
-		Tools:      tools,
-		Allow:      sc.Allow,
-		Deny:       sc.Deny,
-		Fresh:      sc.FreshCalls,
-		TrustHints: *sc.TrustHints,
-		NoHandles:  !*sc.Handles,
-		Redact:     middleware.Redact(sc.Redact),
+		Tools:       tools,
+		Allow:       sc.Allow,
+		Deny:        sc.Deny,
+		Fresh:       sc.FreshCalls,
+		Features:    sc.Features,
+		ReadOnly:    *sc.ReadOnly,
+		Exposure:    middleware.Exposure(sc.Exposure),
+		Description: sc.Description,
+		TrustHints:  *sc.TrustHints,
+		NoHandles:   !*sc.Handles,
+		Redact:      middleware.Redact(sc.Redact),
 	}
 }
 

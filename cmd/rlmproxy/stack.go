@@ -157,25 +157,29 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		}
 	}
 	opts := middleware.Options{
-		Store:         store,
-		Desk:          s.desk,
-		MaxTokens:     p.MaxResponseTokens,
-		MaxChars:      p.MaxResponseSize,
-		PreviewTokens: p.MaxPreviewTokens,
-		KindTokens:    p.MaxResponseTokensByKind,
-		WholeTokens:   p.MaxWholeTokens,
-		NoLossless:    !p.EnableLossless,
-		NoDifferences: !p.EnableDifferences,
-		PassThrough:   !p.EnableAutoTruncation,
-		SharedCache:   !p.EnableAgentIsolation,
-		Pipe:          kept.Config,
-		FreshCalls:    middleware.FreshCalls(p.FreshCalls),
-		NoHealing:     !p.EnableHealing,
-		CallTimeout:   p.CallTimeout,
-		QueryTimeout:  p.JQTimeout,
-		SearchTimeout: p.SearchTimeout,
-		JQ:            s.jq,
-		MaxLineBytes:  int64(p.MaxLineBytes),
+		Store:           store,
+		Desk:            s.desk,
+		MaxTokens:       p.MaxResponseTokens,
+		MaxChars:        p.MaxResponseSize,
+		PreviewTokens:   p.MaxPreviewTokens,
+		KindTokens:      p.MaxResponseTokensByKind,
+		WholeTokens:     p.MaxWholeTokens,
+		NoLossless:      !p.EnableLossless,
+		NoDifferences:   !p.EnableDifferences,
+		PassThrough:     !p.EnableAutoTruncation,
+		SharedCache:     !p.EnableAgentIsolation,
+		Pipe:            kept.Config,
+		Exposure:        middleware.Exposure(p.Exposure),
+		CatalogueTokens: p.MaxCatalogueTokens,
+		ListFound:       p.ListFoundTools,
+		CompactSchemas:  p.CompactSchemas,
+		FreshCalls:      middleware.FreshCalls(p.FreshCalls),
+		NoHealing:       !p.EnableHealing,
+		CallTimeout:     p.CallTimeout,
+		QueryTimeout:    p.JQTimeout,
+		SearchTimeout:   p.SearchTimeout,
+		JQ:              s.jq,
+		MaxLineBytes:    int64(p.MaxLineBytes),
 		Limits: middleware.Limits{
 			Calls:          p.MaxCallsPerAgent,
 			CallsPerMinute: p.MaxCallsPerMinute,
@@ -262,6 +266,9 @@ func (s *stack) state(r *server) (upstream.State, error) {
 	return state.Quarantine(state == upstream.Ready && s.server.AllHeld(r.entry.Name)), err
 }
 
+// cliName is what the client says it is by which commands call.
+const cliName = "rlmproxy-cli"
+
 // dial connects a client to the proxy inside our own process.
 func (s *stack) dial(ctx context.Context) (conn *rpc.Conn, hangUp func(), err error) {
 	clientR, serverW := io.Pipe()
@@ -276,7 +283,7 @@ func (s *stack) dial(ctx context.Context) (conn *rpc.Conn, hangUp func(), err er
 		return json.RawMessage("{}"), nil // a ping
 	}}})
 	hello, err := json.Marshal(map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
-		"clientInfo": mcp.Implementation{Name: "rlmproxy-cli", Version: version()}})
+		"clientInfo": mcp.Implementation{Name: cliName, Version: version()}})
 	if err == nil {
 		_, err = conn.Call(ctx, "initialize", hello, nil)
 	}

@@ -33,7 +33,7 @@ func (c *cli) takeover(cfg *config.Config, load func() (*config.Config, error), 
 
 // liveSettings are those that count as soon as they are changed. All but the level of the log
 // are for servers that do not have their own.
-var liveSettings = []string{"callTimeout", "enableHandles", "logLevel", "pinTools", "quarantine", "redact", "trustHints"}
+var liveSettings = []string{"callTimeout", "enableHandles", "logLevel", "pinTools", "quarantine", "readOnly", "redact", "trustHints"}
 
 // take takes the file over, or logs what is wrong with it: then all stays as it was. It says
 // that nothing has changed if it was asked.

@@ -3,6 +3,8 @@ package tools
 import (
 	"fmt"
 	"strings"
+
+	"rlmproxy/jsonscan"
 )
 
 // Instructions tell an agent when to use which tool. Every conversation pays
@@ -17,7 +19,48 @@ var descriptions = []struct{ tool, text string }{
 	{"proxy_search", "Search a cached result: regex (RE2), bm25 (ranked words), fuzzy (misspelt), context (paragraph around a regex), paths (where only)."},
 }
 
-// Definitions returns the definitions of our tools, as tools/list has them.
+// catalogueTools is what the tools of [CatalogueNames] say of themselves.
+const (
+	findText     = `Find tools by what they do: a line each with name and parameters. Use it before you say that something cannot be done. Without query: the servers; with server: its tools.`
+	describeText = `Full descriptions and input schemas of tools that proxy_find_tools named.`
+	callText     = `Call a tool that proxy_find_tools named. Its result is as if it had been called directly.`
+)
+
+// A Stand describes what stands in for tools that an agent is not listed.
+type Stand struct {
+	Servers  string // what servers there are, in a few words or lines
+	ReadOnly bool   // none of their tools does more than read, as far as they are trusted
+}
+
+// Definitions returns the definitions of the tools of CatalogueNames.
+func (s Stand) Definitions() []string {
+	find := findText
+	if s.Servers != "" {
+		find += " Servers: " + s.Servers
+	}
+	var all []string
+	for _, d := range []struct {
+		name, text string
+		readOnly   bool
+	}{{CatalogueNames[0], find, true}, {CatalogueNames[1], describeText, true}, {CatalogueNames[2], callText, s.ReadOnly}} {
+		all = append(all, definition(d.name, d.text, newTool(d.name).params(), d.readOnly))
+	}
+	return all
+}
+
+// definition is that of a tool of ours.
+func definition(name, text string, params []param, readOnly bool) string {
+	var properties []string
+	for _, p := range params {
+		if p.schema != "" {
+			properties = append(properties, fmt.Sprintf("%q:{%s}", p.name, p.schema))
+		}
+	}
+	return fmt.Sprintf(`{"name":%q,"description":%s,"inputSchema":{"type":"object","properties":{%s},"additionalProperties":false},"annotations":{"readOnlyHint":%t}}`,
+		name, jsonscan.Quote(text), strings.Join(properties, ","), readOnly)
+}
+
+// Definitions returns the definitions of our tools for results, as tools/list has them.
 // fresh says that they call tools, readOnly that none of those changes anything, handles
 // that some tools take handles as arguments.
 func Definitions(fresh, readOnly, handles bool) []string {
@@ -26,19 +69,11 @@ func Definitions(fresh, readOnly, handles bool) []string {
 		if handles && d.tool == "proxy_filter" {
 			d.text += ` In a tool's arguments, the string "rlmproxy://cache/ID?jq=PROGRAM" becomes that data.`
 		}
-		var properties []string
 		params := paramsOf(d.tool)
 		if !fresh {
 			params = withoutFresh(params)
 		}
-		for _, p := range params {
-			if p.schema == "" {
-				continue
-			}
-			properties = append(properties, fmt.Sprintf("%q:{%s}", p.name, p.schema))
-		}
-		all = append(all, fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object","properties":{%s},"additionalProperties":false},"annotations":{"readOnlyHint":%t}}`,
-			d.tool, d.text, strings.Join(properties, ","), readOnly))
+		all = append(all, definition(d.tool, d.text, params, readOnly))
 	}
 	return all
 }

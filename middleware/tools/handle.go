@@ -28,7 +28,7 @@ func (t *Tools) Content(ctx context.Context, agent string, h shape.Handle, heale
 	if err != nil {
 		return Content{}, err
 	}
-	c := &call{Tools: t, agent: agent, tool: handle, healer: healer}
+	c := &call{Tools: t, agent: agent, tool: handle, reach: Reach{Healer: healer}}
 	d := document{id: h.ID}
 	ctx, cancel, question, err := c.readAll(ctx, t.opts.QueryTimeout, h.Block, &d)
 	defer cancel()

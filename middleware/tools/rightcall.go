@@ -18,8 +18,8 @@ import (
 // without "_": the first one that the tool has is meant. What is only spelt another
 // way, as maxResults, is found by [nearest].
 var alike = map[string][]string{
-	"id": {"cache_id"}, "ids": {"cache_ids"}, "resultid": {"cache_id"}, "name": {"tool"}, "toolname": {"tool"}, "args": {"arguments"}, "params": {"arguments"}, "input": {"arguments"},
-	"query": {"pattern", "jq"}, "q": {"pattern", "jq"}, "search": {"pattern"}, "text": {"pattern"}, "keyword": {"pattern"}, "regex": {"pattern"},
+	"id": {"cache_id"}, "ids": {"cache_ids"}, "resultid": {"cache_id"}, "name": {"tool", "names"}, "toolname": {"tool", "name", "names"}, "tool": {"name", "names"}, "tools": {"names"}, "group": {"server"}, "args": {"arguments"}, "params": {"arguments"}, "input": {"arguments"},
+	"query": {"pattern", "jq"}, "q": {"pattern", "jq", "query"}, "search": {"pattern", "query"}, "text": {"pattern", "query"}, "keyword": {"pattern", "query"}, "pattern": {"query"}, "regex": {"pattern"},
 	"filter": {"jq"}, "expression": {"jq"}, "program": {"jq"},
 	"limit": {"max_results"}, "maxresults": {"max_results", "limit"}, "max": {"max_results", "limit"}, "count": {"max_results", "limit"},
 	"n": {"max_results", "limit"}, "size": {"limit", "max_results"}, "pagesize": {"limit"}, "perpage": {"limit"}, "start": {"offset"}, "skip": {"offset"},
@@ -42,7 +42,7 @@ func plain(key string) string { return strings.ToLower(strings.ReplaceAll(key, "
 
 // takes is the tool of ours that has what another one lacks, or "".
 func takes(key string) string {
-	for _, tool := range []string{"proxy_filter", "proxy_search", "proxy_explore"} {
+	for _, tool := range []string{"proxy_filter", "proxy_search", "proxy_explore"} { // of results
 		if meant(key, paramsOf(tool)) != "" {
 			return tool
 		}
@@ -126,6 +126,12 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 		delete(have, "limit")
 	}
 	switch {
+	case isCatalogue(tool):
+		for _, p := range params {
+			if have[p.name] == nil && p.example != "" {
+				have[p.name] = json.RawMessage(p.example)
+			}
+		}
 	case have["cache_ids"] != nil:
 		if have["jq"] == nil {
 			have["jq"] = json.RawMessage(`"."`)

@@ -57,13 +57,13 @@ func (c *call) open(ctx context.Context, src *source) (d document, done json.Raw
 	case c.Has(src.tool):
 		return d, nil, &pipeline.Error{Code: pipeline.BadArguments, Text: c.tool + ": tool must be a server's tool, not " + src.tool,
 			Hint: "call " + src.tool + " directly; its reply has a cache_id for this call"}
-	case src.tool != "" && c.fresh == nil:
+	case src.tool != "" && c.reach.Fresh == nil:
 		return d, nil, &pipeline.Error{
 			Code: pipeline.BadArguments,
 			Text: c.tool + ": no tool can be called from here",
 			Hint: fmt.Sprintf("call %s directly and use the cache_id of its reply", show.ClipBytes(src.tool, 80)),
 		}
-	case src.cacheID == "" && src.tool == "" && c.fresh == nil:
+	case src.cacheID == "" && src.tool == "" && c.reach.Fresh == nil:
 		return d, nil, misused(c.tool, "cache_id is missing")
 	case src.cacheID == "" && src.tool == "":
 		return d, nil, misused(c.tool, "cache_id is missing (or tool and arguments, for a fresh call)")
@@ -72,7 +72,7 @@ func (c *call) open(ctx context.Context, src *source) (d document, done json.Raw
 	case src.tool == "":
 		return document{id: bareID(src.cacheID)}, nil, nil
 	}
-	raw, origin, err := c.fresh.FreshCall(ctx, src.tool, src.arguments)
+	raw, origin, err := c.reach.Fresh.FreshCall(ctx, src.tool, src.arguments)
 	if err != nil {
 		return d, nil, err
 	}
@@ -81,7 +81,7 @@ func (c *call) open(ctx context.Context, src *source) (d document, done json.Raw
 		return d, done, err
 	}
 	id, err := c.opts.Shaper.Keep(c.agent, origin, raw)
-	c.fresh.Kept(ctx, id)
+	c.reach.Fresh.Kept(ctx, id)
 	return document{id: id, fresh: true, origin: origin}, nil, err
 }
 
@@ -107,11 +107,11 @@ func (c *call) readAll(ctx context.Context, limit time.Duration, block int, docs
 			}
 		}
 		gone := shape.Gone(err)
-		if gone == nil || c.healer == nil || heals == len(docs) {
+		if gone == nil || c.reach.Healer == nil || heals == len(docs) {
 			return limited, cancel, nil, err
 		}
 		cancel()
-		healed, again := c.healer.Heal(ctx, gone)
+		healed, again := c.reach.Healer.Heal(ctx, gone)
 		switch {
 		case again != nil:
 			return ctx, cancel, nil, again

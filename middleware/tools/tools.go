@@ -65,8 +65,8 @@ type tool interface {
 	answer(ctx context.Context, c *call) (json.RawMessage, error)
 }
 
-// Names are those of our tools. A new one has a case in newTool, its parameters beside
-// its answer, and a description in definitions.go.
+// Names are those of our tools for results; CatalogueNames has the others. A new one has a
+// case in newTool, its parameters beside its answer, and a description in definitions.go.
 var Names = []string{"proxy_explore", "proxy_filter", "proxy_search"}
 
 // newTool returns the tool of a name, without arguments, or nil.
@@ -78,12 +78,25 @@ func newTool(name string) tool {
 		return new(filter)
 	case "proxy_search":
 		return new(search)
+	case "proxy_find_tools":
+		return new(findTools)
+	case "proxy_describe_tools":
+		return new(describeTools)
+	case "proxy_call_tool":
+		return new(callTool)
 	}
 	return nil
 }
 
 // paramsOf are the parameters of a tool of ours, for nobody.
 func paramsOf(name string) []param { return newTool(name).params() }
+
+// A Reach is what a call of our tools can do beyond the cache, for the client that makes it.
+type Reach struct {
+	Fresh     FreshCaller // nil: no tool may be called
+	Healer    Healer      // nil: what is gone stays gone
+	Catalogue Catalogue   // required for the tools of CatalogueNames
+}
 
 // A call is one call of a tool of ours.
 type call struct {
@@ -92,8 +105,7 @@ type call struct {
 	terms     string // when it began
 	tool      string
 	arguments json.RawMessage // nil: none
-	fresh     FreshCaller
-	healer    Healer
+	reach     Reach
 	healed    []string // lines that say what was called again
 }
 
@@ -101,17 +113,16 @@ type call struct {
 func (t *Tools) Has(name string) bool { return newTool(name) != nil }
 
 // Call answers a call of one of our tools with the result of a tools/call. Its
-// errors are a [pipeline.Error] or those of fresh, which is nil where no tool may be
-// called; healer is nil where no call is made again.
-func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.RawMessage, fresh FreshCaller, healer Healer) (json.RawMessage, error) {
+// errors are a [pipeline.Error] or those of reach.
+func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.RawMessage, reach Reach) (json.RawMessage, error) {
 	tool := newTool(name)
 	params := tool.params()
 	err := decodeArgs(name, arguments, params)
 	var raw json.RawMessage
 	if err == nil {
-		raw, err = tool.answer(ctx, &call{t, agent, t.opts.Shaper.Terms(), name, arguments, fresh, healer, nil})
+		raw, err = tool.answer(ctx, &call{t, agent, t.opts.Shaper.Terms(), name, arguments, reach, nil})
 	}
-	if fresh == nil {
+	if reach.Fresh == nil && !isCatalogue(name) {
 		params = withoutFresh(params)
 	}
 	return raw, righted(name, arguments, params, err)

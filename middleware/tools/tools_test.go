@@ -56,7 +56,7 @@ func (b *bench) Kept(_ context.Context, id cache.ID) { b.kept = id }
 // ask calls one of our tools; ID in args is the id of the result.
 func (b *bench) ask(t *testing.T, tool, args string) (text string, facts shape.Facts) {
 	t.Helper()
-	raw, err := b.tools.Call(t.Context(), "agent", tool, json.RawMessage(strings.ReplaceAll(args, "ID", b.id)), b, b)
+	raw, err := b.tools.Call(t.Context(), "agent", tool, json.RawMessage(strings.ReplaceAll(args, "ID", b.id)), Reach{Fresh: b, Healer: b})
 	if e := (*pipeline.Error)(nil); errors.As(err, &e) {
 		raw, err = shape.Error(e), nil
 	}

@@ -25,7 +25,7 @@ func TestWholeReplies(t *testing.T) {
 		}
 	}
 	b = newBench(t, strings.Repeat(text, 4), 2000)
-	_, err := b.tools.Call(t.Context(), "agent", "proxy_filter", json.RawMessage(fmt.Sprintf(`{"cache_id":%q,"whole":true}`, b.id)), b, b)
+	_, err := b.tools.Call(t.Context(), "agent", "proxy_filter", json.RawMessage(fmt.Sprintf(`{"cache_id":%q,"whole":true}`, b.id)), Reach{Fresh: b, Healer: b})
 	var e *pipeline.Error
 	if !errors.As(err, &e) || !strings.Contains(e.Text, "~60,079 tokens; maxWholeTokens is 25,000") ||
 		e.Hint != fmt.Sprintf(`read about 16 pages, the first with proxy_filter {"cache_id":%q,"offset":0}; or select with fields, jq or proxy_search`, b.id) {
