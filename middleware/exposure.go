@@ -53,7 +53,7 @@ type listing struct {
 	lists   []listID
 	targets []target
 	defined []json.RawMessage // as agents get them
-	size    []int             // of these, in tokens
+	sizes   []atomic.Int32    // of these, in tokens; zero: not counted yet
 	trusted []target          // those that are trusted to only read
 	found   func() *catalogue.Index
 }
@@ -87,16 +87,27 @@ func (s *Server) listing() (*listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		n, _ := tokens.Count(raw)
-		l.defined, l.size = append(l.defined, raw), append(l.size, n)
+		l.defined = append(l.defined, raw)
 		if s.trusts(t) {
 			l.trusted = append(l.trusted, t)
 		}
 		found[i] = catalogue.Tool{Server: t.up.Name + " " + t.up.Description, Own: t.tool.Name, Definition: raw}
 	}
+	l.sizes = make([]atomic.Int32, len(l.targets))
 	l.found = sync.OnceValue(func() *catalogue.Index { return catalogue.New(found) })
 	s.listings.last.Store(l)
 	return l, nil
+}
+
+// size is how many tokens the definition at i has.
+func (l *listing) size(i int) int {
+	n := l.sizes[i].Load()
+	if n == 0 {
+		count, _ := tokens.Count(l.defined[i])
+		n = int32(count)
+		l.sizes[i].Store(n)
+	}
+	return int(n)
 }
 
 func listIDs(set *serverSet) []listID {
@@ -134,8 +145,8 @@ func (s *Server) exposure(client string, v view, l *listing) exposing {
 	if auto && !searchesItself[client] {
 		sum := 0
 		for i, t := range l.targets {
-			if e := wanted(t.up); (e == ExposeAuto || e == ExposeAll) && v.tool(t.up, t.tool.Name) {
-				sum += l.size[i]
+			if e := wanted(t.up); sum <= s.opts.CatalogueTokens && (e == ExposeAuto || e == ExposeAll) && v.tool(t.up, t.tool.Name) {
+				sum += l.size(i)
 			}
 		}
 		long = sum > s.opts.CatalogueTokens
@@ -249,13 +260,16 @@ func number(list []target, so func(target) bool) (n int) {
 	return n
 }
 
-// about is what a server is for, in a sentence: the operator's, or else its own.
+// about is what a server is for, in a sentence: the operator's, or else its own in quotes,
+// for it may say anything.
 func (u *Upstream) about() string {
-	text := u.Description
-	if info := u.Conn.Info(); text == "" && info != nil {
-		text = info.Instructions
+	if u.Description != "" {
+		return catalogue.Sentence(u.Description)
 	}
-	return catalogue.Sentence(text)
+	if info := u.Conn.Info(); info != nil && strings.TrimSpace(info.Instructions) != "" {
+		return show.Quote(catalogue.Sentence(info.Instructions))
+	}
+	return ""
 }
 
 // A client's catalogue is what proxy_find_tools and its like work on.

@@ -81,11 +81,15 @@ func TestExposure(t *testing.T) {
 func TestStandIn(t *testing.T) {
 	shop := Upstream{Name: "shop", Prefix: "shop", Conn: orders(), Description: "Orders and prices. Ask Ann."}
 	files := Upstream{Name: "files", Prefix: "files", Conn: server(nil, "read"), TrustHints: true}
+	said := server(nil, "read")
+	said.info = &upstream.Info{Instructions: "Reads notes. More\nlines"}
+	notes := Upstream{Name: "notes", Prefix: "notes", Conn: said}
 	for _, tc := range []struct {
 		exposure Exposure
 		ups      []Upstream
 		want     string
 	}{
+		{ExposeGroups, []Upstream{notes}, "Servers: \n- notes: \"Reads notes. More\". false"},
 		{ExposeSearch, []Upstream{shop, files}, "Servers: shop, files. false"},
 		{ExposeGroups, []Upstream{shop, files}, "Servers: \n- shop: Orders and prices.\n- files. false"},
 		{ExposeSearch, []Upstream{files}, "Servers: files. true"},

@@ -44,8 +44,12 @@ var fields = []search.Field{
 }
 
 const (
-	// maxText bounds what is read of one description.
-	maxText = 8 << 10
+	// maxText bounds what is read of one description, and of the parameters of a tool: a
+	// server may have 2,000 tools.
+	maxText = 4 << 10
+	// maxQuery bounds the bytes that are read of a query, and maxUnknown its words that are
+	// looked for in other spellings.
+	maxQuery, maxUnknown = 1000, 5
 	// synonymWeight is how much another word for the same counts.
 	synonymWeight = 0.5
 )
@@ -87,11 +91,11 @@ func texts(t Tool) []string {
 // Find returns the places of at most limit tools that a query may mean, best first, of those
 // for which may reports true. A word of
 // it counts in any form, as one of its synonyms, and, where no tool has it, as the word that
-// it is a letter or two away from. None is found for a query without words.
+// it is a letter or two away from. The first thousand bytes of a query count. None is found for a query without words.
 func (ix *Index) Find(query string, limit int, may func(place int) bool) []int {
 	var terms []search.Term
-	known := map[string]bool{}
-	for n, part := range parts(query) {
+	known, unknown := map[string]bool{}, 0
+	for n, part := range parts(cut(query, maxQuery)) {
 		for _, t := range slices.Compact(search.QueryTerms(part)) {
 			if known[t] || asking[t] {
 				continue
@@ -104,7 +108,8 @@ func (ix *Index) Find(query string, limit int, may func(place int) bool) []int {
 			for _, other := range synonyms[t] {
 				term.Forms = append(term.Forms, search.Alternative{Text: other, Weight: synonymWeight})
 			}
-			if !ix.fields.Has(t) {
+			if !ix.fields.Has(t) && unknown < maxUnknown {
+				unknown++
 				for _, near := range ix.near(t) {
 					term.Forms = append(term.Forms, search.Alternative{Text: near, Weight: 0.8})
 				}
