@@ -11,8 +11,6 @@ import (
 	"time"
 )
 
-// TestProgress: the line is written when it changes, gives way to the log, and is gone in the
-// end.
 // taken is what was written since it was taken last.
 type taken struct {
 	mu  sync.Mutex
@@ -34,6 +32,8 @@ func (w *taken) take() string {
 	return text
 }
 
+// TestProgress: the line is written when it changes, gives way to the log, and is gone in the
+// end.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out taken
