@@ -4,40 +4,63 @@ import (
 	"bytes"
 	"io"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
+// taken is what was written since it was taken last.
+type taken struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (w *taken) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf = append(w.buf, p...)
+	return len(p), nil
+}
+
+func (w *taken) take() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := string(w.buf)
+	w.buf = nil
+	return text
+}
+
 // TestProgress: the line is written when it changes, gives way to the log, and is gone in the
 // end.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out taken
 		l := NewLog(&out)
-		text := "waiting for a, b"
-		done := l.progress(func() string { return text }, func() int { return 80 })
+		var text atomic.Value
+		text.Store("waiting for a, b")
+		done := l.progress(func() string { return text.Load().(string) }, func() int { return 80 })
 		wait := func(d time.Duration, want string) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if got := out.String(); got != want {
+			if got := out.take(); got != want {
 				t.Errorf("after %v: %q, want %q", d, got, want)
 			}
-			out.Reset()
 		}
 		wait(redraw-1, "")
 		wait(1, erase+"waiting for a, b …")
 		wait(3*redraw, "")
 		wait(redraw, erase+"waiting for a, b … 1 s")
-		text = "waiting for b"
+		text.Store("waiting for b")
 		wait(redraw, erase+"waiting for b … 1 s")
 		io.WriteString(l, "a line of the log\n")
 		wait(0, erase+"a line of the log\n")
 		wait(redraw, erase+"waiting for b … 1 s")
-		text = ""
+		text.Store("")
 		wait(redraw, erase)
-		text = "waiting for c"
+		text.Store("waiting for c")
 		wait(redraw, erase+"waiting for c … 1 s")
 		done()
 		done()
