@@ -36,7 +36,11 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 		if s.freshOffer(r).any {
 			fresh = freshCaller{s, r, nil}
 		}
-		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, tools.Reach{Fresh: fresh, Healer: s.healerOf(r, nil), Catalogue: clientCatalogue{s, r}})
+		reach := tools.Reach{Fresh: fresh, Healer: s.healerOf(r, nil), Catalogue: clientCatalogue{s, r}}
+		if s.offersStats() {
+			reach.Statistics = func() string { return s.digest(r).Text() }
+		}
+		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, reach)
 		if !tools.Calls(r.Name) {
 			s.seenBy(r).Note("")
 		}

@@ -80,7 +80,7 @@ func unknownParam(tool, key string, params []param) error {
 	switch other := takes(key); {
 	case pageNumber(key) && tool == "proxy_filter":
 		return misused(tool, `%s; "offset" and "limit" count items, or lines`, unknown)
-	case near == "" && other != "" && !isCatalogue(tool):
+	case near == "" && other != "" && forResults(tool):
 		return &misuse{other, fmt.Sprintf("%s: %s, but %s has %q", tool, unknown, other, meant(key, paramsOf(other)))}
 	case near == "":
 		near = nearest(key, params)

@@ -26,6 +26,13 @@ const (
 	callText     = `Call a tool that proxy_find_tools named. Its result is as if it had been called directly.`
 )
 
+const statsText = `What the proxy saved: tokens, calls, errors, latency, by server and tool.`
+
+// StatsDefinition is that of proxy_stats.
+func StatsDefinition() string {
+	return definition("proxy_stats", statsText, newTool("proxy_stats").params(), true)
+}
+
 // A Stand describes what stands in for tools that an agent is not listed.
 type Stand struct {
 	Servers  string // what servers there are, in a few words or lines

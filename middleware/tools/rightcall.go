@@ -120,7 +120,7 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 		have["offset"], have["limit"] = paged(page, have["limit"])
 	}
 	switch {
-	case isCatalogue(tool):
+	case !forResults(tool):
 		for _, p := range params {
 			if have[p.name] == nil && p.example != "" {
 				have[p.name] = json.RawMessage(p.example)
