@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"rlmproxy/config/jsonc"
 )
 
 // blank draws what may stand between two tokens of JSON with comments.
@@ -77,11 +79,11 @@ func TestEditJSON(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, file)
 		}
-		d, err := parse("", after)
+		d, err := jsonc.Parse("", after)
 		if err != nil {
 			t.Fatalf("%v\n%s\nconnected:\n%s", err, file, after)
 		}
-		obj, _ := d.object(p.keys, false)
+		obj, _ := d.Object(p.keys, false)
 		want := map[string]bool{Ours: true}
 		for _, name := range names {
 			want[name] = true
@@ -92,7 +94,7 @@ func TestEditJSON(t *testing.T) {
 		want[Ours] = true
 		got := map[string]bool{}
 		for _, m := range obj.Members {
-			got[name(m)] = true
+			got[jsonc.Name(m)] = true
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%s\n%s\nconnected:\n%s", diff, file, after)
