@@ -190,6 +190,8 @@ type Proxy struct {
 	KeepStats     bool  `koanf:"keepStats"`
 	// EnableStatsTool offers proxy_stats.
 	EnableStatsTool bool `koanf:"enableStatsTool"`
+	// EnableUpstreamTool offers proxy_upstreams.
+	EnableUpstreamTool bool `koanf:"enableUpstreamTool"`
 
 	StateDir     string `koanf:"stateDir"`     // a path; "": where the system keeps such
 	CacheDir     string `koanf:"cacheDir"`     // a path; "": results are in memory only

@@ -152,6 +152,7 @@ func Settings() []Setting {
 		{"keepLists", "true", boolean, "offer what servers offered when they were last seen until they have connected", truth},
 		{"keepStats", "true", boolean, "count in files what is saved, for rlmproxy stats and top", truth},
 		{"enableStatsTool", "false", boolean, "offer agents the tool proxy_stats, and the resource rlmproxy://stats in their lists", truth},
+		{"enableUpstreamTool", "false", boolean, "offer the client at stdin and stdout the tool proxy_upstreams, which lists, adds, changes and removes servers of mcp.json", truth},
 		{"stateDir", "", unitFile, "folder for what is known of servers; without it, rlmproxy where the system keeps state", word},
 		{"cacheDir", "", unitFile, "folder in which cached results outlast the proxy; without it, they are lost at a restart", word},
 		// 64 MiB is forty times the largest result met in practice (1.5 MB).

@@ -40,6 +40,9 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 		if s.offersStats() {
 			reach.Statistics = func() string { return s.digest(r).Text() }
 		}
+		if s.manages(r) {
+			reach.Upstreams = clientManager{s, r}
+		}
 		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, reach)
 		if !tools.Calls(r.Name) {
 			s.seenBy(r).Note("")

@@ -39,6 +39,9 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 	if s.offersStats() {
 		own = append(own, tools.StatsDefinition())
 	}
+	if s.manages(r) {
+		own = append(own, tools.UpstreamsDefinition())
+	}
 	for _, tool := range own {
 		items = append(items, json.RawMessage(tool))
 	}

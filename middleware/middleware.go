@@ -198,6 +198,8 @@ type Server struct {
 	seen     sync.Map // *shape.Seen by *session.Session
 	found    sync.Map // *foundTools by *session.Session
 
+	manager Manager // nil: no client changes which servers there are
+
 	listed listed
 
 	unmatched  unmatched

@@ -66,7 +66,9 @@ func indent(extra hujson.Extra) string {
 }
 
 // blank reports whether extra is blanks alone, and some.
-func blank(extra hujson.Extra) bool { return len(extra) > 0 && strings.Trim(string(extra), " \t") == "" }
+func blank(extra hujson.Extra) bool {
+	return len(extra) > 0 && strings.Trim(string(extra), " \t") == ""
+}
 
 // Name is that of a member.
 func Name(m hujson.ObjectMember) string { return m.Name.Value.(hujson.Literal).String() }

@@ -11,7 +11,7 @@ import (
 
 // ProxyNames are those of our tools that are about the proxy itself. Each is there where its
 // operator has switched it on.
-var ProxyNames = []string{"proxy_stats"}
+var ProxyNames = []string{"proxy_stats", "proxy_upstreams"}
 
 // codeOff is that of a call of a tool that is not switched on: to the agent it is not there.
 const codeOff = "unknown_tool"

@@ -95,6 +95,8 @@ func newTool(name string) tool {
 		return new(callTool)
 	case "proxy_stats":
 		return new(statistics)
+	case "proxy_upstreams":
+		return new(upstreams)
 	}
 	return nil
 }
@@ -109,6 +111,8 @@ type Reach struct {
 	Catalogue Catalogue   // required for the tools of CatalogueNames
 	// Statistics is what the proxy has counted, for an agent to read. Nil: proxy_stats is off.
 	Statistics func() string
+	// Upstreams are what there is to change of servers. Nil: proxy_upstreams is off.
+	Upstreams Upstreams
 }
 
 // A call is one call of a tool of ours.
