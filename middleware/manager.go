@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rlmproxy/middleware/consent"
+	"rlmproxy/middleware/scan"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/middleware/upstream"
@@ -56,7 +57,7 @@ func (s *Server) Manage(m Manager) { s.manager = m }
 func (s *Server) manages(r *session.Request) bool { return s.manager != nil && s.viewOf(r).all() }
 
 const (
-	// connectTime is how long the answer waits for servers that have changed.
+	// connectTime is how long an answer waits for servers that connect.
 	connectTime = 5 * time.Second
 	// maxQuestion bounds what a person is asked at once, in bytes: nothing of it is left out,
 	// and all of it is to be read.
@@ -75,6 +76,7 @@ var _ tools.Upstreams = clientManager{}
 
 // List implements [tools.Upstreams].
 func (m clientManager) List(ctx context.Context) (lines []string) {
+	m.settle(ctx, func(*Upstream) bool { return true })
 	for _, e := range m.s.manager.Entries() {
 		lines = append(lines, m.line(ctx, e))
 	}
@@ -103,7 +105,7 @@ func (m clientManager) line(ctx context.Context, e Entry) string {
 			line += fmt.Sprintf(", %d held back until the person has looked at them: %s", held, up.Pins.Review())
 		}
 	}
-	return show.Printable(line + " (" + e.About + ")")
+	return scan.Line(line + " (" + e.About + ")")
 }
 
 // Change implements [tools.Upstreams].
@@ -147,25 +149,32 @@ func (p *Plan) question() string {
 	return text
 }
 
-// outcome waits a moment for the servers that have changed, and has a line for each.
-func (m clientManager) outcome(ctx context.Context, changes []tools.Change) (lines []string) {
+// settle waits a moment for servers that connect.
+func (m clientManager) settle(ctx context.Context, which func(*Upstream) bool) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	var wait sync.WaitGroup
-	for _, c := range changes {
-		if up := m.s.upstream(c.Name); up != nil {
+	for _, up := range m.s.upstreams() {
+		if which(up) {
 			wait.Go(func() { up.Conn.Settled(ctx) })
 		}
 	}
 	wait.Wait()
+}
+
+// outcome has a line for each server that was to change.
+func (m clientManager) outcome(ctx context.Context, changes []tools.Change) (lines []string) {
+	m.settle(ctx, func(up *Upstream) bool {
+		return slices.ContainsFunc(changes, func(c tools.Change) bool { return c.Name == up.Name })
+	})
 	entries := m.s.manager.Entries()
 	for _, c := range changes {
 		at := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == c.Name })
 		if at < 0 {
-			lines = append(lines, show.Printable(c.Name+": removed"))
+			lines = append(lines, scan.Line(c.Name+": removed"))
 			continue
 		}
-		lines = append(lines, m.line(context.WithoutCancel(ctx), entries[at]))
+		lines = append(lines, m.line(ctx, entries[at]))
 	}
 	return lines
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"rlmproxy/middleware/scan"
 	"rlmproxy/pipeline/show"
 )
 
@@ -89,7 +90,7 @@ func (d *Digest) Text() string {
 	return strings.Join(lines, "\n")
 }
 
-func named(name string) string { return show.Printable(show.ClipBytes(name, nameBytes)) }
+func named(name string) string { return scan.Line(show.ClipBytes(name, nameBytes)) }
 
 func inBrackets(text string) string {
 	if text == "" {

@@ -156,6 +156,9 @@ func fitting(value json.RawMessage, p param) json.RawMessage {
 	if string(value) == "null" || string(value) == `""` {
 		return nil
 	}
+	if _, list := p.into.(*[]json.RawMessage); list { // what is in it may be what is wrong
+		return nil
+	}
 	candidates := []json.RawMessage{value}
 	switch inside := value[1:max(1, len(value)-1)]; value[0] {
 	case '"':

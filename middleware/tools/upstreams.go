@@ -36,7 +36,7 @@ type upstreams struct{ changes []json.RawMessage }
 func (u *upstreams) params() []param {
 	return []param{{"changes",
 		`"type":"array","items":{"type":"object","properties":{"action":{"enum":["` + strings.Join(actions, `","`) + `"]},"name":{"type":"string"},"server":{"type":"object"}},"required":["action","name"]}`,
-		&u.changes, `[{"action":"disable","name":"…"}]`}}
+		&u.changes, `[{"action":"add","name":"…","server":{"command":"…"}}]`}}
 }
 
 func (u *upstreams) answer(ctx context.Context, c *call) (json.RawMessage, error) {
