@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -216,6 +217,15 @@ func (c *Consents) ask(ctx context.Context, r *session.Request, q Question) (Ans
 	return said.note(jsonscan.StringMember(answer, "action")), nil
 }
 
+// statePrefix is how states begin that a question comes with.
+const statePrefix = "rlmproxy-consent:"
+
+// Answers reports whether the params of a request answer a question of a Consents, and none of
+// a server.
+func Answers(params json.RawMessage) bool {
+	return strings.HasPrefix(jsonscan.StringMember(params, "requestState"), statePrefix)
+}
+
 // stateless asks a client of 2026-07-28: by a result that it answers with another request.
 func (c *Consents) stateless(r *session.Request, q Question) (Answer, json.RawMessage) {
 	c.mu.Lock()
@@ -231,7 +241,7 @@ func (c *Consents) stateless(r *session.Request, q Question) (Answer, json.RawMe
 		}
 	}
 	if said.state == "" {
-		said.state = "rlmproxy-consent:" + rand.Text()
+		said.state = statePrefix + rand.Text()
 	}
 	one := jsonscan.With(jsonscan.Object("method", []byte(`"elicitation/create"`)), "params", elicitation(r, q))
 	result := jsonscan.Object("resultType", []byte(`"input_required"`))
