@@ -326,10 +326,16 @@ func (c clientCatalogue) Find(ctx context.Context, query, server string, limit i
 // server is the one that an agent names, by its name or its prefix.
 func (c clientCatalogue) server(v view, name string) (*Upstream, error) {
 	var names []string
-	for _, up := range v.servers() {
-		if up.Name == name || up.Prefix == name {
-			return up, nil
+	servers := v.servers()
+	for _, is := range []func(*Upstream) bool{
+		func(up *Upstream) bool { return up.Name == name },
+		func(up *Upstream) bool { return up.Prefix == name }, // which may be another's name
+	} {
+		if i := slices.IndexFunc(servers, is); i >= 0 {
+			return servers[i], nil
 		}
+	}
+	for _, up := range servers {
 		names = append(names, up.Name)
 	}
 	return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: fmt.Sprintf("no server %q", show.ClipBytes(name, 80)),

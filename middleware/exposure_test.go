@@ -198,6 +198,7 @@ func TestCallTool(t *testing.T) {
 func TestExposureHasRights(t *testing.T) {
 	rules := &rights.Rules{Agents: map[string]rights.Entry{"*": {Allow: []string{"shop_get_*"}}}}
 	_, conn := dial(t, Options{Exposure: ExposeGroups, Rights: rules, Upstreams: []Upstream{
+		{Name: "hidden", Prefix: "hidden", Conn: server(nil, "ordar")},
 		{Name: "shop", Prefix: "shop", Conn: orders()}, {Name: "files", Prefix: "files", Conn: server(nil, "read")},
 	}})
 	raw, err := conn.Call(t.Context(), "tools/list", json.RawMessage(`{}`))
@@ -214,6 +215,10 @@ func TestExposureHasRights(t *testing.T) {
 				t.Errorf("%s %s: %s", tool, args, got)
 			}
 		}
+	}
+	// A word of a tool that it may not use is as misspelt as one that nobody has.
+	if got := text(t, conn, "proxy_find_tools", `{"query":"ordar"}`); !strings.HasPrefix(got, "shop_get_order(") {
+		t.Errorf("found: %s", got)
 	}
 	if got := text(t, conn, "proxy_find_tools", `{}`); got != "shop: 1 tool" {
 		t.Errorf("servers: %q", got)
@@ -286,7 +291,9 @@ func TestCallToolIsAskedAbout(t *testing.T) {
 			{FreshNone, Upstream{Fresh: []string{"refund_*"}}, ""}, {FreshNone, Upstream{TrustHints: true}, "accept"},
 		} {
 			f, asked := orders(), ""
-			f.raw = func(_ context.Context, r upstream.Request) (json.RawMessage, error) { return textResult(string(r.Params)), nil }
+			f.raw = func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
+				return textResult(string(r.Params)), nil
+			}
 			tc.up.Name, tc.up.Prefix, tc.up.Conn = "shop", "shop", f
 			s, _ := dial(t, Options{Exposure: ExposeSearch, FreshCalls: tc.fresh, NoDifferences: true, Upstreams: []Upstream{tc.up}})
 			conn := clientOf(t, s, canElicit, clientOptions{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
@@ -322,5 +329,17 @@ func TestCallToolShowsWholeSchemas(t *testing.T) {
 	want := "bad_arguments: x: missing property 'a'\nhint: proxy_describe_tools {\"names\":[\"x\"]} shows its input schema"
 	if got := text(t, conn, "proxy_call_tool", `{"name":"x"}`); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestServerIsMeantByItsName: also where its name is the prefix of another one.
+func TestServerIsMeantByItsName(t *testing.T) {
+	_, conn := dial(t, Options{Exposure: ExposeSearch, Upstreams: []Upstream{
+		{Name: "a", Prefix: "b", Conn: server(nil, "x")}, {Name: "b", Prefix: "c", Conn: server(nil, "y")},
+	}})
+	for name, want := range map[string]string{"a": "b_x() [read-only]", "b": "c_y() [read-only]", "c": "c_y() [read-only]"} {
+		if got := text(t, conn, "proxy_find_tools", `{"server":"`+name+`"}`); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
 	}
 }

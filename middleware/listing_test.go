@@ -24,7 +24,9 @@ func TestListingWhileServersChange(t *testing.T) {
 	all.Go(func() {
 		for n := range rounds {
 			name := fmt.Sprint("tool", n)
-			f.locked(func() { f.tools = []upstream.Tool{{Name: name, Raw: json.RawMessage(`{"name":"` + name + `","description":"number"}`)}} })
+			f.locked(func() {
+				f.tools = []upstream.Tool{{Name: name, Raw: json.RawMessage(`{"name":"` + name + `","description":"number"}`)}}
+			})
 		}
 	})
 	all.Go(func() {
