@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -231,6 +232,15 @@ func put(ctx context.Context, r *session.Request, params json.RawMessage) (actio
 	return jsonscan.StringMember(answer, "action"), false, nil
 }
 
+// statePrefix is how states begin that a question comes with.
+const statePrefix = "rlmproxy-consent:"
+
+// Answers reports whether the params of a request answer a question of a Consents, and none of
+// a server.
+func Answers(params json.RawMessage) bool {
+	return strings.HasPrefix(jsonscan.StringMember(params, "requestState"), statePrefix)
+}
+
 // stateless asks a client of 2026-07-28: by a result that it answers with another request.
 func (c *Consents) stateless(r *session.Request, q Question) (Answer, json.RawMessage) {
 	c.mu.Lock()
@@ -252,7 +262,7 @@ func (c *Consents) stateless(r *session.Request, q Question) (Answer, json.RawMe
 }
 
 // newState is what a client of 2026-07-28 shows again with the answer.
-func newState() string { return "rlmproxy-consent:" + rand.Text() }
+func newState() string { return statePrefix + rand.Text() }
 
 // inputRequired is the result that has a client of 2026-07-28 ask.
 func inputRequired(state string, params json.RawMessage) json.RawMessage {
