@@ -181,16 +181,21 @@ type Proxy struct {
 	CompactSchemas     bool   `koanf:"compactSchemas"`
 	ReadOnly           bool   `koanf:"readOnly"`
 
-	EnableHealing bool   `koanf:"enableHealing"`
-	EnableHandles bool   `koanf:"enableHandles"`
-	TrustHints    *bool  `koanf:"trustHints"` // nil: of servers that are started here and pinned
-	PinTools      bool   `koanf:"pinTools"`
-	Quarantine    bool   `koanf:"quarantine"`
-	KeepLists     bool   `koanf:"keepLists"`
-	KeepStats     bool   `koanf:"keepStats"`
-	StateDir      string `koanf:"stateDir"`     // a path; "": where the system keeps such
-	CacheDir      string `koanf:"cacheDir"`     // a path; "": results are in memory only
-	MaxLineBytes  int    `koanf:"maxLineBytes"` // the longest upstream message
+	EnableHealing bool  `koanf:"enableHealing"`
+	EnableHandles bool  `koanf:"enableHandles"`
+	TrustHints    *bool `koanf:"trustHints"` // nil: of servers that are started here and pinned
+	PinTools      bool  `koanf:"pinTools"`
+	Quarantine    bool  `koanf:"quarantine"`
+	KeepLists     bool  `koanf:"keepLists"`
+	KeepStats     bool  `koanf:"keepStats"`
+	// EnableStatsTool offers proxy_stats.
+	EnableStatsTool bool `koanf:"enableStatsTool"`
+	// EnableUpstreamTool offers proxy_upstreams.
+	EnableUpstreamTool bool `koanf:"enableUpstreamTool"`
+
+	StateDir     string `koanf:"stateDir"`     // a path; "": where the system keeps such
+	CacheDir     string `koanf:"cacheDir"`     // a path; "": results are in memory only
+	MaxLineBytes int    `koanf:"maxLineBytes"` // the longest upstream message
 
 	CallTimeout   time.Duration `koanf:"callTimeout"`
 	JQTimeout     time.Duration `koanf:"jqTimeout"`

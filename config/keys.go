@@ -26,6 +26,15 @@ var otherSpellings = map[string]string{
 	"excludeTools": "deny", "disabledTools": "deny", "disabled_tools": "deny",
 }
 
+// ServerKey is the key of ours that a key of a server's entry is, or that it means in the
+// spelling of another host; "" is none.
+func ServerKey(key string) string {
+	if slices.Contains(serverKeys, key) {
+		return key
+	}
+	return otherSpellings[key]
+}
+
 // notRead are keys of other hosts that we leave unread though a server may lack what they
 // bring, with what to write instead.
 var notRead = map[string]string{

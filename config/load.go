@@ -154,6 +154,15 @@ func load(shown, path string, data []byte, opts Options) (*Config, error) {
 // secrets that it refers to.
 func Parse(path string, data []byte) (*Config, error) { return load(path, path, data, Options{}) }
 
+// LoadData is [Load] from data, what the file at path may come to have.
+func LoadData(path string, data []byte, opts Options) (*Config, error) {
+	c, err := load(path, path, data, opts)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
 // ParseJSON is the tree of data: JSON with comments, of at most 4 MiB, not nested too deeply.
 // The error names the place, and shows nothing of what stands there.
 func ParseJSON(path string, data []byte) (hujson.Value, error) {

@@ -151,6 +151,8 @@ func Settings() []Setting {
 		{"quarantine", "false", boolean, "also hold back tools that were never seen", truth},
 		{"keepLists", "true", boolean, "until servers have connected, offer what they offered when they were last seen", truth},
 		{"keepStats", "true", boolean, "count in files what is saved, for rlmproxy stats and top", truth},
+		{"enableStatsTool", "false", boolean, "offer agents the tool proxy_stats, and the resource rlmproxy://stats in their lists", truth},
+		{"enableUpstreamTool", "false", boolean, "offer the client at stdin and stdout the tool proxy_upstreams, which lists, adds, changes and removes servers of mcp.json", truth},
 		{"stateDir", "", unitFile, "folder for pins, sign-ins, statistics and what servers offered last; without it, rlmproxy in the system's folder for state", word},
 		{"cacheDir", "", unitFile, "folder that keeps cached results over a restart; without it, they are lost", word},
 		// 64 MiB is forty times the largest result met in practice (1.5 MB).

@@ -23,7 +23,7 @@ func TestSecondStart(t *testing.T) {
 		"a": append(files, dir), "b": {"sleep", "1000"}, "c": everything, "d": memory, "e": append([]string{"sh", slow}, everything...),
 		"f": git, "g": append(files, modules(t)), "h": append(memory, "again"), "i": append(git, "again"), "j": append(files, dir, modules(t)),
 	})
-	env := []string{"RLMPROXY_STATE_DIR=" + filepath.Join(dir, "state"), "RLMPROXY_LOG_LEVEL=warn"}
+	env := []string{"RLMPROXY_STATE_DIR=" + filepath.Join(dir, "state"), "RLMPROXY_LOG_LEVEL=warn", "RLMPROXY_EXPOSURE=all"}
 	list := func(s *session) (all string) {
 		t.Helper()
 		for _, method := range []string{"tools/list", "prompts/list"} {

@@ -36,7 +36,14 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 		if s.freshOffer(r).any {
 			fresh = freshCaller{s, r, nil}
 		}
-		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, tools.Reach{Fresh: fresh, Healer: s.healerOf(r, nil), Catalogue: clientCatalogue{s, r}})
+		reach := tools.Reach{Fresh: fresh, Healer: s.healerOf(r, nil), Catalogue: clientCatalogue{s, r}}
+		if s.offersStats() {
+			reach.Statistics = func() string { return s.digest(r).Text() }
+		}
+		if s.manages(r) {
+			reach.Upstreams = clientManager{s, r}
+		}
+		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, reach)
 		if !tools.Calls(r.Name) {
 			s.seenBy(r).Note("")
 		}

@@ -67,7 +67,7 @@ func (n *names) why(t target) (why string, tooLong bool) {
 		return fmt.Sprintf("%s has %d characters; %d are allowed", bare[:maxName], len(bare), maxName), true
 	}
 	switch owner, _ := n.ownerOf(bare); {
-	case slices.Contains(tools.Names, bare), slices.Contains(tools.CatalogueNames, bare):
+	case slices.Contains(tools.Reserved(), bare):
 		return bare + " is a tool of the proxy", false
 	case owner == nil:
 		return bare + " also fits the prefix of another server", false

@@ -13,6 +13,8 @@ import (
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/catalogue"
 	"rlmproxy/middleware/consent"
+	"rlmproxy/middleware/frame"
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/pin"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/tools"
@@ -53,7 +55,7 @@ type listing struct {
 	lists   []listID
 	targets []target
 	defined []json.RawMessage // as agents get them
-	size    []int             // of these, in tokens
+	sizes   []atomic.Int32    // of these, in tokens; zero: not counted yet
 	trusted []target          // those that are trusted to only read
 	found   func() *catalogue.Index
 }
@@ -87,16 +89,27 @@ func (s *Server) listing() (*listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		n, _ := tokens.Count(raw)
-		l.defined, l.size = append(l.defined, raw), append(l.size, n)
+		l.defined = append(l.defined, raw)
 		if s.trusts(t) {
 			l.trusted = append(l.trusted, t)
 		}
 		found[i] = catalogue.Tool{Server: t.up.Name + " " + t.up.Description, Own: t.tool.Name, Definition: raw}
 	}
+	l.sizes = make([]atomic.Int32, len(l.targets))
 	l.found = sync.OnceValue(func() *catalogue.Index { return catalogue.New(found) })
 	s.listings.last.Store(l)
 	return l, nil
+}
+
+// size is how many tokens the definition at i has.
+func (l *listing) size(i int) int {
+	n := l.sizes[i].Load()
+	if n == 0 {
+		count, _ := tokens.Count(l.defined[i])
+		n = int32(count)
+		l.sizes[i].Store(n)
+	}
+	return int(n)
 }
 
 func listIDs(set *serverSet) []listID {
@@ -134,8 +147,8 @@ func (s *Server) exposure(client string, v view, l *listing) exposing {
 	if auto && !searchesItself[client] {
 		sum := 0
 		for i, t := range l.targets {
-			if e := wanted(t.up); (e == ExposeAuto || e == ExposeAll) && v.tool(t.up, t.tool.Name) {
-				sum += l.size[i]
+			if e := wanted(t.up); sum <= s.opts.CatalogueTokens && (e == ExposeAuto || e == ExposeAll) && v.tool(t.up, t.tool.Name) {
+				sum += l.size(i)
 			}
 		}
 		long = sum > s.opts.CatalogueTokens
@@ -181,8 +194,13 @@ func (s *Server) stand(v view, e exposing, l *listing) []string {
 	if !hides {
 		return nil
 	}
-	may := func(t target) bool { return v.tool(t.up, t.tool.Name) }
-	readOnly := number(l.targets, may) == number(l.trusted, may)
+	readOnly := true
+	for _, t := range l.targets {
+		readOnly = readOnly && (t.onlyReads() || !v.tool(t.up, t.tool.Name))
+	}
+	for _, up := range s.upstreams() {
+		readOnly = readOnly && (up.listed() || !v.maybe(up)) // what it has will be called by the same tool
+	}
 	const most = 100
 	if more := len(servers) - most; more > 0 {
 		servers = append(servers[:most], fmt.Sprintf("%d more", more))
@@ -239,23 +257,16 @@ func (f *foundTools) add(t target) bool {
 	return true
 }
 
-// number is how many of list are so.
-func number(list []target, so func(target) bool) (n int) {
-	for _, t := range list {
-		if so(t) {
-			n++
-		}
-	}
-	return n
-}
-
-// about is what a server is for, in a sentence: the operator's, or else its own.
+// about is what a server is for, in a sentence: the operator's, or else its own in quotes,
+// for it may say anything.
 func (u *Upstream) about() string {
-	text := u.Description
-	if info := u.Conn.Info(); text == "" && info != nil {
-		text = info.Instructions
+	if u.Description != "" {
+		return catalogue.Sentence(u.Description)
 	}
-	return catalogue.Sentence(text)
+	if info := u.Conn.Info(); info != nil && strings.TrimSpace(info.Instructions) != "" {
+		return show.Quote(catalogue.Sentence(info.Instructions))
+	}
+	return ""
 }
 
 // A client's catalogue is what proxy_find_tools and its like work on.
@@ -298,6 +309,9 @@ func (c clientCatalogue) Find(ctx context.Context, query, server string, limit i
 		total = len(places)
 		places = places[:min(total, limit)]
 	} else {
+		if err := turn(ctx, 0); err != nil {
+			return nil, 0, err
+		}
 		places = l.found().Find(query, limit, may)
 		total = len(places)
 	}
@@ -313,10 +327,16 @@ func (c clientCatalogue) Find(ctx context.Context, query, server string, limit i
 // server is the one that an agent names, by its name or its prefix.
 func (c clientCatalogue) server(v view, name string) (*Upstream, error) {
 	var names []string
-	for _, up := range v.servers() {
-		if up.Name == name || up.Prefix == name {
-			return up, nil
+	servers := v.servers()
+	for _, is := range []func(*Upstream) bool{
+		func(up *Upstream) bool { return up.Name == name },
+		func(up *Upstream) bool { return up.Prefix == name }, // which may be another's name
+	} {
+		if i := slices.IndexFunc(servers, is); i >= 0 {
+			return servers[i], nil
 		}
+	}
+	for _, up := range servers {
 		names = append(names, up.Name)
 	}
 	return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: fmt.Sprintf("no server %q", show.ClipBytes(name, 80)),
@@ -345,7 +365,7 @@ func (c clientCatalogue) groups(ctx context.Context, v view, l *listing) (lines 
 		if about := up.about(); about != "" {
 			line += ". " + about
 		}
-		lines = append(lines, show.Printable(line))
+		lines = append(lines, frame.OneLine(line))
 	}
 	return lines
 }
@@ -364,8 +384,11 @@ func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []js
 	for _, name := range names {
 		t, err := c.s.find(ctx, v, name)
 		if err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
 			last = err
-			all = append(all, jsonscan.With(jsonscan.Object("name", jsonscan.Quote(show.ClipBytes(name, 80))), "error", jsonscan.Quote(err.Error())))
+			all = append(all, jsonscan.With(jsonscan.Object("name", jsonscan.Quote(show.ClipBytes(name, 80))), "error", jsonscan.Quote(c.s.reason(ctx, err))))
 			continue
 		}
 		raw, err := c.s.definition(t)
@@ -385,14 +408,35 @@ func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []js
 	return all, nil
 }
 
+// reason is an error for an agent, in a line.
+func (s *Server) reason(ctx context.Context, err error) string {
+	e, ok := explained("proxy_describe_tools", err)
+	if !ok {
+		return show.ClipBytes(err.Error(), 500) // by a server itself
+	}
+	if e.Code == codeInternal {
+		s.logger.Error("internal error", "ref", reference(err), "tool", "proxy_describe_tools", "error", err)
+	}
+	text := e.Code + ": " + e.Text
+	if e.Hint != "" {
+		text += "; " + e.Hint
+	}
+	return show.ClipBytes(text, 1500)
+}
+
 // Call implements [tools.Catalogue].
 func (c clientCatalogue) Call(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	consented := consent.Answers(c.request.Params)
 	params, err := jsonscan.Rewrite(c.request.Params, func(key string, value json.RawMessage) json.RawMessage {
 		switch key {
 		case "name":
 			return jsonscan.Quote(name)
 		case "arguments":
 			return arguments
+		case "requestState", "inputResponses":
+			if consented { // to a question of ours, of which the server knows nothing
+				return nil
+			}
 		}
 		return value
 	})
@@ -404,17 +448,35 @@ func (c clientCatalogue) Call(ctx context.Context, name string, arguments json.R
 	return unlessRetired(func() (json.RawMessage, error) { return c.s.callUpstream(ctx, &r, c.allowed) })
 }
 
+// maxSchemaHint is how long a schema is that an error shows, in bytes: longer ones are cut.
+const maxSchemaHint = 1500
+
+// turn waits until a call may compute on definitions of n bytes. They take more time than
+// results of this size: what is short for a result has a turn as well.
+func turn(ctx context.Context, n int) error {
+	return guard.HoldOf(ctx).Work(ctx, int64(n)+4<<10)
+}
+
 // allowed checks a call that the agent's client does not see as one of this tool: its person
 // is asked where that can be, once a session and tool, unless the tool is trusted to only
 // read; and the arguments must be as its schema says.
 func (c clientCatalogue) allowed(ctx context.Context, t target, params json.RawMessage) (question json.RawMessage, err error) {
 	arguments := jsonscan.Member(params, "arguments")
 	schema := jsonscan.Member(t.tool.Raw, "inputSchema")
-	if wrong := catalogue.Check(schema, arguments); wrong != "" {
-		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: t.exposed + ": " + wrong,
-			Hint: "its input schema is " + string(catalogue.CompactSchema(schema))}
+	if err := turn(ctx, len(schema)+len(arguments)); err != nil {
+		return nil, err
 	}
-	if c.s.trusts(t) || !consent.CanBeAsked(c.request) {
+	wrong := catalogue.Check(schema, arguments)
+	guard.HoldOf(ctx).Rest()
+	if wrong != "" {
+		e := &pipeline.Error{Code: pipeline.BadArguments, Text: t.exposed + ": " + wrong,
+			Hint: "its input schema is " + string(catalogue.CompactSchema(schema))}
+		if len(e.Hint) > maxSchemaHint {
+			e.Hint = `proxy_describe_tools {"names":["` + t.exposed + `"]} shows its input schema`
+		}
+		return nil, e
+	}
+	if c.s.opts.FreshCalls == FreshAll || t.vouched() || !consent.CanBeAsked(c.request) {
 		return nil, nil
 	}
 	said, question, err := c.s.mayAct(ctx, c.request, t, arguments)

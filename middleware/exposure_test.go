@@ -81,16 +81,25 @@ func TestExposure(t *testing.T) {
 func TestStandIn(t *testing.T) {
 	shop := Upstream{Name: "shop", Prefix: "shop", Conn: orders(), Description: "Orders and prices. Ask Ann."}
 	files := Upstream{Name: "files", Prefix: "files", Conn: server(nil, "read"), TrustHints: true}
+	said := server(nil, "read")
+	said.info = &upstream.Info{Instructions: "Reads notes. More\nlines"}
+	notes := Upstream{Name: "notes", Prefix: "notes", Conn: said}
+	named := Upstream{Name: "named", Prefix: "named", Conn: server(nil, "read"), Fresh: []string{"*"}}
+	later := Upstream{Name: "later", Prefix: "later", Conn: &fake{state: upstream.Connecting}}
 	for _, tc := range []struct {
 		exposure Exposure
 		ups      []Upstream
 		want     string
 	}{
+		{ExposeGroups, []Upstream{notes}, "Servers: \n- notes: \"Reads notes. More\". false"},
 		{ExposeSearch, []Upstream{shop, files}, "Servers: shop, files. false"},
 		{ExposeGroups, []Upstream{shop, files}, "Servers: \n- shop: Orders and prices.\n- files. false"},
 		{ExposeSearch, []Upstream{files}, "Servers: files. true"},
+		{ExposeSearch, []Upstream{named}, "Servers: named. false"}, // the operator's list may name what acts
+		{ExposeSearch, []Upstream{files, later}, "Servers: files, later. false"},
+		{ExposeSearch, []Upstream{shop}, "Servers: shop. false"},
 	} {
-		_, conn := dial(t, Options{Exposure: tc.exposure, Upstreams: tc.ups})
+		_, conn := dial(t, Options{Exposure: tc.exposure, FreshCalls: FreshAll, ListWait: 1, Upstreams: tc.ups})
 		raw, err := conn.Call(t.Context(), "tools/list", json.RawMessage(`{}`))
 		if err != nil {
 			t.Fatal(err)
@@ -136,7 +145,7 @@ func TestDescribeTools(t *testing.T) {
 	order := `{"name":"shop_get_order","description":"Retrieve an order by its number.","inputSchema":{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]},"annotations":{"readOnlyHint":true}}`
 	for _, tc := range []struct{ args, want string }{
 		{`{"names":["shop_get_order"]}`, order},
-		{`{"names":["nothing","shop_get_order"]}`, `{"name":"nothing","error":"no tool \"nothing\"`},
+		{`{"names":["nothing","shop_get_order"]}`, `{"name":"nothing","error":"unknown_tool: no tool \"nothing\"`},
 		{`{"names":["nothing"]}`, "unknown_tool: no tool \"nothing\""},
 		{`{"names":[]}`, `bad_arguments: proxy_describe_tools: names is missing` + "\n" + `hint: a right call: proxy_describe_tools {"names":[]}`},
 		{`{}`, `bad_arguments: proxy_describe_tools: names is missing` + "\n" + `hint: a right call: proxy_describe_tools {"names":["…"]}`},
@@ -189,6 +198,7 @@ func TestCallTool(t *testing.T) {
 func TestExposureHasRights(t *testing.T) {
 	rules := &rights.Rules{Agents: map[string]rights.Entry{"*": {Allow: []string{"shop_get_*"}}}}
 	_, conn := dial(t, Options{Exposure: ExposeGroups, Rights: rules, Upstreams: []Upstream{
+		{Name: "hidden", Prefix: "hidden", Conn: server(nil, "ordar")},
 		{Name: "shop", Prefix: "shop", Conn: orders()}, {Name: "files", Prefix: "files", Conn: server(nil, "read")},
 	}})
 	raw, err := conn.Call(t.Context(), "tools/list", json.RawMessage(`{}`))
@@ -205,6 +215,10 @@ func TestExposureHasRights(t *testing.T) {
 				t.Errorf("%s %s: %s", tool, args, got)
 			}
 		}
+	}
+	// A word of a tool that it may not use is as misspelt as one that nobody has.
+	if got := text(t, conn, "proxy_find_tools", `{"query":"ordar"}`); !strings.HasPrefix(got, "shop_get_order(") {
+		t.Errorf("found: %s", got)
 	}
 	if got := text(t, conn, "proxy_find_tools", `{}`); got != "shop: 1 tool" {
 		t.Errorf("servers: %q", got)
@@ -260,6 +274,72 @@ func TestFeatures(t *testing.T) {
 		}
 		if got := fmt.Sprint(len(listedTo(t, conn)), len(gjson.GetBytes(prompts, "prompts").Array())); got != tc.want {
 			t.Errorf("%v: got %s, want %s", tc.features, got, tc.want)
+		}
+	}
+}
+
+// TestCallToolIsAskedAbout: a person is asked, once, about a tool that may act, unless all may
+// be called. What they say is not for the server.
+func TestCallToolIsAskedAbout(t *testing.T) {
+	for _, stateless := range []bool{false, true} {
+		for _, tc := range []struct {
+			fresh FreshCalls
+			up    Upstream
+			want  string // the answers to questions
+		}{
+			{FreshAsk, Upstream{}, "accept"}, {FreshReadOnly, Upstream{}, "accept"}, {FreshNone, Upstream{}, "accept"}, {FreshAll, Upstream{}, ""},
+			{FreshNone, Upstream{Fresh: []string{"refund_*"}}, ""}, {FreshNone, Upstream{TrustHints: true}, "accept"},
+		} {
+			f, asked := orders(), ""
+			f.raw = func(_ context.Context, r upstream.Request) (json.RawMessage, error) {
+				return textResult(string(r.Params)), nil
+			}
+			tc.up.Name, tc.up.Prefix, tc.up.Conn = "shop", "shop", f
+			s, _ := dial(t, Options{Exposure: ExposeSearch, FreshCalls: tc.fresh, NoDifferences: true, Upstreams: []Upstream{tc.up}})
+			conn := clientOf(t, s, canElicit, clientOptions{Handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+				asked += "accept"
+				return json.RawMessage(`{"action":"accept"}`), nil
+			}})
+			request := `"name":"proxy_call_tool","arguments":{"name":"shop_refund_order","arguments":{"number":1,"reason":"x"}}`
+			if stateless {
+				request += "," + statelessMeta("")
+			}
+			for range 2 {
+				got := ask(t, conn, "tools/call", `{`+request+`}`)
+				if state := gjson.Get(got, "requestState"); state.Exists() {
+					asked += "accept"
+					got = ask(t, conn, "tools/call", `{`+request+`,"requestState":`+state.Raw+`,"inputResponses":{"consent":{"action":"accept"}}}`)
+				}
+				if sent := gjson.Get(got, "content.0.text").String(); !strings.Contains(sent, `"name":"refund_order"`) || strings.Contains(sent, "consent") {
+					t.Errorf("%s, stateless %t: the server is sent %s", tc.fresh, stateless, got)
+				}
+			}
+			if asked != tc.want {
+				t.Errorf("%s, stateless %t: asked %q, want %q", tc.fresh, stateless, asked, tc.want)
+			}
+		}
+	}
+}
+
+// TestCallToolShowsWholeSchemas: an error has the schema of the tool, or says where it is.
+func TestCallToolShowsWholeSchemas(t *testing.T) {
+	f := server(nil, "x")
+	f.tools[0].Raw = json.RawMessage(`{"name":"x","inputSchema":{"required":["a"],"description":"` + strings.Repeat("a", 2000) + `"}}`)
+	_, conn := dial(t, Options{Exposure: ExposeSearch, Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	want := "bad_arguments: x: missing property 'a'\nhint: proxy_describe_tools {\"names\":[\"x\"]} shows its input schema"
+	if got := text(t, conn, "proxy_call_tool", `{"name":"x"}`); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestServerIsMeantByItsName: also where its name is the prefix of another one.
+func TestServerIsMeantByItsName(t *testing.T) {
+	_, conn := dial(t, Options{Exposure: ExposeSearch, Upstreams: []Upstream{
+		{Name: "a", Prefix: "b", Conn: server(nil, "x")}, {Name: "b", Prefix: "c", Conn: server(nil, "y")},
+	}})
+	for name, want := range map[string]string{"a": "b_x() [read-only]", "b": "c_y() [read-only]", "c": "c_y() [read-only]"} {
+		if got := text(t, conn, "proxy_find_tools", `{"server":"`+name+`"}`); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}
 }

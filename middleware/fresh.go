@@ -38,6 +38,8 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 	switch {
 	case f.healer != nil && !f.s.heals(t):
 		return nil, cache.Origin{}, notFresh(t, consent.NotAsked)
+	case !f.s.trusts(t) && f.s.opts.FreshCalls != FreshAsk:
+		return nil, cache.Origin{}, notFresh(t, consent.NotAsked)
 	case !f.s.trusts(t):
 		switch said, question, err := f.s.mayAct(ctx, f.request, t, arguments); {
 		case err != nil:
@@ -81,12 +83,9 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 // Kept implements [tools.FreshCaller].
 func (f freshCaller) Kept(ctx context.Context, id cache.ID) { observe.Of(ctx).Kept(id) }
 
-// mayAct asks the person at the client whether proxy_* may call a tool, if that is wanted.
+// mayAct asks the person at the client whether proxy_* may call a tool.
 // Question, if not nil, is the result of the request.
 func (s *Server) mayAct(ctx context.Context, r *session.Request, t target, arguments json.RawMessage) (said consent.Answer, question json.RawMessage, err error) {
-	if s.opts.FreshCalls != FreshAsk {
-		return consent.NotAsked, nil, nil
-	}
 	said, question, err = s.consent.Ask(ctx, r, consent.Question{Tool: t.exposed, Server: t.up.Name, Conn: t.up.ID, Arguments: arguments})
 	if said == consent.Agreed || said == consent.Declined {
 		s.logger.Debug("a person was asked whether "+r.Name+" may call a tool", "server", t.up.Name, "tool", t.exposed, "agreed", said == consent.Agreed)
@@ -128,8 +127,17 @@ func (s *Server) trusts(t target) bool {
 	case FreshNone:
 		return false
 	}
-	return rights.Match(t.up.Fresh, t.tool.Name) || t.up.TrustHints && t.readOnly()
+	return t.vouched()
 }
+
+// vouched reports whether the operator answers for calls of a tool that nobody is asked about:
+// its name is in a list of theirs, or its hint is trusted.
+func (t target) vouched() bool {
+	return rights.Match(t.up.Fresh, t.tool.Name) || t.onlyReads()
+}
+
+// onlyReads reports whether the tool says that it only reads, and is trusted to say so.
+func (t target) onlyReads() bool { return t.up.TrustHints && t.readOnly() }
 
 // A freshOffer is what proxy_* can call for a client.
 type freshOffer struct {

@@ -69,25 +69,28 @@ func (s *Server) heldNames(v view) (lists []heldList) {
 
 // AllHeld reports whether a server has tools for agents, all of which are held back.
 func (s *Server) AllHeld(server string) bool {
-	all, held := 0, 0
-	for i := range s.opts.Upstreams {
-		up := &s.opts.Upstreams[i]
-		if up.Name != server || up.Pins == nil {
+	up := s.upstream(server)
+	if up == nil {
+		return false
+	}
+	all, held := up.count()
+	return all > 0 && held == all
+}
+
+// count is how many tools a server has for agents, and how many of them are held back.
+func (u *Upstream) count() (all, held int) {
+	tools := u.Conn.Tools()
+	verdict := u.verdict(tools)
+	for _, t := range tools {
+		if !u.offers(t.Name) {
 			continue
 		}
-		tools := up.Conn.Tools()
-		verdict := up.verdict(tools)
-		for _, t := range tools {
-			if !up.offers(t.Name) {
-				continue
-			}
-			all++
-			if _, is := verdict.Held(t.Name); is {
-				held++
-			}
+		all++
+		if _, is := verdict.Held(t.Name); is {
+			held++
 		}
 	}
-	return all > 0 && held == all
+	return all, held
 }
 
 // heldPause is how often it is seen whether the operator has accepted tools, while some

@@ -36,6 +36,12 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 	ups := v.servers()
 	handles := len(ups) == 0 || slices.ContainsFunc(ups, func(up *Upstream) bool { return !up.NoHandles })
 	own := append(s.stand(v, e, l), tools.Definitions(fresh.any, fresh.readOnly, handles)...)
+	if s.offersStats() {
+		own = append(own, tools.StatsDefinition())
+	}
+	if s.manages(r) {
+		own = append(own, tools.UpstreamsDefinition())
+	}
 	for _, tool := range own {
 		items = append(items, json.RawMessage(tool))
 	}

@@ -33,6 +33,7 @@ import (
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/shape"
+	"rlmproxy/middleware/stats"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/pipeline/jq"
 )
@@ -133,6 +134,10 @@ type Options struct {
 	// reads of the proxy itself: the definitions of its tools, and its instructions. It must
 	// not block. Nil is not called.
 	Listed func(own []string)
+	// Stats is what was counted of these. Nil: nothing is.
+	Stats func() *stats.Report
+	// StatsTool tells agents of it: by the tool proxy_stats, and a resource in their lists.
+	StatsTool bool
 	// Tracer, if not nil, traces each call.
 	Tracer observe.Tracer
 	// Idle is called a second after the last work on a result of megabytes. Nil
@@ -192,6 +197,8 @@ type Server struct {
 	rules    atomic.Pointer[rights.Rules]
 	seen     sync.Map // *shape.Seen by *session.Session
 	found    sync.Map // *foundTools by *session.Session
+
+	manager Manager // nil: no client changes which servers there are
 
 	listed listed
 

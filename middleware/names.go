@@ -133,7 +133,7 @@ func (n *names) assign(set *serverSet) {
 		}
 	}
 	n.given, n.owner = map[string]string{}, map[string]string{}
-	for _, name := range slices.Concat(tools.Names, tools.CatalogueNames) {
+	for _, name := range tools.Reserved() {
 		n.owner[name] = ours
 	}
 	stable := map[string]string{}

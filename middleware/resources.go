@@ -200,7 +200,10 @@ func readCursor(params json.RawMessage) (at int, own string, err error) {
 // own resource, cut like the result of a tool if it is over the limit.
 func (s *Server) readResource(ctx context.Context, r *session.Request) (json.RawMessage, error) {
 	uri := stringOf(r.Params, "uri")
-	if strings.HasPrefix(uri, shape.HandleScheme) {
+	switch {
+	case uri == statsURI:
+		return s.readStats(r)
+	case strings.HasPrefix(uri, shape.HandleScheme):
 		return s.readBlock(ctx, r, uri)
 	}
 	failed := notFound(uri)

@@ -61,7 +61,11 @@ func (s *Server) route(ctx context.Context, r *session.Request) (json.RawMessage
 	case "prompts/get":
 		return s.getPrompt(ctx, r)
 	case "resources/list":
-		return s.listResources(ctx, r, "resources", "uri")
+		list, err := s.listResources(ctx, r, "resources", "uri")
+		if err != nil {
+			return nil, err
+		}
+		return s.withStats(r, list)
 	case "resources/templates/list":
 		return s.listResources(ctx, r, "resourceTemplates", "uriTemplate")
 	case "resources/read":

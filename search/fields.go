@@ -1,6 +1,9 @@
 package search
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A Field is one of those that documents of a [FieldIndex] have.
 type Field struct {
@@ -74,8 +77,10 @@ type Alternative struct {
 	Weight float64
 }
 
-// Has reports whether a document has a term.
-func (ix *FieldIndex) Has(term string) bool { return len(ix.postings[term]) > 0 }
+// Has reports whether a document has a term, of those for which may reports true.
+func (ix *FieldIndex) Has(term string, may func(document int) bool) bool {
+	return slices.ContainsFunc(ix.postings[term], func(p posting) bool { return may(int(p.document)) })
+}
 
 // Vocabulary calls f with each term that there is, in any order.
 func (ix *FieldIndex) Vocabulary(f func(term string)) {

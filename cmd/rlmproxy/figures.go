@@ -28,30 +28,6 @@ func amount(n int64) string {
 	return show.Count(int(n))
 }
 
-// share is how many percent of what servers answered is saved, rounded down: all is 100 %.
-// It is "" where servers answered nothing.
-func share(s stats.Sums) string {
-	if s.TokensIn <= 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d %%", int64(math.Floor(float64(s.Saved)/float64(s.TokensIn)*100)))
-}
-
-// latency is a number of milliseconds that is a power of two.
-func latency(ms float64) string {
-	switch {
-	case ms == 0:
-		return ""
-	case ms < 1:
-		return "<1ms"
-	case ms < 1000:
-		return fmt.Sprintf("%.0fms", ms)
-	case ms < 100_000:
-		return fmt.Sprintf("%.0fs", ms/1000)
-	}
-	return fmt.Sprintf("%.0fmin", ms/60_000)
-}
-
 // day is the day of t, with its year if that is not the year of now.
 func day(t, now time.Time) string {
 	t, now = t.Local(), now.Local()
@@ -73,7 +49,7 @@ func summary(r *stats.Report, now time.Time) string {
 	case t.TokensIn == 0:
 		return "saved nothing " + in
 	}
-	return fmt.Sprintf("saved %s of %s tokens (%s) %s", amount(t.Saved), amount(t.TokensIn), share(t), in)
+	return fmt.Sprintf("saved %s of %s tokens (%s) %s", amount(t.Saved), amount(t.TokensIn), t.Share(), in)
 }
 
 // In the place of a server: for what agents read of kept results, and for what reached none.
@@ -109,9 +85,9 @@ var columns = []column{
 	{"IN", 5, func(t stats.Tool) string { return counted(t.TokensIn) }},
 	{"OUT", 5, func(t stats.Tool) string { return counted(t.TokensOut) }},
 	{"SAVED", 8, func(t stats.Tool) string { return counted(t.Saved) }},
-	{"SHARE", 6, func(t stats.Tool) string { return share(t.Sums) }},
-	{"P50", 1, func(t stats.Tool) string { return latency(t.P50) }},
-	{"P95", 4, func(t stats.Tool) string { return latency(t.P95) }},
+	{"SHARE", 6, func(t stats.Tool) string { return t.Share() }},
+	{"P50", 1, func(t stats.Tool) string { return stats.Latency(t.P50) }},
+	{"P95", 4, func(t stats.Tool) string { return stats.Latency(t.P95) }},
 }
 
 // names is the number of columns that are names, and so begin at the left.

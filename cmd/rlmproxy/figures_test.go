@@ -33,6 +33,17 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// TestNothingIsCounted: what runs is said where there is nothing else to say.
+func TestNothingIsCounted(t *testing.T) {
+	for n, want := range []string{"serve and wrap count ", "1 proxy runs and waits for calls\n", "2 proxies run and wait for calls\n"} {
+		var out strings.Builder
+		(&cli{stdout: &out}).printStats(&stats.Report{Proxies: make([]stats.Proxy, n)}, counting{folder: "state"}, time.Now())
+		if _, second, _ := strings.Cut(out.String(), "\n"); !strings.HasPrefix(second, want) {
+			t.Errorf("%d proxies: %s", n, second)
+		}
+	}
+}
+
 // TestChart: bars of the last days, those without calls between others too.
 func TestChart(t *testing.T) {
 	now := time.Date(2026, 11, 22, 1, 0, 0, 0, time.Local)

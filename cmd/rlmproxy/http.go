@@ -45,6 +45,9 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 	case err != nil:
 		return &usageError{err: err}
 	}
+	if cfg.Proxy.EnableUpstreamTool {
+		logger.Warn("enableUpstreamTool has no effect over HTTP: servers are changed by the client at stdin and stdout alone")
+	}
 	w.config = c.takeover(cfg, load, logger)
 	w.config.rights = func(cfg *config.Config) (*rights.Rules, error) { return httpRights(cfg, w.guard) }
 	w.config.tell = func(rules *rights.Rules) { tellUnnamed(logger, rules, w.tokens, w.cfg.Proxy.HTTPJWTIssuer != "") }

@@ -87,6 +87,9 @@ func (c *cli) serveConfig(cmd *cobra.Command, cfg *config.Config, addr string, l
 	s.record("")
 	t := c.takeover(cfg, load, logger)
 	t.rights, t.rules, t.stack = pipeRights, rules, s
+	if err := c.manage(cmd, t); err != nil {
+		return err
+	}
 	defer c.rereading(ctx, t)()
 	rpc.Widen(c.stdout)
 	err = s.server.Serve(ctx, closer(c.stdin), nopCloser{c.stdout})

@@ -63,19 +63,13 @@ func processOf(sc config.Server) config.Server {
 // ones, which wait for made before they ask the proxy anything. The error is that nothing can
 // be started; then nothing was.
 func (s *stack) serversOf(cfg *config.Config, made <-chan struct{}) ([]*server, error) {
-	pins, err := needPins(cfg, s.who)
+	entries, err := entriesOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	var entries []config.Server
-	for _, sc := range cfg.Servers {
-		sc = effective(cfg.Proxy, sc)
-		if m := served(sc); !sc.Disabled {
-			if err := m.Check(); err != nil {
-				return nil, err
-			}
-		}
-		entries = append(entries, sc)
+	pins, err := needPins(cfg, s.who)
+	if err != nil {
+		return nil, err
 	}
 	var list []*server
 	for _, sc := range entries {
@@ -100,6 +94,20 @@ func (s *stack) serversOf(cfg *config.Config, made <-chan struct{}) ([]*server, 
 		list = append(list, next)
 	}
 	return list, nil
+}
+
+// entriesOf are the effective entries of cfg, which were checked.
+func entriesOf(cfg *config.Config) (entries []config.Server, err error) {
+	for _, sc := range cfg.Servers {
+		sc = effective(cfg.Proxy, sc)
+		if m := served(sc); !sc.Disabled {
+			if err := m.Check(); err != nil {
+				return nil, err
+			}
+		}
+		entries = append(entries, sc)
+	}
+	return entries, nil
 }
 
 // running is the server of this name that runs, or nil.

@@ -207,6 +207,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	}
 	if s.stats != nil {
 		opts.Observers, opts.Listed = append(opts.Observers, s.stats), s.stats.Listed
+		opts.Stats, opts.StatsTool = s.stats.Report, p.EnableStatsTool
 	}
 	if s.traces = openTraces(who, logger); s.traces != nil {
 		opts.Tracer = s.traces

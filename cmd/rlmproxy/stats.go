@@ -97,8 +97,11 @@ func (w counting) of() string {
 func (c *cli) printStats(r *stats.Report, w counting, now time.Time) {
 	if r.Since.IsZero() {
 		fmt.Fprintln(c.stdout, "nothing is counted yet "+w.of()+", in "+terminal.Visible(w.folder))
-		if n := len(r.Proxies); n > 0 {
-			fmt.Fprintln(c.stdout, strings.Replace(show.Plural(n, "proxies"), "proxies", "proxies run", 1)+" and wait for calls")
+		if n := len(r.Proxies); n == 1 {
+			fmt.Fprintln(c.stdout, "1 proxy runs and waits for calls")
+			return
+		} else if n > 1 {
+			fmt.Fprintln(c.stdout, show.Plural(n, "proxies")+" run and wait for calls")
 			return
 		}
 		fmt.Fprintln(c.stdout, "serve and wrap count what agents call through them: rlmproxy connect CLIENT puts the proxy in front of a client's servers")

@@ -5,13 +5,14 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"sync"
 
 	"rlmproxy/config"
 	"rlmproxy/middleware/rights"
 )
 
 // A takeover takes mcp.json over while the proxy runs: its servers, who may use what, and
-// liveSettings. One goroutine uses it.
+// liveSettings.
 type takeover struct {
 	load   func() (*config.Config, error)              // reads it again
 	rights func(*config.Config) (*rights.Rules, error) // refuses what guards nothing
@@ -20,6 +21,7 @@ type takeover struct {
 	log    *slog.Logger
 	stack  *stack
 
+	mu       sync.Mutex    // guards the fields below, and the stack's configuration
 	rules    *rights.Rules // that count
 	warnings []string      // of the file as it was taken over last
 	waiting  []string      // settings that the log had as waiting for the next start
@@ -38,6 +40,31 @@ var liveSettings = []string{"callTimeout", "enableHandles", "logLevel", "pinTool
 // take takes the file over, or logs what is wrong with it: then all stays as it was. It says
 // that nothing has changed if it was asked.
 func (t *takeover) take(asked bool) {
+	if err := t.try(asked); err != nil {
+		t.refuse(err)
+	}
+}
+
+// check reports what is wrong with a configuration that is to be taken over.
+func (t *takeover) check(cfg *config.Config) error {
+	if _, err := t.rights(cfg); err != nil {
+		return err
+	}
+	_, err := entriesOf(cfg)
+	return err
+}
+
+// now is the configuration that counts.
+func (t *takeover) now() *config.Config {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stack.cfg
+}
+
+// try is take that returns what is wrong.
+func (t *takeover) try(asked bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	cfg, err := t.load()
 	var rules *rights.Rules
 	if err == nil {
@@ -50,8 +77,7 @@ func (t *takeover) take(asked bool) {
 		next, err = t.stack.prepare(cfg)
 	}
 	if err != nil {
-		t.refuse(err)
-		return
+		return err
 	}
 	sameRights := sameRules(t.rules, rules)
 	if !sameRights {
@@ -61,8 +87,7 @@ func (t *takeover) take(asked bool) {
 		t.tell(rules)
 	}
 	if err := next.make(); err != nil { // the proxy ends
-		t.refuse(err)
-		return
+		return err
 	}
 	t.level(cfg.Proxy)
 	for _, w := range cfg.Warnings {
@@ -81,6 +106,7 @@ func (t *takeover) take(asked bool) {
 		t.log.Warn("some changed settings take effect at the next start only", "settings", waiting)
 	}
 	t.waiting = waiting
+	return nil
 }
 
 // refuse logs why the file is not taken over, a line for each mistake.

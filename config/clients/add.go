@@ -11,6 +11,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"rlmproxy/config"
+	"rlmproxy/config/jsonc"
 )
 
 // An Outcome is what became of a server when it was added to mcp.json.
@@ -66,7 +67,7 @@ func Add(path string, data []byte, servers []*Found) ([]byte, error) {
 	if data == nil {
 		data = []byte("{\n  \"mcpServers\": {}\n}\n")
 	}
-	d, err := parse(path, data)
+	d, err := jsonc.Parse(path, data)
 	if err != nil {
 		return nil, err
 	}
@@ -75,14 +76,14 @@ func Add(path string, data []byte, servers []*Found) ([]byte, error) {
 		limit = cfg.Proxy.CallTimeout
 	}
 	keys := []string{"mcpServers"}
-	obj, err := d.object(keys, true)
+	obj, err := d.Object(keys, true)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range servers {
-		at := index(obj, s.As)
-		if other := index(obj, s.Name+"-"+s.Place.Client.Name); at >= 0 && !covers(obj.Members[at].Value, s.Entry) && other >= 0 {
-			s.As, at = name(obj.Members[other]), other
+		at := jsonc.Index(obj, s.As)
+		if other := jsonc.Index(obj, s.Name+"-"+s.Place.Client.Name); at >= 0 && !covers(obj.Members[at].Value, s.Entry) && other >= 0 {
+			s.As, at = jsonc.Name(obj.Members[other]), other
 		}
 		switch {
 		case at < 0:
@@ -91,7 +92,7 @@ func Add(path string, data []byte, servers []*Found) ([]byte, error) {
 			if entry.Timeout == 0 && s.wait > limit {
 				entry.Timeout = Seconds(s.wait.Seconds())
 			}
-			if err := d.put(obj, keys, len(obj.Members), s.As, entry); err != nil {
+			if err := d.Put(obj, keys, len(obj.Members), s.As, entry); err != nil {
 				return nil, err
 			}
 		case covers(obj.Members[at].Value, s.Entry):
@@ -100,7 +101,7 @@ func Add(path string, data []byte, servers []*Found) ([]byte, error) {
 			s.Outcome = Differs
 		}
 	}
-	out := d.bytes()
+	out := d.Bytes()
 	if len(obj.Members) > 0 {
 		if _, err := config.Parse(path, out); err != nil {
 			return nil, err
@@ -111,7 +112,7 @@ func Add(path string, data []byte, servers []*Found) ([]byte, error) {
 
 // covers reports whether the entry v says what e says, whatever else the operator set there.
 func covers(v hujson.Value, e Entry) bool {
-	there, err := decoded(v)
+	there, err := jsonc.Decoded(v)
 	entry, ok := there.(map[string]any)
 	if err != nil || !ok {
 		return false

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"rlmproxy/config/jsonc"
 )
 
 // maxServers bounds those of one file.
@@ -46,7 +48,7 @@ func (p Place) Read(data []byte) ([]Server, error) {
 		// What is written in one line, as mcp_servers = {…}, stays.
 		return servers, nil
 	}
-	d, err := parse(p.Path, data)
+	d, err := jsonc.Parse(p.Path, data)
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +57,11 @@ func (p Place) Read(data []byte) ([]Server, error) {
 		return nil, err
 	}
 	for _, m := range obj.Members {
-		raw, err := decoded(m.Value)
+		raw, err := jsonc.Decoded(m.Value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Path, err)
 		}
-		servers = append(servers, p.read(name(m), raw))
+		servers = append(servers, p.read(jsonc.Name(m), raw))
 	}
 	p.excluded(d, servers)
 	p.general(d, servers)
@@ -68,8 +70,8 @@ func (p Place) Read(data []byte) ([]Server, error) {
 }
 
 // object is that of the servers in d, or nil.
-func (p Place) object(d *document, create bool) (*hujson.Object, error) {
-	obj, err := d.object(p.keys, create)
+func (p Place) object(d *jsonc.Document, create bool) (*hujson.Object, error) {
+	obj, err := d.Object(p.keys, create)
 	if err == nil && obj != nil {
 		err = p.bounded(len(obj.Members))
 	}
@@ -84,37 +86,37 @@ func (p Place) bounded(n int) error {
 }
 
 // excluded disables those that Gemini CLI does not start ("mcp": {"excluded": […]}).
-func (p Place) excluded(d *document, servers []Server) {
-	obj, err := d.object([]string{"mcp"}, false)
+func (p Place) excluded(d *jsonc.Document, servers []Server) {
+	obj, err := d.Object([]string{"mcp"}, false)
 	if p.Client.Name != "gemini" || err != nil || obj == nil {
 		return
 	}
 	for _, m := range obj.Members {
-		v, _ := decoded(m.Value)
+		v, _ := jsonc.Decoded(m.Value)
 		list, _ := v.([]any)
 		for i := range servers {
-			if on := slices.Contains(list, any(servers[i].Name)); name(m) == "excluded" && on || name(m) == "allowed" && len(list) > 0 && !on {
+			if on := slices.Contains(list, any(servers[i].Name)); jsonc.Name(m) == "excluded" && on || jsonc.Name(m) == "allowed" && len(list) > 0 && !on {
 				servers[i].Entry.Disabled = true
 			}
 		}
-		if name(m) == "allowed" && len(list) > 0 && !slices.Contains(list, any(Ours)) && len(servers) > 0 {
+		if jsonc.Name(m) == "allowed" && len(list) > 0 && !slices.Contains(list, any(Ours)) && len(servers) > 0 {
 			servers[0].Notes = append(servers[0].Notes, fmt.Sprintf("mcp.allowed of %s must name %q, or the client does not start it", p.Path, Ours))
 		}
 	}
 }
 
 // general gives servers without a timeout the one that the client's file has for them.
-func (p Place) general(d *document, servers []Server) {
+func (p Place) general(d *jsonc.Document, servers []Server) {
 	path := p.Client.timeout
 	if path == nil {
 		return
 	}
 	last := len(path) - 1
-	obj, err := d.object(path[:last], false)
-	if err != nil || obj == nil || index(obj, path[last]) < 0 {
+	obj, err := d.Object(path[:last], false)
+	if err != nil || obj == nil || jsonc.Index(obj, path[last]) < 0 {
 		return
 	}
-	v, _ := decoded(obj.Members[index(obj, path[last])].Value)
+	v, _ := jsonc.Decoded(obj.Members[jsonc.Index(obj, path[last])].Value)
 	for i := range servers {
 		if s := &servers[i]; s.Stays == "" && !s.Ours && s.Entry.Timeout == 0 {
 			reading{p, s}.timeout(strings.Join(path, "."), v)
@@ -169,14 +171,14 @@ func (p Place) Connect(data []byte, taken []string, l Launch) ([]byte, error) {
 	if p.Client.form == table {
 		return cutTOML(p.Path, data, p.keys[0], gone, l.toml(p.Client))
 	}
-	return p.edit(data, gone, func(d *document, obj *hujson.Object) error {
-		return d.put(obj, p.keys, 0, Ours, l.entry(p.Client))
+	return p.edit(data, gone, func(d *jsonc.Document, obj *hujson.Object) error {
+		return d.Put(obj, p.keys, 0, Ours, l.entry(p.Client))
 	})
 }
 
 // edit puts our entry first and takes members out.
-func (p Place) edit(data []byte, gone func(string) bool, put func(*document, *hujson.Object) error) ([]byte, error) {
-	d, err := parse(p.Path, data)
+func (p Place) edit(data []byte, gone func(string) bool, put func(*jsonc.Document, *hujson.Object) error) ([]byte, error) {
+	d, err := jsonc.Parse(p.Path, data)
 	if err != nil {
 		return nil, err
 	}
@@ -188,11 +190,11 @@ func (p Place) edit(data []byte, gone func(string) bool, put func(*document, *hu
 		return nil, err
 	}
 	for i := len(obj.Members) - 1; i > 0; i-- {
-		if gone(name(obj.Members[i])) {
-			remove(obj, i)
+		if gone(jsonc.Name(obj.Members[i])) {
+			jsonc.Remove(obj, i)
 		}
 	}
-	return d.bytes(), nil
+	return d.Bytes(), nil
 }
 
 // Undo is data without the proxy and with the servers that were taken from backup, which may
@@ -201,7 +203,7 @@ func (p Place) Undo(data, backup []byte) ([]byte, error) {
 	if p.Client.form == table {
 		return p.undoTOML(data, backup)
 	}
-	d, err := parse(p.Path, data)
+	d, err := jsonc.Parse(p.Path, data)
 	if err != nil {
 		return nil, err
 	}
@@ -209,14 +211,14 @@ func (p Place) Undo(data, backup []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if obj == nil || index(obj, Ours) < 0 {
+	if obj == nil || jsonc.Index(obj, Ours) < 0 {
 		return nil, fmt.Errorf("%s: %w", p.Path, ErrNotConnected)
 	}
 	if backup == nil {
-		remove(obj, index(obj, Ours))
-		return d.bytes(), nil
+		jsonc.Remove(obj, jsonc.Index(obj, Ours))
+		return d.Bytes(), nil
 	}
-	past, err := parse(p.Backup(), backup)
+	past, err := jsonc.Parse(p.Backup(), backup)
 	if err != nil {
 		return nil, err
 	}
@@ -224,43 +226,43 @@ func (p Place) Undo(data, backup []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := index(obj, Ours)
+	at := jsonc.Index(obj, Ours)
 	ours := obj.Members[at]
-	again, err := p.edit(backup, func(key string) bool { return index(obj, key) < 0 || key == Ours }, func(d *document, obj *hujson.Object) error {
-		d.insert(obj, 0, len(p.keys), Ours, hujson.Value{Value: ours.Value.Value})
+	again, err := p.edit(backup, func(key string) bool { return jsonc.Index(obj, key) < 0 || key == Ours }, func(d *jsonc.Document, obj *hujson.Object) error {
+		d.Insert(obj, 0, len(p.keys), Ours, hujson.Value{Value: ours.Value.Value})
 		return nil
 	})
 	if err == nil && bytes.Equal(again, data) {
 		return backup, nil
 	}
-	remove(obj, at)
+	jsonc.Remove(obj, at)
 	p.restore(d, obj, was)
-	return d.bytes(), nil
+	return d.Bytes(), nil
 }
 
 // restore puts back what was and is not there any more.
-func (p Place) restore(d *document, obj, was *hujson.Object) {
+func (p Place) restore(d *jsonc.Document, obj, was *hujson.Object) {
 	if was == nil {
 		if len(obj.Members) == 0 { // our own
-			parent, _ := d.object(p.keys[:len(p.keys)-1], false)
-			remove(parent, index(parent, p.keys[len(p.keys)-1]))
+			parent, _ := d.Object(p.keys[:len(p.keys)-1], false)
+			jsonc.Remove(parent, jsonc.Index(parent, p.keys[len(p.keys)-1]))
 		}
 		return
 	}
 	untouched := true
 	for _, m := range obj.Members {
-		at := index(was, name(m))
-		untouched = untouched && at >= 0 && same(m.Value, was.Members[at].Value)
+		at := jsonc.Index(was, jsonc.Name(m))
+		untouched = untouched && at >= 0 && jsonc.Same(m.Value, was.Members[at].Value)
 	}
 	if untouched {
 		*obj = *was
 		return
 	}
-	comma := trailing(obj)
-	setTrailing(obj, false)
+	comma := jsonc.Trailing(obj)
+	jsonc.SetTrailing(obj, false)
 	back := was.Members[:len(was.Members):len(was.Members)]
 	for i := range back {
-		if at := index(obj, name(back[i])); at >= 0 {
+		if at := jsonc.Index(obj, jsonc.Name(back[i])); at >= 0 {
 			back[i] = obj.Members[at]
 			obj.Members = slices.Delete(obj.Members, at, at+1)
 		} else {
@@ -268,7 +270,7 @@ func (p Place) restore(d *document, obj, was *hujson.Object) {
 		}
 	}
 	obj.Members = append(back, obj.Members...)
-	setTrailing(obj, comma)
+	jsonc.SetTrailing(obj, comma)
 }
 
 // undoTOML is Undo for TOML.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"rlmproxy/config/jsonc"
 )
 
 // blank draws what may stand between two tokens of JSON with comments.
@@ -78,11 +80,11 @@ func TestEditJSON(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, file)
 		}
-		d, err := parse("", after)
+		d, err := jsonc.Parse("", after)
 		if err != nil {
 			t.Fatalf("%v\n%s\nconnected:\n%s", err, file, after)
 		}
-		obj, _ := d.object(p.keys, false)
+		obj, _ := d.Object(p.keys, false)
 		want := map[string]bool{Ours: true}
 		for _, name := range names {
 			want[name] = true
@@ -93,7 +95,7 @@ func TestEditJSON(t *testing.T) {
 		want[Ours] = true
 		got := map[string]bool{}
 		for _, m := range obj.Members {
-			got[name(m)] = true
+			got[jsonc.Name(m)] = true
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%s\n%s\nconnected:\n%s", diff, file, after)

@@ -11,14 +11,17 @@ import (
 	"rlmproxy/private"
 )
 
+// ErrChanged is why a file is not written: it is not what it was when it was read.
+var ErrChanged = errors.New("has changed meanwhile: try again")
+
 // maxFile is what package config reads too.
 const maxFile = 4 << 20
 
 // ReadFile is the content of a file of at most 4 MiB, as [private.Read] has it.
 func ReadFile(path string) ([]byte, error) { return private.Read(path, maxFile) }
 
-// WriteFile replaces a file as a whole, if its content is still old: nil for a file that is
-// not there. Where path is a link, what it leads to is replaced. mode zero keeps that of the
+// WriteFile replaces a file as a whole, if its content is still old, else the error wraps
+// ErrChanged; nil is that of a file that is not there. Where path is a link, what it leads to is replaced. mode zero keeps that of the
 // file; a new one has 0600.
 func WriteFile(path string, old, data []byte, mode fs.FileMode) (err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -65,7 +68,7 @@ func WriteFile(path string, old, data []byte, mode fs.FileMode) (err error) {
 		return err
 	}
 	if !bytes.Equal(now, old) || (now == nil) != (old == nil) {
-		return fmt.Errorf("%s has changed meanwhile: try again", path)
+		return fmt.Errorf("%s %w", path, ErrChanged)
 	}
 	return os.Rename(f.Name(), path)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"rlmproxy/config/jsonc"
 )
 
 // maxSwitches bounds patterns, and maxPattern each of them: names of tools are shorter.
@@ -22,11 +24,14 @@ var notInToolName = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 //
 // A pattern is about tools by the name that opencode gives them, SERVER_TOOL. Of those that
 // match a tool, the last counts.
-func (p Place) switchedOff(d *document, servers []Server) {
+func (p Place) switchedOff(d *jsonc.Document, servers []Server) {
 	if p.Client.Name != "opencode" {
 		return
 	}
-	top := d.root.Value.(*hujson.Object)
+	top, err := d.Object(nil, false)
+	if err != nil {
+		return
+	}
 	rules := append(switches(top, "tools"), switches(top, "permission")...)
 	agents := agentSwitches(top)
 	if len(rules) > maxSwitches || len(agents) > maxSwitches {
@@ -87,7 +92,7 @@ type toolSwitch struct {
 
 // switches are those in a section of obj, in order.
 func switches(obj *hujson.Object, section string) []toolSwitch {
-	at := index(obj, section)
+	at := jsonc.Index(obj, section)
 	if at < 0 {
 		return nil
 	}
@@ -97,11 +102,11 @@ func switches(obj *hujson.Object, section string) []toolSwitch {
 	}
 	var all []toolSwitch
 	for _, m := range patterns.Members {
-		switch v, _ := decoded(m.Value); v {
+		switch v, _ := jsonc.Decoded(m.Value); v {
 		case true, "allow", "ask":
-			all = append(all, toolSwitch{section, name(m), true})
+			all = append(all, toolSwitch{section, jsonc.Name(m), true})
 		case false, "deny":
-			all = append(all, toolSwitch{section, name(m), false})
+			all = append(all, toolSwitch{section, jsonc.Name(m), false})
 		}
 	}
 	return all
@@ -109,7 +114,7 @@ func switches(obj *hujson.Object, section string) []toolSwitch {
 
 // agentSwitches are those of single agents.
 func agentSwitches(top *hujson.Object) []toolSwitch {
-	at := index(top, "agent")
+	at := jsonc.Index(top, "agent")
 	if at < 0 {
 		return nil
 	}
@@ -122,7 +127,7 @@ func agentSwitches(top *hujson.Object) []toolSwitch {
 		if agent, ok := m.Value.Value.(*hujson.Object); ok {
 			for _, section := range []string{"tools", "permission"} {
 				for _, rule := range switches(agent, section) {
-					rule.section = "agent." + name(m) + "." + section
+					rule.section = "agent." + jsonc.Name(m) + "." + section
 					all = append(all, rule)
 				}
 			}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"rlmproxy/config/jsonc"
 )
 
 // An expression is a table's header or a key with its value: whole lines of a file of TOML.
@@ -37,7 +39,7 @@ func decodeTOML(path string, data []byte) (map[string]any, error) {
 		}
 	}
 	var tree map[string]any
-	err := toml.Unmarshal(bytes.TrimPrefix(data, byteOrderMark), &tree)
+	err := toml.Unmarshal(bytes.TrimPrefix(data, jsonc.ByteOrderMark), &tree)
 	if at, ok := errors.AsType[*toml.DecodeError](err); ok { // which quotes the line
 		line, column := at.Position()
 		err = fmt.Errorf("%s:%d:%d: not TOML", path, line, column)

@@ -44,8 +44,12 @@ var fields = []search.Field{
 }
 
 const (
-	// maxText bounds what is read of one description.
-	maxText = 8 << 10
+	// maxText bounds what is read of one description, and of the parameters of a tool: a
+	// server may have 2,000 tools.
+	maxText = 4 << 10
+	// maxQuery bounds the bytes that are read of a query, and maxUnknown its words that are
+	// looked for in other spellings.
+	maxQuery, maxUnknown = 1000, 5
 	// synonymWeight is how much another word for the same counts.
 	synonymWeight = 0.5
 )
@@ -87,11 +91,20 @@ func texts(t Tool) []string {
 // Find returns the places of at most limit tools that a query may mean, best first, of those
 // for which may reports true. A word of
 // it counts in any form, as one of its synonyms, and, where no tool has it, as the word that
-// it is a letter or two away from. None is found for a query without words.
+// it is a letter or two away from. The first thousand bytes of a query count. None is found for a query without words.
 func (ix *Index) Find(query string, limit int, may func(place int) bool) []int {
+	asked := map[int]bool{} // what may has said
+	seen := func(place int) bool {
+		is, ok := asked[place]
+		if !ok {
+			is = may(place)
+			asked[place] = is
+		}
+		return is
+	}
 	var terms []search.Term
-	known := map[string]bool{}
-	for n, part := range parts(query) {
+	known, unknown := map[string]bool{}, 0
+	for n, part := range parts(cut(query, maxQuery)) {
 		for _, t := range slices.Compact(search.QueryTerms(part)) {
 			if known[t] || asking[t] {
 				continue
@@ -104,8 +117,9 @@ func (ix *Index) Find(query string, limit int, may func(place int) bool) []int {
 			for _, other := range synonyms[t] {
 				term.Forms = append(term.Forms, search.Alternative{Text: other, Weight: synonymWeight})
 			}
-			if !ix.fields.Has(t) {
-				for _, near := range ix.near(t) {
+			if !ix.fields.Has(t, seen) && unknown < maxUnknown {
+				unknown++
+				for _, near := range ix.near(t, seen) {
 					term.Forms = append(term.Forms, search.Alternative{Text: near, Weight: 0.8})
 				}
 			}
@@ -117,7 +131,7 @@ func (ix *Index) Find(query string, limit int, may func(place int) bool) []int {
 		found = found[:0]
 		ranked := ix.fields.Rank(terms, most)
 		for _, r := range ranked {
-			if may(r.Passage) && len(found) < limit {
+			if seen(r.Passage) && len(found) < limit {
 				found = append(found, r.Passage)
 			}
 		}
@@ -155,8 +169,9 @@ const (
 )
 
 // near are the terms that t may be a misspelling of: those that are nearest, one edit away,
-// or two of a long word.
-func (ix *Index) near(t string) (all []string) {
+// or two of a long word. Those of tools that are not seen are not there: else what is found
+// would tell of them.
+func (ix *Index) near(t string, seen func(place int) bool) (all []string) {
 	if len(t) < minMisspelt || len(t) > maxMisspelt {
 		return nil
 	}
@@ -169,9 +184,10 @@ func (ix *Index) near(t string) (all []string) {
 			continue
 		}
 		switch d := levenshtein.ComputeDistance(t, term); {
+		case d > most || !ix.fields.Has(term, seen):
 		case d < most:
 			most, all = d, append(all[:0], term)
-		case d == most:
+		default:
 			all = append(all, term)
 		}
 	}

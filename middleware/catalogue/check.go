@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -24,6 +25,11 @@ const (
 	// maxWork bounds schemas of a definition, each where it is used, times bytes of
 	// arguments: what it may cost to hold one against the other. It takes under a second.
 	maxWork = 50_000_000
+	// minArguments is what short arguments count as, in bytes, for to compile a schema takes
+	// time as well.
+	minArguments = 1000
+	// maxPatterns bounds the steps of all patterns of a schema, compiled. One takes 40 bytes.
+	maxPatterns = 50_000
 )
 
 // Check says what is wrong with the arguments of a call, by the schema of its tool, or
@@ -36,10 +42,15 @@ func Check(schema, arguments json.RawMessage) string {
 	if len(bytes.TrimSpace(arguments)) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	if cost(schema)*len(arguments) > maxWork {
+	var doc any
+	if json.Unmarshal(schema, &doc) != nil {
 		return ""
 	}
-	compiled, err := compile(schema)
+	once, err := json.Marshal(doc) // of members of one name the last, which is the one that is compiled
+	if err != nil || cost(once)*max(len(arguments), minArguments) > maxWork {
+		return ""
+	}
+	compiled, err := compile(once)
 	if err != nil {
 		return ""
 	}
@@ -88,25 +99,29 @@ var errElsewhere = errors.New("the schema refers to another")
 
 const (
 	maxWrong  = 10  // things that are said to be wrong
+	maxSorted = 50  // of which the first are said
 	maxReason = 200 // bytes of what is wrong with one
+	// maxReasons is maxReason for one that would have to be as one of several schemas says.
+	maxReasons = 1000
 )
 
 // wrong is what an error says, each thing with its place: "/path: got number, want string".
 func wrong(e *jsonschema.ValidationError) string {
 	var all []string
+	more := 0
 	var add func(e *jsonschema.ValidationError)
 	add = func(e *jsonschema.ValidationError) {
 		switch e.ErrorKind.(type) {
 		case *kind.AnyOf, *kind.OneOf: // one of the alternatives would do
 			var each []string
 			for _, cause := range e.Causes {
-				if text := wrong(cause); !slices.Contains(each, text) {
+				if text := wrong(cause); len(each) < maxWrong && !slices.Contains(each, text) {
 					each = append(each, text)
 				}
 			}
 			if len(each) > 0 {
 				slices.Sort(each)
-				all = append(all, strings.Join(each, ", or "))
+				all = append(all, show.ClipBytes(strings.Join(each, ", or "), maxReasons))
 				return
 			}
 		}
@@ -114,6 +129,10 @@ func wrong(e *jsonschema.ValidationError) string {
 			for _, cause := range e.Causes {
 				add(cause)
 			}
+			return
+		}
+		if len(all) >= maxSorted {
+			more++
 			return
 		}
 		text := e.ErrorKind.LocalizedString(english)
@@ -124,7 +143,7 @@ func wrong(e *jsonschema.ValidationError) string {
 	}
 	add(e)
 	slices.Sort(all) // the validator has no order
-	if more := len(all) - maxWrong; more > 0 {
+	if more += len(all) - maxWrong; more > 0 {
 		all = append(all[:maxWrong], fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(all, "; ")
@@ -133,8 +152,31 @@ func wrong(e *jsonschema.ValidationError) string {
 var english = message.NewPrinter(language.English)
 
 // cost is the number of schemas that may be held against one value, with what is referred to
-// counted each time, and bytes of patterns; maxWork for those that refer to themselves, or elsewhere.
+// counted each time, and what else is gone through: steps of patterns, values of an enum. It
+// is maxWork for those that refer to themselves, or elsewhere, and where a reference may mean
+// another schema than it does here.
 func cost(schema json.RawMessage) int {
+	patterns, named := 0, 0
+	walk(schema, func(s json.RawMessage) {
+		for key, value := range jsonscan.Fields(s) {
+			switch jsonscan.Unquote(key) {
+			case "pattern":
+				patterns += steps(jsonscan.Unquote(value))
+			case "patternProperties":
+				for name := range jsonscan.Fields(value) {
+					patterns += steps(jsonscan.Unquote(name))
+				}
+			case "$id", "id": // what is below is a document of its own, with references of its own
+				named++
+			}
+		}
+	})
+	if root := jsonscan.Member(schema, "$id"); root != nil {
+		named--
+	}
+	if patterns > maxPatterns || named > 0 {
+		return maxWork
+	}
 	known := map[string]int{}
 	running := map[string]bool{}
 	var of func(s json.RawMessage) int
@@ -148,6 +190,8 @@ func cost(schema json.RawMessage) int {
 			case k == "$dynamicRef" || k == "$recursiveRef":
 				return maxWork
 			case k == "pattern":
+				n += steps(jsonscan.Unquote(value))
+			case k == "enum" || k == "const" || k == "required" || k == "dependentRequired":
 				n += len(value)
 			case k == "$ref":
 				ref := jsonscan.Unquote(value)
@@ -168,8 +212,11 @@ func cost(schema json.RawMessage) int {
 				n += known[ref]
 			default:
 				below(k, value, func(inner json.RawMessage, name string) json.RawMessage {
-					if k == "patternProperties" {
-						n += len(name)
+					switch {
+					case k == "patternProperties":
+						n += steps(name)
+					case k == "dependencies":
+						n += len(inner) // which may be a list of names
 					}
 					if jsonscan.Kind(inner) == '{' {
 						n += of(inner)
@@ -186,10 +233,31 @@ func cost(schema json.RawMessage) int {
 	return of(schema)
 }
 
+// steps is how long a pattern is where its repetitions are written out, as it is compiled. One
+// that is none has its length.
+func steps(pattern string) int {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return len(pattern)
+	}
+	var of func(re *syntax.Regexp) int
+	of = func(re *syntax.Regexp) int {
+		n := 1 + len(re.Rune)
+		for _, sub := range re.Sub {
+			n += of(sub)
+		}
+		if re.Op == syntax.OpRepeat {
+			n *= max(re.Min, re.Max, 1)
+		}
+		return n
+	}
+	return of(parsed)
+}
+
 // at is what a reference within a schema refers to, or nil.
 func at(schema json.RawMessage, ref string) json.RawMessage {
 	path, ok := strings.CutPrefix(ref, "#")
-	if !ok || path != "" && path[0] != '/' {
+	if !ok || path != "" && path[0] != '/' || strings.Contains(path, "%") { // a letter in another form
 		return nil
 	}
 	value := schema

@@ -50,16 +50,39 @@ func TestCheckIsBounded(t *testing.T) {
 		defs = append(defs, fmt.Sprintf(`"d%d":{"allOf":[%s,%s]}`, n, ref, ref))
 	}
 	doubling := `{"$ref":"#/$defs/d0","$defs":{` + strings.Join(defs, ",") + `,"d60":{"required":["x"]}}}`
+	// Likewise where references are found in other places than they seem to be, 2^17 each.
+	twice := func(form, last string) string {
+		var defs []string
+		for n := range 17 {
+			defs = append(defs, fmt.Sprintf(`"d%d":`, n)+strings.ReplaceAll(form, "NEXT", fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, n+1)))
+		}
+		return `"$ref":"#/$defs/d0","$defs":{` + strings.Join(defs, ",") + `,"d17":` + last + `}`
+	}
+	both, x := `{"allOf":[NEXT,NEXT]}`, `{"required":["x"]}`
 	deep := strings.Repeat(`{"not":`, 5000) + `{}` + strings.Repeat(`}`, 5000)
 	for name, tc := range map[string][2]string{
-		"doubling":  {doubling, `{}`},
-		"deep":      {deep, `{}`},
-		"arguments": {`{"additionalProperties":{"pattern":"` + strings.Repeat("a?", 20_000) + `"}}`, `{"a":"` + strings.Repeat("a", 1<<20) + `"}`},
-		"large":     {`{"required":["x"],"description":"` + strings.Repeat("a", maxSchemaBytes) + `"}`, `{}`},
+		"doubling":       {doubling, `{}`},
+		"deep":           {deep, `{}`},
+		"inner document": {`{"$defs":{"d0":{}},"properties":{"a":{"$id":"https://example.com/inner",` + twice(both, x) + `}}}`, `{"a":{}}`},
+		"draft 7":        {`{"$schema":"http://json-schema.org/draft-07/schema#",` + twice(`{"dependencies":{"a":{"allOf":[NEXT,NEXT]}}}`, x) + `}`, `{"a":1}`},
+		"given again":    {`{"$defs":{"d0":{}},` + twice(both, x) + `,"properties":{}}`, `{}`},
+		"other letters":  {`{"$ref":"#/$defs/%61","$defs":{"%61":{},"a":{"required":["x"]}}}`, `{}`},
+		"repetitions":    {`{"properties":{"a":{"pattern":"(x?y?z?a?){999}b"}}}`, `{"a":"` + strings.Repeat("a", 20_000) + `"}`},
+		"many patterns":  {`{"required":["x"],"allOf":[` + strings.Repeat(`{"pattern":"(.{30}){30}"},`, 100) + `{}]}`, `{}`},
+		"values":         {`{"items":{"enum":["` + strings.Repeat(`a","`, 10_000) + `b"]}}`, `[` + strings.Repeat(`"c",`, 1000) + `"c"]`},
+		"arguments":      {`{"additionalProperties":{"pattern":"` + strings.Repeat("a?", 20_000) + `"}}`, `{"a":"` + strings.Repeat("a", 1<<20) + `"}`},
+		"large":          {`{"required":["x"],"description":"` + strings.Repeat("a", maxSchemaBytes) + `"}`, `{}`},
 	} {
 		if wrong := Check(json.RawMessage(tc[0]), json.RawMessage(tc[1])); wrong != "" {
 			t.Errorf("%s: %s", name, wrong)
 		}
+	}
+	var alternatives []string
+	for n := range 300 {
+		alternatives = append(alternatives, fmt.Sprintf(`{"const":"%d%s"}`, n, strings.Repeat("b", 100)))
+	}
+	if wrong := Check(json.RawMessage(`{"anyOf":[`+strings.Join(alternatives, ",")+`]}`), json.RawMessage(`{}`)); wrong == "" || len(wrong) > 2*maxReasons {
+		t.Errorf("%d bytes are said of alternatives", len(wrong))
 	}
 	var many []string
 	for n := range 500 {

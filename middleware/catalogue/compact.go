@@ -97,10 +97,10 @@ func isDefaultDialect(schema json.RawMessage) bool {
 var (
 	schemaKeys = map[string]bool{
 		"additionalProperties": true, "items": true, "additionalItems": true, "contains": true, "not": true, "if": true, "then": true, "else": true,
-		"propertyNames": true, "unevaluatedItems": true, "unevaluatedProperties": true,
+		"propertyNames": true, "unevaluatedItems": true, "unevaluatedProperties": true, "contentSchema": true,
 	}
 	listKeys = map[string]bool{"allOf": true, "anyOf": true, "oneOf": true, "prefixItems": true, "items": true}
-	mapKeys  = map[string]bool{"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true}
+	mapKeys  = map[string]bool{"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true, "dependencies": true}
 )
 
 // below rewrites the schemas that a member of a schema holds; name is that of a property, or
@@ -222,6 +222,10 @@ func without(object json.RawMessage, drop func(key string, value json.RawMessage
 	return out
 }
 
+// maxInlining bounds the definitions of a schema times its bytes, for each that is put in
+// rewrites it. It takes some 0.1 s.
+const maxInlining = 5_000_000
+
 // inlined is a schema in which a $ref is what it refers to, where this makes all of it
 // shorter. It looks at schemas all of whose references are plain ones to the $defs or
 // definitions of their root, none of which leads to itself.
@@ -234,7 +238,7 @@ func inlined(schema json.RawMessage) json.RawMessage {
 	for name, def := range jsonscan.Fields(jsonscan.Member(schema, key)) {
 		defs[jsonscan.Unquote(name)] = def
 	}
-	if len(defs) == 0 {
+	if len(defs) == 0 || len(defs)*len(schema) > maxInlining {
 		return schema
 	}
 	uses, plain := references(schema, "#/"+key+"/", defs)

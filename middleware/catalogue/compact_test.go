@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	corpus "rlmproxy/bench/catalogue"
@@ -205,5 +206,22 @@ func TestCompact(t *testing.T) {
 		if got := string(CompactSchema(json.RawMessage(tc.schema))); got != tc.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tc.schema, got, tc.want)
 		}
+	}
+}
+
+// TestCompactIsBounded: definitions stay where to put them in would take long, and where
+// something else refers to them.
+func TestCompactIsBounded(t *testing.T) {
+	var defs []string
+	for n := range 2000 {
+		defs = append(defs, fmt.Sprintf(`"d%d":{"type":"string"}`, n))
+	}
+	long := `{"$defs":{` + strings.Join(defs, ",") + `}}`
+	if got := string(CompactSchema(json.RawMessage(long))); got != long {
+		t.Errorf("2000 definitions become %.200s", got)
+	}
+	referred := `{"definitions":{"e":{"type":"string"}},"dependencies":{"a":{"$ref":"#/definitions/e"}}}`
+	if got := string(CompactSchema(json.RawMessage(referred))); got != `{"dependencies":{"a":{"type":"string"}}}` {
+		t.Errorf("%s becomes %s", referred, got)
 	}
 }

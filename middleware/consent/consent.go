@@ -1,7 +1,8 @@
-// Package consent asks the person at a client whether a proxy_* tool may call a tool of a
-// server that is not known to only read.
+// Package consent asks the person at a client: whether a proxy_* tool may call a tool of a
+// server that is not known to only read, and whether servers may be changed.
 //
 //	a question, once a session and tool ─► elicitation/create, or input_required ─► an Answer
+//	one of its own, each time           ─┘
 package consent
 
 import (
@@ -10,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,6 +67,7 @@ type consent struct {
 	dismissed int           // how often
 	asked     chan struct{} // closed when the question at the client ends; nil: none is there
 	state     string        // that a client of 2026-07-28 has beside the question, or ""
+	message   string        // of AskAnew: what the question with that state was
 	used      time.Time
 }
 
@@ -168,6 +171,11 @@ func elicitation(r *session.Request, q Question) json.RawMessage {
 	message := fmt.Sprintf("The agent wants %s to call %s. This tool of the server \"%s\" may change something. The arguments:\n%s\n"+
 		"If you accept, the agent may call it this way, with any arguments, until %s.",
 		r.Name, q.Tool, scan.Line(q.Server), scan.Visible(show.ClipBytes(string(arguments), 2000)), until)
+	return form(message)
+}
+
+// form is the params of an elicitation without fields.
+func form(message string) json.RawMessage {
 	params := jsonscan.Object("message", jsonscan.Quote(message))
 	return jsonscan.With(params, "requestedSchema", []byte(`{"type":"object","properties":{}}`))
 }
@@ -194,26 +202,43 @@ func (c *Consents) ask(ctx context.Context, r *session.Request, q Question) (Ans
 	}
 	said.asked = make(chan struct{})
 	c.mu.Unlock()
-
-	asking, cancel := context.WithTimeout(guard.WithHold(r.About(), nil), maxWait)
-	defer cancel()
-	defer context.AfterFunc(ctx, cancel)()
-	answer, err := r.Session.Ask(asking, "elicitation/create", elicitation(r, q), nil)
-
+	action, cannot, err := put(ctx, r, elicitation(r, q))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(said.asked)
 	said.asked = nil
+	if err != nil || cannot {
+		return NotAsked, err
+	}
+	return said.note(action), nil
+}
+
+// put puts a question to the person at the client of a session, and returns what they do: "" is
+// nothing in maxWait. cannot says that the client has no way to ask.
+func put(ctx context.Context, r *session.Request, params json.RawMessage) (action string, cannot bool, err error) {
+	asking, cancel := context.WithTimeout(guard.WithHold(r.About(), nil), maxWait)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	answer, err := r.Session.Ask(asking, "elicitation/create", params, nil)
 	var refused *jsonrpc.Error
 	switch {
 	case ctx.Err() != nil:
-		return NotAsked, context.Cause(ctx)
-	case errors.As(err, &refused): // the client said that it cannot
-		return NotAsked, nil
+		return "", false, context.Cause(ctx)
+	case errors.As(err, &refused):
+		return "", true, nil
 	case err != nil && asking.Err() == nil:
-		return NotAsked, err
+		return "", false, err
 	}
-	return said.note(jsonscan.StringMember(answer, "action")), nil
+	return jsonscan.StringMember(answer, "action"), false, nil
+}
+
+// statePrefix is how states begin that a question comes with.
+const statePrefix = "rlmproxy-consent:"
+
+// Answers reports whether the params of a request answer a question of a Consents, and none of
+// a server.
+func Answers(params json.RawMessage) bool {
+	return strings.HasPrefix(jsonscan.StringMember(params, "requestState"), statePrefix)
 }
 
 // stateless asks a client of 2026-07-28: by a result that it answers with another request.
@@ -231,10 +256,18 @@ func (c *Consents) stateless(r *session.Request, q Question) (Answer, json.RawMe
 		}
 	}
 	if said.state == "" {
-		said.state = "rlmproxy-consent:" + rand.Text()
+		said.state = newState()
 	}
-	one := jsonscan.With(jsonscan.Object("method", []byte(`"elicitation/create"`)), "params", elicitation(r, q))
+	return NotAsked, inputRequired(said.state, elicitation(r, q))
+}
+
+// newState is what a client of 2026-07-28 shows again with the answer.
+func newState() string { return statePrefix + rand.Text() }
+
+// inputRequired is the result that has a client of 2026-07-28 ask.
+func inputRequired(state string, params json.RawMessage) json.RawMessage {
+	one := jsonscan.With(jsonscan.Object("method", []byte(`"elicitation/create"`)), "params", params)
 	result := jsonscan.Object("resultType", []byte(`"input_required"`))
 	result = jsonscan.With(result, "inputRequests", jsonscan.Object("consent", one))
-	return NotAsked, jsonscan.With(result, "requestState", jsonscan.Quote(said.state))
+	return jsonscan.With(result, "requestState", jsonscan.Quote(state))
 }

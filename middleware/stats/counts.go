@@ -137,9 +137,11 @@ func (c *counts) merge(more *counts, now time.Time) {
 	for _, h := range more.Hours {
 		c.hour(h.Begin).add(h.Sums)
 	}
-	c.Hours = slices.DeleteFunc(c.Hours, func(h Hour) bool { return now.Sub(h.Begin) > MaxHours*time.Hour })
-	c.Hours = newest(c.Hours, MaxHours) // a clock that was wrong may have made more
-	c.Recent = append(c.Recent, more.Recent...)
+	// What a clock that was wrong has made of a time to come would be the newest until then.
+	soon := now.Add(time.Hour)
+	c.Hours = slices.DeleteFunc(c.Hours, func(h Hour) bool { return now.Sub(h.Begin) > MaxHours*time.Hour || h.Begin.After(soon) })
+	c.Hours = newest(c.Hours, MaxHours)
+	c.Recent = slices.DeleteFunc(append(c.Recent, more.Recent...), func(c Call) bool { return c.Time.After(soon) })
 	slices.SortStableFunc(c.Recent, func(a, b Call) int { return a.Time.Compare(b.Time) })
 	c.Recent = newest(c.Recent, MaxRecent)
 }

@@ -159,6 +159,23 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestClockGoesBack: what was counted by a clock that was ahead is not in the place of what is
+// new, and counts.
+func TestClockGoesBack(t *testing.T) {
+	now := time.Now()
+	var all, ahead, right counts
+	for i := range 2 * MaxHours {
+		ahead.called(&observe.Call{Begun: now.AddDate(1, 0, 0).Add(time.Duration(i) * time.Hour)}, 2, 1)
+	}
+	all.merge(&ahead, now.AddDate(2, 0, 0))
+	right.called(&observe.Call{Begun: now}, 2, 1)
+	all.merge(&right, now)
+	r := all.report()
+	if len(r.Recent) != 1 || !r.Recent[0].Time.Equal(now) || len(r.Hours) != 1 || !r.Hours[0].Begin.Equal(now.UTC().Truncate(time.Hour)) || r.Total.Calls != 2*MaxHours+1 {
+		t.Errorf("%d calls, %d recent, the first of %v; %d hours", r.Total.Calls, len(r.Recent), r.Recent[0].Time, len(r.Hours))
+	}
+}
+
 // TestQuantiles: they are upper bounds, at most twice what they bound.
 func TestQuantiles(t *testing.T) {
 	for range 200 {

@@ -126,6 +126,8 @@ func readKept(path string) (k kept, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return k, nil
+	case errors.Is(err, private.ErrLarger):
+		return k, &brokenError{path, private.ErrLarger}
 	case err != nil:
 		return k, err
 	}

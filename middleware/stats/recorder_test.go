@@ -138,6 +138,7 @@ func TestBroken(t *testing.T) {
 		{"of others", `{"version":1,"tools":{"a":1}}`, false, "begins anew"},
 		{"with null", `{"version":1,"tools":[null]}`, false, "begins anew"},
 		{"without version", `{}`, false, "begins anew"},
+		{"too long", `{"version":1}` + strings.Repeat(" ", maxBytes), false, "begins anew"},
 		{"newer", `{"version":2,"tools":{"a":1}}`, true, "newer rlmproxy"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -174,7 +175,7 @@ func TestBroken(t *testing.T) {
 				path += ".broken"
 			}
 			if data, err := os.ReadFile(path); err != nil || string(data) != tt.file {
-				t.Errorf("%s has %q, %v", path, data, err)
+				t.Errorf("%s has %.100q, %v", path, data, err)
 			}
 		})
 	}

@@ -18,8 +18,8 @@ import (
 type param struct {
 	name   string
 	schema string // JSON Schema, without braces; "" for what is taken but not told of
-	// into is where it goes: a *string, *int, *float64, *bool, *[]string or, for an
-	// object, *json.RawMessage.
+	// into is where it goes: a *string, *int, *float64, *bool, *[]string,
+	// *[]json.RawMessage or, for an object, *json.RawMessage.
 	into any
 	// example is what a right call shows that has none; empty if it needs none.
 	example string
@@ -69,6 +69,9 @@ func (p param) set(value json.RawMessage) bool {
 		*n = int(f)
 		return true
 	}
+	if list, ok := p.into.(*[]json.RawMessage); ok && value[0] == '"' { // as agents write objects
+		return json.Unmarshal([]byte(jsonscan.Unquote(value)), list) == nil
+	}
 	return json.Unmarshal(value, p.into) == nil
 }
 
@@ -80,7 +83,7 @@ func unknownParam(tool, key string, params []param) error {
 	switch other := takes(key); {
 	case pageNumber(key) && tool == "proxy_filter":
 		return misused(tool, `%s; "offset" and "limit" count items, or lines`, unknown)
-	case near == "" && other != "" && !isCatalogue(tool):
+	case near == "" && other != "" && forResults(tool):
 		return &misuse{other, fmt.Sprintf("%s: %s, but %s has %q", tool, unknown, other, meant(key, paramsOf(other)))}
 	case near == "":
 		near = nearest(key, params)
@@ -103,6 +106,8 @@ func kindOf(into any) string {
 		return "true or false"
 	case *[]string:
 		return "an array of strings"
+	case *[]json.RawMessage:
+		return "an array"
 	}
 	return "an object"
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"rlmproxy/cache"
 	"rlmproxy/middleware/shape"
@@ -132,6 +131,3 @@ func (t *callTool) answer(ctx context.Context, c *call) (json.RawMessage, error)
 	}
 	return c.reach.Catalogue.Call(ctx, t.name, t.arguments)
 }
-
-// isCatalogue reports whether a tool of ours is about tools, and not about results.
-func isCatalogue(name string) bool { return slices.Contains(CatalogueNames, name) }

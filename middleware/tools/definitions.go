@@ -26,6 +26,20 @@ const (
 	callText     = `Call a tool that proxy_find_tools named. Its result is as if it had been called directly.`
 )
 
+const statsText = `What the proxy saved: tokens, calls, errors, latency, by server and tool.`
+
+// StatsDefinition is that of proxy_stats.
+func StatsDefinition() string {
+	return definition("proxy_stats", statsText, newTool("proxy_stats").params(), true)
+}
+
+const upstreamsText = `List the servers behind this proxy, or change which there are; all changes are made, or none, and the person is asked. server, to add or update: an entry as in mcp.json, {"command":"…","args":["…"],"env":{}} or {"url":"…"}; to update, only what changes (null removes a key).`
+
+// UpstreamsDefinition is that of proxy_upstreams.
+func UpstreamsDefinition() string {
+	return definition("proxy_upstreams", upstreamsText, newTool("proxy_upstreams").params(), false)
+}
+
 // A Stand describes what stands in for tools that an agent is not listed.
 type Stand struct {
 	Servers  string // what servers there are, in a few words or lines

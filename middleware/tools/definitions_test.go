@@ -45,6 +45,7 @@ func TestDefinitions(t *testing.T) {
 	} {
 		got += d.when + "\n" + strings.Join(Definitions(d.fresh, d.readOnly, d.handles), "\n") + "\n"
 	}
+	got += "of the proxy itself\n" + StatsDefinition() + "\n" + UpstreamsDefinition() + "\n"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
 			t.Fatal(err)

@@ -126,7 +126,7 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 		delete(have, "limit")
 	}
 	switch {
-	case isCatalogue(tool):
+	case !forResults(tool):
 		for _, p := range params {
 			if have[p.name] == nil && p.example != "" {
 				have[p.name] = json.RawMessage(p.example)
@@ -167,6 +167,9 @@ var commas = regexp.MustCompile(` *,[ ,]*`)
 // several, or p's example; nil if there is none.
 func fitting(value json.RawMessage, p param) json.RawMessage {
 	if string(value) == "null" || string(value) == `""` {
+		return nil
+	}
+	if _, list := p.into.(*[]json.RawMessage); list { // what is in it may be what is wrong
 		return nil
 	}
 	candidates := []json.RawMessage{value}

@@ -9,6 +9,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"rlmproxy/cache"
@@ -65,9 +66,17 @@ type tool interface {
 	answer(ctx context.Context, c *call) (json.RawMessage, error)
 }
 
-// Names are those of our tools for results; CatalogueNames has the others. A new one has a
-// case in newTool, its parameters beside its answer, and a description in definitions.go.
+// Names are those of our tools for results; CatalogueNames and ProxyNames have the others. A
+// new one has a case in newTool, its parameters beside its answer, and a description in
+// definitions.go.
 var Names = []string{"proxy_explore", "proxy_filter", "proxy_search"}
+
+// Reserved are the names of all tools of ours, whether or not they are switched on: no tool of
+// a server gets one.
+func Reserved() []string { return slices.Concat(Names, CatalogueNames, ProxyNames) }
+
+// forResults reports whether a tool of ours is for results.
+func forResults(name string) bool { return slices.Contains(Names, name) }
 
 // newTool returns the tool of a name, without arguments, or nil.
 func newTool(name string) tool {
@@ -84,6 +93,10 @@ func newTool(name string) tool {
 		return new(describeTools)
 	case "proxy_call_tool":
 		return new(callTool)
+	case "proxy_stats":
+		return new(statistics)
+	case "proxy_upstreams":
+		return new(upstreams)
 	}
 	return nil
 }
@@ -96,6 +109,10 @@ type Reach struct {
 	Fresh     FreshCaller // nil: no tool may be called
 	Healer    Healer      // nil: what is gone stays gone
 	Catalogue Catalogue   // required for the tools of CatalogueNames
+	// Statistics is what the proxy has counted, for an agent to read. Nil: proxy_stats is off.
+	Statistics func() string
+	// Upstreams are what there is to change of servers. Nil: proxy_upstreams is off.
+	Upstreams Upstreams
 }
 
 // A call is one call of a tool of ours.
@@ -122,7 +139,7 @@ func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.Raw
 	if err == nil {
 		raw, err = tool.answer(ctx, &call{t, agent, t.opts.Shaper.Terms(), name, arguments, reach, nil})
 	}
-	if reach.Fresh == nil && !isCatalogue(name) {
+	if reach.Fresh == nil && forResults(name) {
 		params = withoutFresh(params)
 	}
 	return raw, righted(name, arguments, params, err)

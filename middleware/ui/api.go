@@ -142,7 +142,7 @@ func readQuery(w http.ResponseWriter, r *http.Request) (q query, status int, why
 		return q, http.StatusBadRequest, "the body is no JSON"
 	}
 	switch err := json.Unmarshal(body, &q); {
-	case err != nil || body[0] != '{':
+	case err != nil || jsonscan.Kind(body) != '{':
 		return q, http.StatusBadRequest, "a query is an object with agent, id, tool and arguments"
 	case q.Agent == "" || q.Tool == "" || !q.ID.Possible():
 		return q, http.StatusBadRequest, "a query names an agent and an id, as /ui/api/results has them, and a tool"

@@ -268,6 +268,9 @@ func TestQuery(t *testing.T) {
 			t.Errorf("%d %s: %s", status, body, f.arguments)
 		}
 	}
+	if status, body := post("\n "+query(`,"tool":"proxy_explore"`)+"\n", "application/json"); status != 200 {
+		t.Errorf("with space around it: %d %s", status, body)
+	}
 	for _, tt := range []struct {
 		body, media string
 		status      int
