@@ -383,6 +383,9 @@ func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []js
 	found, e := c.s.foundBy(c.request), c.s.exposure(clientName(c.request), v, l)
 	for _, name := range names {
 		t, err := c.s.find(ctx, v, name)
+		if c.s.tools.Has(name) {
+			err = &pipeline.Error{Code: pipeline.BadArguments, Text: name + " is the proxy's own: your list of tools describes it"}
+		}
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)

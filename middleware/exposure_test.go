@@ -126,7 +126,7 @@ func TestFindTools(t *testing.T) {
 		{`{"query":"refnud"}`, refund},
 		{`{"query":"update price"}`, "shop_set_price() Change the price of an article."},
 		{`{"server":"files"}`, "files_read_file() [read-only]\nfiles_write_file() [read-only]"},
-		{`{"server":"files","limit":1}`, "files_read_file() [read-only]"},
+		{`{"server":"files","limit":1}`, "[1 of 2 tools · limit shows more]\nfiles_read_file() [read-only]"},
 		{`{"query":"refund","server":"files"}`, "no tool is found; the servers are:"},
 		{`{}`, "shop: 3 tools. Orders and prices.\nfiles: 2 tools\ndown: 0 tools, failed: no such program"},
 		{`{"query":"xyzzy"}`, "no tool is found; the servers are:\nshop: 3 tools. Orders and prices.\nfiles: 2 tools\ndown: 0 tools, failed: no such program"},
@@ -146,6 +146,7 @@ func TestDescribeTools(t *testing.T) {
 	for _, tc := range []struct{ args, want string }{
 		{`{"names":["shop_get_order"]}`, order},
 		{`{"names":["nothing","shop_get_order"]}`, `{"name":"nothing","error":"unknown_tool: no tool \"nothing\"`},
+		{`{"names":["shop_get_order","proxy_search"]}`, order + "\n" + `{"name":"proxy_search","error":"bad_arguments: proxy_search is the proxy's own: your list of tools describes it"}`},
 		{`{"names":["nothing"]}`, "unknown_tool: no tool \"nothing\""},
 		{`{"names":[]}`, `bad_arguments: proxy_describe_tools: names is missing` + "\n" + `hint: a right call: proxy_describe_tools {"names":[]}`},
 		{`{}`, `bad_arguments: proxy_describe_tools: names is missing` + "\n" + `hint: a right call: proxy_describe_tools {"names":["…"]}`},
@@ -185,11 +186,25 @@ func TestCallTool(t *testing.T) {
 		{`{"name":"shop_refund_order","arguments":{"number":"1","why":"x"}}`, "bad_arguments: shop_refund_order: /number: got string, want integer; additional properties 'why' not allowed; missing property 'reason'\nhint: its input schema is " + `{"type":"object","properties":{"number":{"type":"integer"},"reason":{"type":"string"}},"required":["number","reason"],"additionalProperties":false}`},
 		{`{"name":"shop_refund_order"}`, "bad_arguments: shop_refund_order: missing properties 'number', 'reason'\nhint:"},
 		{`{"name":"proxy_filter"}`, "bad_arguments: proxy_call_tool calls tools of servers, and proxy_filter is the proxy's own\nhint: call proxy_filter itself"},
+		{`{"name":"shop_get_order","number":1}`, "bad_arguments: proxy_call_tool: no parameter \"number\"; what the called tool takes goes into \"arguments\"\nhint: a right call: proxy_call_tool {\"name\":\"shop_get_order\",\"arguments\":{\"number\":1}}"},
 		{`{"arguments":{}}`, "bad_arguments: proxy_call_tool: name is missing\nhint: a right call: proxy_call_tool {\"name\":\"…\",\"arguments\":{}}"},
 		{`{"tool":"shop_get_order","arguments":{"number":1}}`, "bad_arguments: proxy_call_tool: no parameter \"tool\"; did you mean \"name\"?\nhint: a right call: proxy_call_tool {\"name\":\"shop_get_order\",\"arguments\":{\"number\":1}}"},
 	} {
 		if got := text(t, conn, "proxy_call_tool", tc.args); !strings.HasPrefix(got, tc.want) {
 			t.Errorf("%s: got  %s\nwant %s", tc.args, got, tc.want)
+		}
+	}
+}
+
+// TestQueryOfACall: a query names the tool that is called, and not the one that calls.
+func TestQueryOfACall(t *testing.T) {
+	_, conn := dial(t, Options{Exposure: ExposeSearch, FreshCalls: FreshAll, Upstreams: []Upstream{{Name: "shop", Prefix: "shop", Conn: orders()}}})
+	for args, want := range map[string]string{
+		`{"pattern":"x","tool":"proxy_call_tool","arguments":{"name":"shop_get_order","arguments":{"number":1}}}`: "bad_arguments: proxy_search: tool is one of a server, not proxy_call_tool\nhint: give the server's tool itself: \"tool\":\"shop_get_order\",\"arguments\":{\"number\":1}",
+		`{"pattern":"x","tool":"proxy_call_tool"}`:                                                                "bad_arguments: proxy_search: tool is one of a server, not proxy_call_tool\nhint: give the server's tool itself: \"tool\":\"…\",\"arguments\":{…}",
+	} {
+		if got := text(t, conn, "proxy_search", args); got != want {
+			t.Errorf("%s: got  %q\nwant %q", args, got, want)
 		}
 	}
 }

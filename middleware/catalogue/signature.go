@@ -132,7 +132,11 @@ func typeOf(schema gjson.Result, depth int) string {
 	hasProperties := schema.Get("properties").IsObject()
 	switch {
 	case t.String() == "array" && depth > 0:
-		if of := typeOf(schema.Get("items"), depth-1); of != "any" {
+		items := schema.Get("items")
+		if items.Get("type").String() == "array" {
+			depth--
+		}
+		if of := typeOf(items, depth); of != "any" {
 			return of + "[]"
 		}
 	case t.String() == "object" && depth > 0 && hasProperties:

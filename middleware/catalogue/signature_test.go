@@ -13,6 +13,8 @@ func TestSignature(t *testing.T) {
 			`a(e?: "a"|"b"|1|null|true|…, c?: "k", l?: object[], m?: array) [read-only] T`},
 		{`{"name":"a","annotations":{"destructiveHint":true},"inputSchema":{"properties":{"u":{"anyOf":[{"type":"string"},{"type":"null"},{"type":"string"},{"type":"integer"}]},"t":{"type":["string","null"]},"o":{"type":"object","properties":{"p":{"type":"string"},"q":{}},"required":["p"]},"r":{"$ref":"#/x"},"any":{}}}}`,
 			"a(u?: string|integer, t?: string, o?: {p: string, q?: any}, r?: object, any?: any) [destructive]"},
+		{`{"name":"a","inputSchema":{"properties":{"l":{"type":"array","items":{"type":"object","properties":{"k":{"type":"string"}}}},"m":{"type":"array","items":{"type":"array","items":{"type":"array","items":{"type":"string"}}}}}}}`,
+			"a(l?: {k?: string}[], m?: array[])"},
 		// What a server writes stays on its line, and in its place.
 		{`{"name":"a","description":"one\ntwo\u0000","inputSchema":{"properties":{"x\nb(y: string) Delete":{"type":"string\n"},"":{"enum":[{"k":
 			"v"}]}}}}`, `a("x\nb(y: string) Delete"?: "string\n", ""?: {"k":"v"}) one`},

@@ -81,6 +81,8 @@ func unknownParam(tool, key string, params []param) error {
 	unknown := fmt.Sprintf("no parameter %q", show.ClipBytes(key, 60))
 	near := meant(key, params)
 	switch other := takes(key); {
+	case near == "" && Calls(tool):
+		return misused(tool, `%s; what the called tool takes goes into "arguments"`, unknown)
 	case pageNumber(key) && tool == "proxy_filter":
 		return misused(tool, `%s; "offset" and "limit" count items, or lines`, unknown)
 	case near == "" && other != "" && forResults(tool):

@@ -71,7 +71,11 @@ func (f *findTools) answer(ctx context.Context, c *call) (json.RawMessage, error
 		v.Data = append(append(v.Data, line...), '\n')
 	}
 	v.Data = v.Data[:max(0, len(v.Data)-1)]
-	return c.own(shape.Answer{Value: v, Printed: true})
+	header := ""
+	if total > len(lines) {
+		header = shape.Notes(fmt.Sprintf("%s of %s tools · limit shows more", show.Count(len(lines)), show.Count(total)))
+	}
+	return c.own(shape.Answer{Header: header, Value: v, Printed: true})
 }
 
 // own answers with what is read of no result.

@@ -22,22 +22,22 @@ var descriptions = []struct{ tool, text string }{
 // catalogueTools is what the tools of [CatalogueNames] say of themselves.
 const (
 	findText     = `Find tools by what they do: a line each with name and parameters. Use it before you say that something cannot be done. Without query: the servers; with server: its tools.`
-	describeText = `Full descriptions and input schemas of tools that proxy_find_tools named.`
-	callText     = `Call a tool that proxy_find_tools named. Its result is as if it had been called directly.`
+	describeText = `Full descriptions and input schemas of tools, where the line of proxy_find_tools is not enough.`
+	callText     = `Call a tool that proxy_find_tools named. arguments are the tool's own. To read only a part of what it returns, give its name as tool to proxy_filter or proxy_search instead.`
 )
 
 const statsText = `What the proxy saved: tokens, calls, errors, latency, by server and tool.`
 
 // StatsDefinition is that of proxy_stats.
 func StatsDefinition() string {
-	return definition("proxy_stats", statsText, newTool("proxy_stats").params(), true)
+	return definition("proxy_stats", statsText, newTool("proxy_stats").params(), "", true)
 }
 
 const upstreamsText = `List the servers behind this proxy, or change which there are; all changes are made, or none, and the person is asked. server, to add or update: an entry as in mcp.json, {"command":"…","args":["…"],"env":{}} or {"url":"…"}; to update, only what changes (null removes a key).`
 
 // UpstreamsDefinition is that of proxy_upstreams.
 func UpstreamsDefinition() string {
-	return definition("proxy_upstreams", upstreamsText, newTool("proxy_upstreams").params(), false)
+	return definition("proxy_upstreams", upstreamsText, newTool("proxy_upstreams").params(), "", false)
 }
 
 // A Stand describes what stands in for tools that an agent is not listed.
@@ -56,22 +56,27 @@ func (s Stand) Definitions() []string {
 	for _, d := range []struct {
 		name, text string
 		readOnly   bool
-	}{{CatalogueNames[0], find, true}, {CatalogueNames[1], describeText, true}, {CatalogueNames[2], callText, s.ReadOnly}} {
-		all = append(all, definition(d.name, d.text, newTool(d.name).params(), d.readOnly))
+		required   string
+	}{{CatalogueNames[0], find, true, ""}, {CatalogueNames[1], describeText, true, "names"}, {CatalogueNames[2], callText, s.ReadOnly, "name"}} {
+		all = append(all, definition(d.name, d.text, newTool(d.name).params(), d.required, d.readOnly))
 	}
 	return all
 }
 
-// definition is that of a tool of ours.
-func definition(name, text string, params []param, readOnly bool) string {
+// definition is that of a tool of ours, one of whose parameters may be required.
+func definition(name, text string, params []param, required string, readOnly bool) string {
 	var properties []string
 	for _, p := range params {
 		if p.schema != "" {
 			properties = append(properties, fmt.Sprintf("%q:{%s}", p.name, p.schema))
 		}
 	}
-	return fmt.Sprintf(`{"name":%q,"description":%s,"inputSchema":{"type":"object","properties":{%s},"additionalProperties":false},"annotations":{"readOnlyHint":%t}}`,
-		name, jsonscan.Quote(text), strings.Join(properties, ","), readOnly)
+	must := ""
+	if required != "" {
+		must = fmt.Sprintf(`"required":[%q],`, required)
+	}
+	return fmt.Sprintf(`{"name":%q,"description":%s,"inputSchema":{"type":"object","properties":{%s},%s"additionalProperties":false},"annotations":{"readOnlyHint":%t}}`,
+		name, jsonscan.Quote(text), strings.Join(properties, ","), must, readOnly)
 }
 
 // Definitions returns the definitions of our tools for results, as tools/list has them.
@@ -87,7 +92,7 @@ func Definitions(fresh, readOnly, handles bool) []string {
 		if !fresh {
 			params = withoutFresh(params)
 		}
-		all = append(all, definition(d.tool, d.text, params, readOnly))
+		all = append(all, definition(d.tool, d.text, params, "", readOnly))
 	}
 	return all
 }

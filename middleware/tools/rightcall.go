@@ -90,9 +90,9 @@ func righted(tool string, args json.RawMessage, params []param, err error) error
 // rightCall makes of args some that the tool takes, as long as what they name is
 // there.
 func rightCall(tool string, args json.RawMessage, params []param) json.RawMessage {
-	const long = 300 // bytes of a value that is not repeated
 	have := map[string]json.RawMessage{}
 	var page json.RawMessage
+	inner := []byte{'{'} // what a tool that is called takes, beside arguments in place of within
 	if len(args) > 0 {
 		args = objectOf(args)
 	}
@@ -104,10 +104,17 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 			}
 			name := key
 			if !slices.ContainsFunc(params, func(p param) bool { return p.name == key }) {
-				name = nearest(key, params)
+				if Calls(tool) {
+					name = meant(key, params)
+				} else {
+					name = nearest(key, params)
+				}
+			}
+			if name == "" && Calls(tool) && len(value) <= maxRepeated {
+				inner = jsonscan.AppendMember(inner, key, value)
 			}
 			i := slices.IndexFunc(params, func(p param) bool { return p.name == name })
-			if i < 0 || len(value) > long || name != key && have[name] != nil {
+			if i < 0 || len(value) > maxRepeated || name != key && have[name] != nil {
 				return nil
 			}
 			if value = fitting(value, params[i]); value != nil {
@@ -127,6 +134,9 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 	}
 	switch {
 	case !forResults(tool):
+		if len(inner) > 1 && have["arguments"] == nil {
+			have["arguments"] = append(inner, '}')
+		}
 		for _, p := range params {
 			if have[p.name] == nil && p.example != "" {
 				have[p.name] = json.RawMessage(p.example)

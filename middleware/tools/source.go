@@ -34,6 +34,9 @@ func (src *source) params() []param {
 	}
 }
 
+// maxRepeated bounds what a hint repeats of an agent's arguments, in bytes.
+const maxRepeated = 300
+
 // withoutFresh are params without those of a fresh call.
 func withoutFresh(params []param) []param {
 	return slices.DeleteFunc(slices.Clone(params), func(p param) bool { return p.name == "tool" || p.name == "arguments" })
@@ -54,6 +57,16 @@ func (c *call) open(ctx context.Context, src *source) (d document, done json.Raw
 	switch {
 	case src.cacheID != "" && src.tool != "":
 		return d, nil, misused(c.tool, "give cache_id or tool, not both")
+	case Calls(src.tool):
+		name, arguments := jsonscan.StringMember(src.arguments, "name"), jsonscan.Member(src.arguments, "arguments")
+		if name == "" {
+			name = "…"
+		}
+		if arguments == nil || len(arguments) > maxRepeated {
+			arguments = json.RawMessage("{…}")
+		}
+		return d, nil, &pipeline.Error{Code: pipeline.BadArguments, Text: c.tool + ": tool is one of a server, not " + src.tool,
+			Hint: fmt.Sprintf(`give the server's tool itself: "tool":%s,"arguments":%s`, jsonscan.Quote(show.ClipBytes(name, 80)), arguments)}
 	case c.Has(src.tool):
 		return d, nil, &pipeline.Error{Code: pipeline.BadArguments, Text: c.tool + ": tool must be a server's tool, not " + src.tool,
 			Hint: "call " + src.tool + " directly; its reply has a cache_id for this call"}
