@@ -4,15 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"rlmproxy/cmd/rlmproxy/figures"
 	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/config"
 	"rlmproxy/middleware/stats"
-	"rlmproxy/pipeline/show"
 )
 
 func (c *cli) statsCommand() *cobra.Command {
@@ -35,14 +34,14 @@ are costs.`,
 			if reset {
 				read = stats.Reset
 			}
-			r, err := read(which.folder, which.configuration)
+			r, err := read(which.Folder, which.Configuration)
 			switch {
 			case asJSON:
 				return errors.Join(c.printReport(r), err)
 			case reset && err == nil:
-				fmt.Fprintln(c.stdout, removed(r, which, time.Now()))
+				fmt.Fprintln(c.stdout, figures.Removed(r, which, time.Now()))
 			case !reset:
-				c.printStats(r, which, time.Now())
+				figures.Print(c.stdout, r, which, time.Now())
 			}
 			return err
 		},
@@ -54,28 +53,21 @@ are costs.`,
 	return cmd
 }
 
-// A counting is where to look for what was counted.
-type counting struct {
-	folder        string // the state folder
-	configuration string // or "" for all
-	path          string // of it
-}
-
 // counts are those that the command's flags name.
-func (c *cli) counts(cmd *cobra.Command) (w counting, err error) {
+func (c *cli) counts(cmd *cobra.Command) (of figures.Source, err error) {
 	cfg, err := c.readSettings(cmd)
 	one := cmd.Flags().Changed("config")
 	if err != nil && (one || !errors.Is(err, config.ErrNoConfig)) {
-		return w, &usageError{err: err}
+		return of, &usageError{err: err}
 	}
-	if w.folder, _, err = stateDir(cfg.Proxy); err != nil {
-		return w, &usageError{fmt.Errorf("the state folder: %w", err), "name one in stateDir (RLMPROXY_STATE_DIR)"}
+	if of.Folder, _, err = stateDir(cfg.Proxy); err != nil {
+		return of, &usageError{fmt.Errorf("the state folder: %w", err), "name one in stateDir (RLMPROXY_STATE_DIR)"}
 	}
 	if one {
-		w.path = cfg.Path
-		w.configuration, err = configuration(cfg)
+		of.Path = cfg.Path
+		of.Configuration, err = configuration(cfg)
 	}
-	return w, err
+	return of, err
 }
 
 func (c *cli) printReport(r *stats.Report) error {
@@ -84,54 +76,4 @@ func (c *cli) printReport(r *stats.Report) error {
 		_, err = fmt.Fprintln(c.stdout, terminal.For(c.stdout, string(text)))
 	}
 	return err
-}
-
-// of says of which configurations.
-func (w counting) of() string {
-	if w.configuration == "" {
-		return "of any configuration"
-	}
-	return "of " + terminal.Visible(w.path)
-}
-
-func (c *cli) printStats(r *stats.Report, w counting, now time.Time) {
-	if r.Since.IsZero() {
-		fmt.Fprintln(c.stdout, "nothing is counted yet "+w.of()+", in "+terminal.Visible(w.folder))
-		if n := len(r.Proxies); n == 1 {
-			fmt.Fprintln(c.stdout, "1 proxy runs and waits for calls")
-			return
-		} else if n > 1 {
-			fmt.Fprintln(c.stdout, show.Plural(n, "proxies")+" run and wait for calls")
-			return
-		}
-		fmt.Fprintln(c.stdout, "serve and wrap count what agents call through them: rlmproxy connect CLIENT puts the proxy in front of a client's servers")
-		return
-	}
-	lines := toolTable(ordered(r.Tools), r.Total.Schemas, 0)
-	if days := chart(r.Hours, now); days != nil {
-		lines = append(append(lines, "", "saved by day, in tokens"), days...)
-	}
-	lines = append(lines, "", summary(r, now))
-	fmt.Fprintln(c.stdout, strings.Join(lines, "\n"))
-}
-
-// ordered are tools with the proxy's own behind the others.
-func ordered(tools []stats.Tool) (list []stats.Tool) {
-	var own []stats.Tool
-	for _, t := range tools {
-		if t.Server == "" {
-			own = append(own, t)
-		} else {
-			list = append(list, t)
-		}
-	}
-	return append(list, own...)
-}
-
-// removed says what a reset has removed.
-func removed(r *stats.Report, w counting, now time.Time) string {
-	if r.Since.IsZero() {
-		return "nothing was counted " + w.of()
-	}
-	return fmt.Sprintf("removed what was counted %s: %s", w.of(), summary(r, now))
 }

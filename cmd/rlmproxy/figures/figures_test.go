@@ -1,4 +1,4 @@
-package main
+package figures
 
 import (
 	"strings"
@@ -37,7 +37,7 @@ func TestSummary(t *testing.T) {
 func TestNothingIsCounted(t *testing.T) {
 	for n, want := range []string{"serve and wrap count ", "1 proxy runs and waits for calls\n", "2 proxies run and wait for calls\n"} {
 		var out strings.Builder
-		(&cli{stdout: &out}).printStats(&stats.Report{Proxies: make([]stats.Proxy, n)}, counting{folder: "state"}, time.Now())
+		Print(&out, &stats.Report{Proxies: make([]stats.Proxy, n)}, Source{Folder: "state"}, time.Now())
 		if _, second, _ := strings.Cut(out.String(), "\n"); !strings.HasPrefix(second, want) {
 			t.Errorf("%d proxies: %s", n, second)
 		}

@@ -1,4 +1,4 @@
-package main
+package figures
 
 import (
 	"errors"
@@ -156,7 +156,7 @@ func TestTopFits(t *testing.T) {
 	for _, colours := range []bool{false, true} {
 		for _, width := range []int{1, 2, 9, 24, 50, 80, 149} {
 			for _, height := range []int{1, 2, 3, 4, 6, 9, 13, 24, 59} {
-				m := &topModel{colours: colours, which: counting{path: "/tmp/\x1b[2J", configuration: "c"}}
+				m := &topModel{colours: colours, which: Source{Path: "/tmp/\x1b[2J", Configuration: "c"}}
 				for _, keys := range [][]string{nil, {"end"}, {"?", "pgdown", "pgdown"}, {"s", "k"}} {
 					got := screen(t, m, hostile, width, height, keys...)
 					m.Update(looked{report: hostile, err: errors.New("broken \x1b[2J\nfile"), at: time.Now()})
@@ -232,7 +232,7 @@ func TestNoScreen(t *testing.T) {
 		{true, "dumb", "linux", "TERM is dumb"},
 		{false, "xterm", "linux", "needs a terminal"},
 	} {
-		if got := noScreen(tt.terminal, tt.term, tt.goos); !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
+		if got := NoScreen(tt.terminal, tt.term, tt.goos); !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
 			t.Errorf("%+v: %q", tt, got)
 		}
 	}

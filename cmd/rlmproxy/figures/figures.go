@@ -1,4 +1,8 @@
-package main
+// Package figures is what people read of statistics: a table, and a screen that follows them.
+//
+//	stats.Report ─┬─► Print: tools, days, what was saved
+//	              └─► Watch: the same live, with servers and the last calls
+package figures
 
 import (
 	"fmt"
@@ -12,8 +16,6 @@ import (
 	"rlmproxy/middleware/stats"
 	"rlmproxy/pipeline/show"
 )
-
-// What rlmproxy stats and top print of a report, in lines of plain text.
 
 // amount is a number of tokens: all digits up to a million.
 func amount(n int64) string {
