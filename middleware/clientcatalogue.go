@@ -100,10 +100,7 @@ func (c clientCatalogue) groups(ctx context.Context, v view, l *listing) (lines 
 			tools[t.up.Name]++
 		}
 	}
-	for _, up := range c.s.upstreams() {
-		if !v.server(up) {
-			continue
-		}
+	for _, up := range v.servers() {
 		line := up.Name + ": " + show.Plural(tools[up.Name], "tools")
 		switch state, err := up.Conn.State(); {
 		case err != nil:
@@ -131,16 +128,18 @@ func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []js
 	var last error
 	found, e := c.s.foundBy(c.request), c.s.exposure(clientName(c.request), v, l)
 	for _, name := range names {
-		t, err := c.s.find(ctx, v, name)
+		var t target
 		if c.s.tools.Has(name) {
 			err = &pipeline.Error{Code: pipeline.BadArguments, Text: name + " is the proxy's own: your list of tools describes it"}
+		} else {
+			t, err = c.s.find(ctx, v, name)
 		}
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
 			last = err
-			all = append(all, jsonscan.With(jsonscan.Object("name", jsonscan.Quote(show.ClipBytes(name, 80))), "error", jsonscan.Quote(c.s.reason(ctx, err))))
+			all = append(all, jsonscan.With(jsonscan.Object("name", jsonscan.Quote(show.ClipBytes(name, 80))), "error", jsonscan.Quote(c.s.reason(err))))
 			continue
 		}
 		raw, err := c.s.definition(t)
@@ -161,13 +160,10 @@ func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []js
 }
 
 // reason is an error for an agent, in a line.
-func (s *Server) reason(ctx context.Context, err error) string {
-	e, ok := explained("proxy_describe_tools", err)
+func (s *Server) reason(err error) string {
+	e, ok := s.explain("proxy_describe_tools", err)
 	if !ok {
 		return show.ClipBytes(err.Error(), 500) // by a server itself
-	}
-	if e.Code == codeInternal {
-		s.logger.Error("internal error", "ref", reference(err), "tool", "proxy_describe_tools", "error", err)
 	}
 	text := e.Code + ": " + e.Text
 	if e.Hint != "" {

@@ -42,14 +42,20 @@ var errConnecting = errors.New("it is still connecting")
 // JSON-RPC error stays one.
 func (s *Server) failure(ctx context.Context, tool string, err error) (json.RawMessage, error) {
 	observe.Of(ctx).Failed(err)
-	e, ok := explained(tool, err)
+	e, ok := s.explain(tool, err)
 	if !ok {
 		return nil, err
 	}
-	if e.Code == codeInternal {
+	return shape.Error(e), nil
+}
+
+// explain is explained, and logs what the agent is not told.
+func (s *Server) explain(tool string, err error) (e *pipeline.Error, ok bool) {
+	e, ok = explained(tool, err)
+	if ok && e.Code == codeInternal {
 		s.logger.Error("internal error", "ref", reference(err), "tool", tool, "error", err)
 	}
-	return shape.Error(e), nil
+	return e, ok
 }
 
 // reference is what the log has of an internal error, and the agent reads.

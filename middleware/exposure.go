@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -22,8 +23,8 @@ const (
 	ExposeGroups Exposure = "groups" // likewise, and its description has a line for each server
 )
 
-// Check is an error for an exposure that there is not. The empty one is that of Options, or
-// ExposeAuto.
+// Check is an error for an exposure that there is not. The empty one is that of Options, where it
+// is ExposeAuto.
 func (e Exposure) Check() error {
 	switch e {
 	case "", ExposeAuto, ExposeAll, ExposeSearch, ExposeGroups:
@@ -45,15 +46,7 @@ type exposing struct {
 
 // exposure decides that, by what the operator wants and how long the list would be.
 func (s *Server) exposure(client string, v view, l *listing) exposing {
-	wanted := func(up *Upstream) Exposure {
-		switch {
-		case up.Exposure != "":
-			return up.Exposure
-		case s.opts.Exposure != "":
-			return s.opts.Exposure
-		}
-		return ExposeAuto
-	}
+	wanted := func(up *Upstream) Exposure { return cmp.Or(up.Exposure, s.opts.Exposure) }
 	groups, auto := false, false
 	for _, up := range v.servers() {
 		groups = groups || wanted(up) == ExposeGroups

@@ -39,11 +39,14 @@ type listings struct {
 
 // listing is that of now. It is made anew where a server has another list.
 func (s *Server) listing() (*listing, error) {
-	if l := s.listings.last.Load(); l != nil && l.set == s.servers.Load() && slices.Equal(l.lists, listIDs(l.set)) {
+	if l := s.listings.last.Load(); l.isOf(s.servers.Load()) {
 		return l, nil
 	}
 	s.listings.making.Lock()
 	defer s.listings.making.Unlock()
+	if l := s.listings.last.Load(); l.isOf(s.servers.Load()) { // made while this one waited
+		return l, nil
+	}
 	l := &listing{set: s.servers.Load()}
 	l.lists = listIDs(l.set)
 	l.targets = s.names.all() // of these lists or of later ones, whose listing is made then
@@ -63,6 +66,11 @@ func (s *Server) listing() (*listing, error) {
 	l.found = sync.OnceValue(func() *catalogue.Index { return catalogue.New(found) })
 	s.listings.last.Store(l)
 	return l, nil
+}
+
+// isOf reports whether l is what the servers of set offer now. A nil one is not.
+func (l *listing) isOf(set *serverSet) bool {
+	return l != nil && l.set == set && slices.Equal(l.lists, listIDs(set))
 }
 
 // size is how many tokens the definition at i has.

@@ -297,6 +297,7 @@ func (o *Options) complete() error {
 	setDefault(&o.SearchTimeout, 5*time.Second)
 	setDefault(&o.ListWait, 3*time.Second)
 	setDefault(&o.FreshCalls, FreshAsk)
+	setDefault(&o.Exposure, ExposeAuto)
 	setDefault(&o.CatalogueTokens, 20_000)
 	setDefault(&o.Version, "dev")
 	setDefault(&o.MaxLineBytes, rpc.DefaultMaxBytes)

@@ -32,8 +32,9 @@ type Index struct {
 	terms  []string // of four letters or more, for misspelt ones
 }
 
-// The fields of a tool, and how much a word in each says. The weights were chosen with the
-// queries of bench/catalogue.
+// The fields of a tool, and how much a word in each says. The weights are a guess: on
+// what people ask in bench/catalogue, each of them at 0.3 to 2.5 times changed the number of
+// right tools in the first place by at most 4 of 100.
 var fields = []search.Field{
 	{Weight: 3, B: 0.5},   // name
 	{Weight: 2, B: 0.5},   // title
@@ -89,9 +90,9 @@ func texts(t Tool) []string {
 }
 
 // Find returns the places of at most limit tools that a query may mean, best first, of those
-// for which may reports true. A word of
-// it counts in any form, as one of its synonyms, and, where no tool has it, as the word that
-// it is a letter or two away from. The first thousand bytes of a query count. None is found for a query without words.
+// for which may reports true. A word of it counts in any form, as one of its synonyms, and,
+// where no such tool has it, as the word that it is a letter or two away from. The first
+// thousand bytes of a query count. None is found for a query without words.
 func (ix *Index) Find(query string, limit int, may func(place int) bool) []int {
 	asked := map[int]bool{} // what may has said
 	seen := func(place int) bool {
@@ -157,7 +158,7 @@ var purpose = regexp.MustCompile(`(?i)[ ,](so that|in order to|because|without) 
 // asking are the stems of words that say that somebody wants something, and not what.
 var asking = func() map[string]bool {
 	set := map[string]bool{}
-	for _, w := range strings.Fields("need want like please help let us so all any every some one another thing way using use there now first also just want tool may must") {
+	for _, w := range strings.Fields("need want like please help let us so all any every some one another thing way using use there now first also just tool may must") {
 		set[search.Terms(w)[0]] = true
 	}
 	return set

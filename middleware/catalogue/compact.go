@@ -116,12 +116,18 @@ func below(key string, value json.RawMessage, f func(schema json.RawMessage, nam
 		}
 		return append(out, ']')
 	case mapKeys[key] && kind == '{':
-		out, err := jsonscan.Rewrite(value, func(name string, of json.RawMessage) json.RawMessage { return f(of, name) })
-		if err == nil {
-			return out
-		}
+		return rewritten(value, func(name string, of json.RawMessage) json.RawMessage { return f(of, name) })
 	}
 	return value
+}
+
+// rewritten is [jsonscan.Rewrite], or the object as it is where it is none.
+func rewritten(object json.RawMessage, f func(key string, value json.RawMessage) json.RawMessage) json.RawMessage {
+	out, err := jsonscan.Rewrite(object, f)
+	if err != nil {
+		return object
+	}
+	return out
 }
 
 // walk calls f with a schema and all that are in it.
@@ -143,7 +149,7 @@ func trimmed(schema json.RawMessage, name string) json.RawMessage {
 	if jsonscan.Kind(schema) != '{' {
 		return schema
 	}
-	out, err := jsonscan.Rewrite(schema, func(key string, value json.RawMessage) json.RawMessage {
+	return rewritten(schema, func(key string, value json.RawMessage) json.RawMessage {
 		switch {
 		case key == "title" && name != "" && repeats(value, name):
 			return nil
@@ -156,10 +162,6 @@ func trimmed(schema json.RawMessage, name string) json.RawMessage {
 		}
 		return below(key, value, trimmed)
 	})
-	if err != nil {
-		return schema
-	}
-	return out
 }
 
 // repeats reports whether a string says nothing but a name.
@@ -210,16 +212,12 @@ func without(object json.RawMessage, drop func(key string, value json.RawMessage
 	if jsonscan.Kind(object) != '{' {
 		return object
 	}
-	out, err := jsonscan.Rewrite(object, func(key string, value json.RawMessage) json.RawMessage {
+	return rewritten(object, func(key string, value json.RawMessage) json.RawMessage {
 		if drop(key, value) {
 			return nil
 		}
 		return value
 	})
-	if err != nil {
-		return object
-	}
-	return out
 }
 
 // maxInlining bounds the definitions of a schema times its bytes, for each that is put in
@@ -306,26 +304,13 @@ func replaced(schema json.RawMessage, key, name string, def json.RawMessage) jso
 		if string(jsonscan.Member(s, "$ref")) == ref {
 			return def
 		}
-		out, err := jsonscan.Rewrite(s, func(k string, value json.RawMessage) json.RawMessage { return below(k, value, put) })
-		if err != nil {
-			return s
-		}
-		return out
+		return rewritten(s, func(k string, value json.RawMessage) json.RawMessage { return below(k, value, put) })
 	}
 	schema = put(schema, "")
-	return without2(schema, key, name)
-}
-
-// without2 takes a definition out of a schema.
-func without2(schema json.RawMessage, key, name string) json.RawMessage {
-	out, err := jsonscan.Rewrite(schema, func(k string, value json.RawMessage) json.RawMessage {
+	return rewritten(schema, func(k string, value json.RawMessage) json.RawMessage {
 		if k == key {
 			return without(value, func(n string, _ json.RawMessage) bool { return n == name })
 		}
 		return value
 	})
-	if err != nil {
-		return schema
-	}
-	return out
 }
