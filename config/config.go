@@ -193,8 +193,13 @@ type Proxy struct {
 	// EnableUpstreamTool offers proxy_upstreams.
 	EnableUpstreamTool bool `koanf:"enableUpstreamTool"`
 
-	StateDir     string `koanf:"stateDir"`     // a path; "": where the system keeps such
-	CacheDir     string `koanf:"cacheDir"`     // a path; "": results are in memory only
+	StateDir string `koanf:"stateDir"` // a path; "": where the system keeps such
+	CacheDir string `koanf:"cacheDir"` // a path; "": results are in memory only
+	// CacheURL is a Redis or Valkey that replicas share, as package fleet takes it, or "".
+	// It may hold a password. FleetName is never empty.
+	CacheURL     Secret `koanf:"cacheURL"`
+	FleetName    string `koanf:"fleetName"`
+	FleetKey     Secret `koanf:"fleetKey"`
 	MaxLineBytes int    `koanf:"maxLineBytes"` // the longest upstream message
 
 	CallTimeout   time.Duration `koanf:"callTimeout"`
@@ -237,6 +242,7 @@ type Proxy struct {
 
 	SessionIdle   time.Duration `koanf:"sessionIdleSeconds"`
 	SessionResume time.Duration `koanf:"sessionResumeSeconds"`
+	Drain         time.Duration `koanf:"drainSeconds"`
 }
 
 // Stderr stands for stderr where a file could be named.

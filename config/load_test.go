@@ -25,7 +25,7 @@ func defaultProxy() Proxy {
 		MaxCallsPerAgent: 256, MaxBytesPerAgent: 64 << 20, MaxStreamsPerAgent: 100, MaxSubscriptionsPerAgent: 1000, MaxConnectionsPerAgent: 1024,
 		Redact: "off", FreshCalls: "ask", Exposure: "auto", MaxCatalogueTokens: 20_000, PinTools: true, KeepLists: true, KeepStats: true, MaxLineBytes: 64 << 20, CallTimeout: time.Minute, JQTimeout: 5 * time.Second, JQMemory: 768 << 20,
 		SearchTimeout: 5 * time.Second, AuditMaxSize: 100 << 20, AuditFiles: 5, AuditContent: "none", LogLevel: "info", HTTPJWTAgentClaim: "sub", HTTPSocketMode: 0o600,
-		SessionIdle: 30 * time.Minute, SessionResume: 10 * time.Second,
+		SessionIdle: 30 * time.Minute, SessionResume: 10 * time.Second, Drain: 5 * time.Second, FleetName: "rlmproxy",
 	}
 }
 

@@ -155,6 +155,9 @@ func Settings() []Setting {
 		{"enableUpstreamTool", "false", boolean, "offer the client at stdin and stdout the tool proxy_upstreams, which lists, adds, changes and removes servers of mcp.json", truth},
 		{"stateDir", "", unitFile, "folder for pins, sign-ins, statistics and what servers offered last; without it, rlmproxy in the system's folder for state", word},
 		{"cacheDir", "", unitFile, "folder that keeps cached results over a restart; without it, they are lost", word},
+		{"cacheURL", "", unitURL, "Redis or Valkey that several replicas share for cached results, sessions and limits, such as redis://host:6379; set one with a password in the environment", storeURL},
+		{"fleetName", "rlmproxy", unitText, "with cacheURL: name of the replicas that belong together, where several fleets use one store", fleetName},
+		{"fleetKey", "", unitSecret, "with cacheURL: secret of all replicas that IDs of cached results are made with, in place of one that is kept in the store; set in the environment only", longSecret},
 		// 64 MiB is forty times the largest result met in practice (1.5 MB).
 		{"maxLineBytes", "64MiB", "bytes", "longest message accepted, from a server or the client", size(64<<10, 1<<30)},
 		// As long as clients of the TypeScript SDK wait.
@@ -183,6 +186,8 @@ func Settings() []Setting {
 		{"httpSocketMode", "0600", unitMode, "permissions of the socket of --http unix:/path, as chmod takes them", fileMode},
 		// Agents that wait for a person come back within half an hour, mostly.
 		{"sessionIdleSeconds", "1800", "seconds", "how long a session over HTTP lasts without a request or an open stream", durationIn(time.Second, month)},
+		// Docker kills ten seconds after it has asked a container to end.
+		{"drainSeconds", "5", "seconds", "how long calls over HTTP may continue after the proxy was told to end (SIGTERM); meanwhile /readyz says no", durationIn(0, time.Hour)},
 		// A client that was cut off comes back after a second or so, and a few times.
 		{"sessionResumeSeconds", "10", "seconds", "how long calls over HTTP continue for a client that was cut off, so that it can resume the stream", durationIn(time.Second, 10*time.Minute)},
 	}

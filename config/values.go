@@ -166,6 +166,33 @@ func address(text string) (any, string) {
 	return text, ""
 }
 
+// storeURL reads where a Redis or Valkey is. Its parameters are for who connects to it.
+func storeURL(text string) (any, string) {
+	text = strings.TrimSpace(text)
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix" || u.Scheme != "unix" && u.Hostname() == "" || strings.ContainsFunc(text, unicode.IsControl) {
+		return nil, "a URL such as redis://host:6379, rediss://user:password@host:6379/0 or unix:///run/redis.sock"
+	}
+	return text, ""
+}
+
+// fleetName reads what keys of a store begin with.
+func fleetName(text string) (any, string) {
+	text = strings.TrimSpace(text)
+	if text == "" || len(text) > 64 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
+		return nil, "up to 64 letters, digits and -_."
+	}
+	return text, ""
+}
+
+// longSecret reads a secret that nobody guesses.
+func longSecret(text string) (any, string) {
+	if text = strings.TrimSpace(text); len(text) < 32 {
+		return nil, "at least 32 characters, as openssl rand -base64 32 gives them"
+	}
+	return text, ""
+}
+
 // listenAddress reads where to listen: a host and a port, or a port alone, which is of
 // 127.0.0.1.
 func listenAddress(text string) (any, string) {

@@ -93,7 +93,7 @@ func (d *doctor) fails(look *check, err error) {
 // start starts the servers as tools does, without what the doctor has looked at itself.
 func (d *doctor) start(cmd *cobra.Command) (*stack, error) {
 	cfg := *d.cfg
-	cfg.Proxy.CacheDir, cfg.Proxy.AuditFile, cfg.Proxy.KeepLists = "", "", false
+	cfg.Proxy.CacheDir, cfg.Proxy.CacheURL, cfg.Proxy.AuditFile, cfg.Proxy.KeepLists = "", "", "", false
 	logger := slog.New(slog.DiscardHandler) // what it would say is in the findings
 	if cmd.Flags().Changed("log-level") {
 		logger = d.cli.logger(&cfg)

@@ -16,6 +16,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/config"
+	"rlmproxy/fleet"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/audit"
 	"rlmproxy/middleware/lastseen"
@@ -31,6 +32,7 @@ import (
 // A stack is the whole proxy, running.
 type stack struct {
 	server *middleware.Server
+	fleet  *fleet.Store // nil: there is one replica
 	store  *cache.Store
 	jq     *jq.Pool
 	audit  *audit.Log      // nil: none
@@ -130,23 +132,30 @@ func (c *cli) setLevel(p config.Proxy) {
 // that run in our own process, rules what agents may use.
 func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server, who audience, rules *rights.Rules) (*stack, error) {
 	p := cfg.Proxy
+	shared, err := openFleet(p, logger)
+	if err != nil {
+		return nil, err
+	}
 	store, kept, err := openStore(cfg, who, logger)
 	if err != nil {
+		shared.Close()
 		return nil, err
 	}
 	scrape, err := openMetrics(p, who, logger)
 	if err != nil {
 		store.Close()
+		shared.Close()
 		return nil, err
 	}
 	log, err := openAudit(p, logger)
 	if err != nil {
 		scrape.close()
 		store.Close()
+		shared.Close()
 		return nil, err
 	}
 	s := &stack{
-		store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger}),
+		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger}),
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
 		stats: openStats(cfg, who, logger),
 	}
@@ -259,6 +268,7 @@ func (s *stack) close() {
 		s.desk.Close()
 	}
 	s.store.Close()
+	s.fleet.Close()
 }
 
 // state is that of a server, as operators read it.

@@ -1,0 +1,197 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"rlmproxy/fleet/fleettest"
+)
+
+func open(t testing.TB, opts Options) *Store {
+	t.Helper()
+	s, err := Open(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func ping(ctx context.Context, c redis.Cmdable) error { return c.Ping(ctx).Err() }
+
+// until waits for what happens outside of this process.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not within 20 seconds: " + what)
+		}
+	}
+}
+
+// TestAway: a store that goes costs one error at once, and is back by itself, also with its
+// data lost.
+func TestAway(t *testing.T) {
+	server := fleettest.Start(t)
+	s := open(t, Options{URL: server.URL})
+	back := make(chan bool, 10)
+	s.OnBack(func() { back <- true })
+	if err := s.Run(t.Context(), ping); err != nil {
+		t.Fatal(err)
+	}
+	before := s.Keys("test")[0]
+	server.Kill()
+	for range 3 {
+		begun := time.Now()
+		var away *AwayError
+		if err := s.Run(t.Context(), ping); !errors.As(err, &away) || away.Retry <= 0 {
+			t.Fatalf("while it is away: %v", err)
+		}
+		if took := time.Since(begun); took > opTime {
+			t.Errorf("it took %v to find out", took)
+		}
+	}
+	if since, err := s.Away(); since.IsZero() || err == nil || !s.Figures().Away {
+		t.Error("it is not said to be away")
+	}
+	server.Restart()
+	<-back
+	if err := s.Run(t.Context(), ping); err != nil {
+		t.Fatal(err)
+	}
+	if string(s.Keys("test")[0]) != string(before) {
+		t.Error("its secret was lost with the store's data")
+	}
+}
+
+// TestSecret: all have the same keys, also who came while the store was away, and who was
+// given the secret needs no store for it.
+func TestSecret(t *testing.T) {
+	server := fleettest.Start(t)
+	a, b := open(t, Options{URL: server.URL}), open(t, Options{URL: server.URL})
+	other := open(t, Options{URL: server.URL, Name: "other"})
+	if string(a.Keys("x")[0]) != string(b.Keys("x")[0]) {
+		t.Error("two replicas have two keys")
+	}
+	if string(a.Keys("x")[0]) == string(a.Keys("y")[0]) || string(a.Keys("x")[0]) == string(other.Keys("x")[0]) {
+		t.Error("one key for two purposes or fleets")
+	}
+	server.Kill()
+	late := open(t, Options{URL: server.URL})
+	own := late.Keys("x")[0]
+	given := open(t, Options{URL: server.URL, Secret: "a secret of 32 letters or more..."})
+	server.Restart()
+	until(t, "the store is back", func() bool {
+		for _, s := range []*Store{a, b, late, given} {
+			if s.Figures().Away {
+				return false
+			}
+		}
+		return true
+	})
+	until(t, "they agree", func() bool {
+		return len(late.Keys("x")) == 2 && reflect.DeepEqual(a.Keys("x"), b.Keys("x")) && reflect.DeepEqual(a.Keys("x"), late.Keys("x"))
+	})
+	if !slices.ContainsFunc(a.Keys("x"), func(key []byte) bool { return string(key) == string(own) }) {
+		t.Error("what was used while the store was away does not count any more")
+	}
+	if again := open(t, Options{URL: server.URL, Secret: "a secret of 32 letters or more..."}); string(again.Keys("x")[0]) != string(given.Keys("x")[0]) {
+		t.Error("a given secret makes two keys")
+	}
+}
+
+// TestTell: what is told arrives at one, or at all others; and after the store was away.
+func TestTell(t *testing.T) {
+	server := fleettest.Start(t)
+	a, b, c := open(t, Options{URL: server.URL}), open(t, Options{URL: server.URL}), open(t, Options{URL: server.URL})
+	heard := make(chan string, 100)
+	for name, s := range map[string]*Store{"a": a, "b": b, "c": c} {
+		s.Handle("greeting", func(from string, body json.RawMessage) { heard <- name + " " + string(body) })
+	}
+	tell := func(to, text string, want ...string) {
+		t.Helper()
+		missing := map[string]bool{}
+		for _, w := range want {
+			missing[w] = true
+		}
+		until(t, text, func() bool { // a subscription may be on its way
+			if err := a.Tell(t.Context(), to, "greeting", text); err != nil {
+				return false
+			}
+			for {
+				select {
+				case h := <-heard:
+					if strings.HasPrefix(h, "a ") || to != "" && !strings.HasPrefix(h, "b ") {
+						t.Fatalf("heard: %s", h)
+					}
+					delete(missing, h)
+				case <-time.After(20 * time.Millisecond):
+					return len(missing) == 0
+				}
+			}
+		})
+	}
+	tell(b.Replica(), "one", `b "one"`)
+	tell("", "all", `b "all"`, `c "all"`)
+	server.Kill()
+	_ = a.Run(t.Context(), ping)
+	server.Restart()
+	tell("", "again", `b "again"`, `c "again"`)
+	if err := a.Tell(t.Context(), "", "greeting", strings.Repeat("x", MaxTold)); err == nil {
+		t.Error("too much was told")
+	}
+	until(t, "b says again that it is there", func() bool {
+		alive, err := a.Alive(t.Context(), b.Replica())
+		return alive && err == nil
+	})
+	b.Close()
+	if alive, err := a.Alive(t.Context(), b.Replica()); err != nil || alive {
+		t.Errorf("b after its end: %v %v", alive, err)
+	}
+}
+
+// TestCheck: URLs as people write them. No error repeats a password.
+func TestCheck(t *testing.T) {
+	for _, good := range []string{"redis://h", "rediss://u:p@h:6380/1", "unix:///run/redis.sock", "redis://h:26379?master_name=main&addr=h2:26379",
+		"redis://h:6379?cluster=true", "rediss://u:p@h:6379?cluster=true&addr=h2:6379", "redis://h?dial_timeout=1s"} {
+		if err := Check(good); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for _, bad := range []string{"", "h:6379", "http://h", "redis://", "redis://:swordfish@h:bad", "redis://u:swordfish@h/x", "redis://u:swordfish@h?odd=1", "redis://u:swordfish@h?dial_timeout=x",
+		"redis://u:swordfish@h?master_name=m&addr=swordfish", "redis://u:swordfish@h%zz"} {
+		if err := Check(bad); err == nil || strings.Contains(err.Error(), "swordfish") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// TestRefused: a password that is wrong is told as such, without it.
+func TestRefused(t *testing.T) {
+	server := fleettest.Start(t)
+	if err := server.Client.ConfigSet(t.Context(), "requirepass", "right").Err(); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	s, err := Open(Options{URL: strings.Replace(server.URL, "unix://", "unix://default:swordfish@", 1), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, cause := s.Away()
+	if cause == nil || !strings.Contains(cause.Error(), "WRONGPASS") {
+		t.Errorf("cause: %v", cause)
+	}
+	s.Close()
+	if strings.Contains(log.String(), "swordfish") {
+		t.Errorf("log: %s", log.String())
+	}
+}

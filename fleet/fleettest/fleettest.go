@@ -1,0 +1,88 @@
+// Package fleettest starts Redis servers for tests.
+package fleettest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A Server is a Redis or Valkey on a socket of its own, which ends with the test.
+type Server struct {
+	// URL is for fleet.Options.
+	URL string
+	// Client is connected to it.
+	Client *redis.Client
+
+	t    testing.TB
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+}
+
+// Start starts a server, with these further arguments. Without one of Debian's packages
+// redis-server or valkey-server the test is skipped, or fails where RLMPROXY_E2E=required.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	program := ""
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(name); err == nil && program == "" {
+			program = path
+		}
+	}
+	if program == "" {
+		if os.Getenv("RLMPROXY_E2E") == "required" {
+			t.Fatal("redis-server and valkey-server are missing")
+		}
+		t.Skip("redis-server and valkey-server are missing")
+	}
+	// A socket's path is short. t.TempDir is not.
+	dir, err := os.MkdirTemp("", "redis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "s")
+	s := &Server{URL: "unix://" + path, t: t, dir: dir,
+		args: append([]string{program, "--port", "0", "--unixsocket", path, "--dir", dir, "--save", "", "--loglevel", "warning"}, args...)}
+	s.Client = redis.NewClient(&redis.Options{Network: "unix", Addr: path})
+	t.Cleanup(func() {
+		s.Kill()
+		s.Client.Close()
+		os.RemoveAll(dir)
+	})
+	s.Restart()
+	return s
+}
+
+// Kill ends the server as kill -9 does, if it runs.
+func (s *Server) Kill() {
+	if s.cmd != nil {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+// Restart starts a server that was killed, and returns when it answers. What it had is lost
+// unless an argument of Start has it written down.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.cmd = exec.Command(s.args[0], s.args[1:]...)
+	s.cmd.Stderr = os.Stderr
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for s.Client.Ping(ctx).Err() != nil {
+		if ctx.Err() != nil {
+			s.t.Fatal("the Redis server does not answer")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
