@@ -1,7 +1,7 @@
 package fleet
 
 import (
-	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -16,13 +16,31 @@ func TestClients(t *testing.T) {
 				if err := c.begin(t.Context(), "begin"); err != nil {
 					t.Fatal(err)
 				}
-				args := callArgs{Agent: "ann", Call: kind + revision, Rows: 300}
-				if revision < "2025-06-18" {
-					args.By = "sampling"
-				}
 				for _, tool := range []string{"short", "slow", "ask", "long"} {
+					args := newArgs("ann", kind+revision+tool, revision)
 					a, err := c.call(t.Context(), tool, tool, args)
-					fmt.Printf("%s %s: %.300s %v\n", tool, a.id, a.text, err)
+					want := map[string]string{"ask": marker("ann") + args.Call + " " + saying(marker("ann")+args.Call), "long": "[cut: "}[tool]
+					if want == "" {
+						want = marker("ann") + args.Call
+					}
+					if err != nil || a.isError || !strings.HasPrefix(a.text, want) || (a.id != "") != (tool == "long") {
+						t.Errorf("%s: %+v, %v, want %s", tool, a, err, want)
+					}
+					if hops := s.Hops(tool); len(hops) == 0 || !hops[0].Sent {
+						t.Errorf("%s: %+v", tool, hops)
+					}
+					if a.id == "" {
+						continue
+					}
+					for _, q := range queries {
+						got, err := c.call(t.Context(), q.name, q.tool, q.args(a.id, args, 7))
+						if want := q.want(args, 7); err != nil || got.isError || !strings.Contains(got.text, want) {
+							t.Errorf("%s: %+v, %v, want %s", q.name, got, err, want)
+						}
+					}
+				}
+				if c.ended() {
+					t.Error("its session has ended")
 				}
 			})
 		}

@@ -28,8 +28,7 @@ const stateless = "2026-07-28"
 type client interface {
 	// begin begins a session, or a new one where there was one.
 	begin(ctx context.Context, name string) error
-	// call calls a tool. Its requests have that name at the balancer, with more behind a
-	// slash. The error is a *failure if the fleet said what is wrong.
+	// call calls a tool. All requests of it have that name at the balancer.
 	call(ctx context.Context, name, tool string, args any) (answer, error)
 	// ended reports whether a new session has to be begun.
 	ended() bool
@@ -87,7 +86,7 @@ func (c *rawClient) begin(ctx context.Context, name string) error {
 		err = errors.New("no session")
 	}
 	if err == nil {
-		err = c.tell(ctx, name+"/initialized", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		err = c.tell(ctx, name, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	}
 	c.over = err != nil
 	return err
@@ -100,12 +99,8 @@ func (c *rawClient) call(ctx context.Context, name, tool string, args any) (answ
 	}
 	params := fmt.Sprintf(`"name":%q,"arguments":%s`, tool, raw)
 	more := ""
-	for round := range 10 {
-		at := name
-		if round > 0 {
-			at = fmt.Sprintf("%s/again/%d", name, round)
-		}
-		got, err := c.request(ctx, at, "tools/call", "{"+params+more+"}")
+	for range 10 {
+		got, err := c.request(ctx, name, "tools/call", "{"+params+more+"}")
 		if err != nil {
 			return answer{}, err
 		}
@@ -284,7 +279,7 @@ func (c *rawClient) read(ctx context.Context, name string, resp *http.Response, 
 
 // resume comes back once for the rest of a stream.
 func (c *rawClient) resume(ctx context.Context, name, last, id string) (json.RawMessage, error) {
-	resp, err := c.send(ctx, "GET", name+"/resume", "", http.Header{"Last-Event-Id": {last}})
+	resp, err := c.send(ctx, "GET", name, "", http.Header{"Last-Event-Id": {last}})
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +318,7 @@ func (c *rawClient) take(ctx context.Context, name string, resp *http.Response, 
 	}
 	switch {
 	case m.Method != "" && m.ID != nil:
-		return nil, false, c.tell(ctx, name+"/answer", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, reply(m.Method, m.Params)))
+		return nil, false, c.tell(ctx, name, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, reply(m.Method, m.Params)))
 	case m.Method != "":
 		return nil, false, nil
 	case m.Error != nil:
