@@ -54,8 +54,8 @@ type Replica struct {
 	says chan struct{} // closed with the first url of a start
 }
 
-// New returns a replica that has not been started. Args are those of the program, without
-// --http; env is added to the environment, of which RLMPROXY_… is left out. It ends with
+// New returns a replica that has not been started. Args are those of the program, serve or
+// wrap first, without --http; env is added to the environment, of which RLMPROXY_… is left out. It ends with
 // the test, and what it logged is shown if that fails.
 func New(tb testing.TB, binary string, env []string, args ...string) *Replica {
 	tb.Helper()
@@ -147,7 +147,7 @@ func (r *Replica) StartOnly() {
 	r.mu.Lock()
 	r.url, r.says = "", says
 	r.mu.Unlock()
-	r.cmd = exec.Command(r.args[0], append(r.args[1:len(r.args):len(r.args)], "--http", "127.0.0.1:0")...)
+	r.cmd = exec.Command(r.args[0], append([]string{r.args[1], "--http", "127.0.0.1:0"}, r.args[2:]...)...)
 	r.cmd.Env = append(r.env[:len(r.env):len(r.env)], "RLMPROXY_STATE_DIR="+filepath.Join(r.dir, fmt.Sprint(r.starts)))
 	r.cmd.Stderr = r
 	if err := r.cmd.Start(); err != nil {
