@@ -37,19 +37,20 @@ type total struct {
 }
 
 func totals(s *Store) total {
-	s.mu.Lock()
-	defer s.unlock()
-	t := total{agents: len(s.agents), bytes: s.size, tombstones: len(s.tombstones.byID)}
-	for _, sh := range s.agents {
-		t.entries += len(sh.records)
-	}
+	var now Stats
+	s.index.totals(&now)
+	t := total{agents: now.Agents, entries: now.Entries, bytes: now.Bytes}
+	l := s.index.(*local)
+	l.mu.Lock()
+	defer l.unlock()
+	t.tombstones = len(l.tombstones.byID)
 	return t
 }
 
 // derivedBytes is what ristretto holds.
 func derivedBytes(s *Store) int64 {
-	s.derived.Wait()
-	return s.derived.MaxCost() - s.derived.RemainingCost()
+	s.derived.kept.Wait()
+	return s.derived.kept.MaxCost() - s.derived.kept.RemainingCost()
 }
 
 func put(tb testing.TB, s *Store, agent, text string) ID {

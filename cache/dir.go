@@ -68,7 +68,7 @@ var _ backing = (*dir)(nil)
 
 // openDir opens the folder of opts, and takes the key from there unless opts has one.
 func openDir(opts *Options) (*dir, error) {
-	d := &dir{Dir: opts.Dir, ttl: opts.TTL, most: min(opts.MaxBytesPerAgent, opts.MaxBytes), log: opts.Logger}
+	d := &dir{Dir: opts.Dir, ttl: opts.TTL, most: opts.largest(), log: opts.Logger}
 	if err := private.Folder(d.Path, "could change what agents read"); err != nil {
 		return nil, err
 	}
@@ -209,15 +209,15 @@ func (d *dir) sweep(now time.Time) (all []*stored) {
 	return all
 }
 
-// restore has the store go on with what is in the folder.
-func (s *Store) restore(d *dir) {
-	s.mu.Lock()
-	defer s.unlock()
-	s.backing = d
-	s.tombstones.forgotten = d.remove
-	now := time.Now()
+// restore has the index go on with what is in the folder.
+func (l *local) restore(d *dir) {
+	l.mu.Lock()
+	defer l.unlock()
+	l.backing = d
+	l.tombstones.forgotten = d.remove
+	now := l.opts.now()
 	for _, e := range d.sweep(now) {
-		s.adopt(e, now)
+		l.adopt(e, now)
 	}
 }
 

@@ -66,7 +66,7 @@ func (m *model) worst(agent string) *item {
 	var worst *item
 	var most float64
 	for _, it := range m.kept {
-		w := float64(time.Since(it.read)+1) * float64(it.size+1)
+		w := float64(time.Since(it.read).Microseconds()+1) * float64(it.size+1)
 		if (agent == "" || it.agent == agent) && w > most {
 			worst, most = it, w
 		}
@@ -164,16 +164,15 @@ func modelProperty(rt *rapid.T) {
 		TTL:                time.Minute,
 		MaxTombstones:      1 << 20,
 		DerivedBytes:       rapid.Int64Range(1, 100).Draw(rt, "derived"),
+		// Tombstones of one agent are bounded, and a dropped one turns expired
+		// into evicted; TestTombstonesAreBounded sees to that.
+		tombstones: 1 << 20,
 	}
 	s, err := New(opts)
 	if err != nil {
 		rt.Fatal(err)
 	}
 	defer s.Close()
-	// Tombstones of one agent are bounded, and a dropped one turns expired
-	// into evicted; TestTombstonesAreBounded sees to that.
-	s.tombstones.perAgent = 1 << 20
-
 	m := &model{opts: opts, gone: map[string]map[ID]Reason{}, used: map[string]used{}}
 	issued := []item{{agent: "a", id: "aaaaaaaaaaaaaaaa"}}
 	for _, a := range modelAgents {
@@ -223,9 +222,7 @@ func modelProperty(rt *rapid.T) {
 		},
 		"": func(rt *rapid.T) {
 			m.expire()
-			s.mu.Lock()
-			s.expireAll(time.Now())
-			s.unlock()
+			s.index.sweep()
 			got, want := totals(s), m.bytes("", 0)
 			if got.tombstones = 0; got != (total{agents: len(m.used), entries: want.entries, bytes: want.bytes}) {
 				rt.Fatalf("%+v, want %+v of %d agents", got, want, len(m.used))
