@@ -12,10 +12,12 @@ import (
 	"rlmproxy/middleware/upstream"
 )
 
-// A Session is a client, and an Identity what its transport knows of it.
+// A Session is a client, an Identity what its transport knows of it, and a Past what it has
+// said to another replica.
 type (
 	Session  = session.Session
 	Identity = session.Identity
+	Past     = session.Past
 )
 
 // Attach begins the session of a client that is reached by t, which hands in what the
@@ -24,16 +26,27 @@ func (s *Server) Attach(t rpc.Transport, who Identity, opts rpc.Options) *Sessio
 	return s.attach(who, opts, func(o rpc.Options) *rpc.Peer { return rpc.NewPeer(t, o) })
 }
 
+// Resume is [Server.Attach] for a client whose session another replica has begun. What it
+// has subscribed to follows by [session.Session.Follow].
+func (s *Server) Resume(t rpc.Transport, who Identity, opts rpc.Options, past Past) *Session {
+	return s.begin(who, opts, &past, func(o rpc.Options) *rpc.Peer { return rpc.NewPeer(t, o) })
+}
+
 func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *rpc.Peer) *Session {
+	return s.begin(who, opts, nil, bind)
+}
+
+func (s *Server) begin(who Identity, opts rpc.Options, past *Past, bind func(rpc.Options) *rpc.Peer) *Session {
 	number := s.clients.Number()
 	opts.Account = s.account.Of(who.Party(number))
 	opts.Fault = func(err error) { s.logger.Error("internal error", "error", err) }
 	c := session.New(session.Options{
-		Hooks:      session.Hooks{Offer: s.offer, Request: s.request, Refused: s.watch.Refused, Notification: s.notification, Ended: s.forget},
+		Hooks:      session.Hooks{Offer: s.offer, Request: s.request, Refused: s.watch.Refused, Notification: s.notification, Ended: s.forget, Follow: s.follow, Subscriptions: s.relay.Subscriptions},
 		Identity:   who,
 		Number:     number,
 		Shared:     s.opts.SharedCache,
 		ServerInfo: s.info,
+		Past:       past,
 	}, opts, bind)
 	s.clients.Add(c)
 	s.relay.Arrive(c)
@@ -42,7 +55,7 @@ func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *
 }
 
 // forget forgets a client that has ended: what it subscribed to, and its results unless
-// the agent may come back.
+// the agent may come back, or goes on at another replica.
 func (s *Server) forget(ctx context.Context, c *Session) {
 	s.clients.Remove(c)
 	s.consent.Forget(c)
@@ -53,7 +66,7 @@ func (s *Server) forget(ctx context.Context, c *Session) {
 	if !c.Ends {
 		return
 	}
-	if !session.Lasts(c.Agent) {
+	if !session.Lasts(c.Agent) && !c.Left() {
 		s.opts.Store.Forget(c.Agent)
 	}
 	if s.opts.JQ != nil {
