@@ -70,6 +70,7 @@ type Store struct {
 	ops     atomic.Int64
 	failed  atomic.Int64
 	nanos   atomic.Int64
+	served  atomic.Bool // the store has answered once
 
 	mu    sync.Mutex // guards the fields below
 	away  error      // why it is away, or nil
@@ -181,11 +182,17 @@ var refusals = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "REA
 // unreachable reports whether an error says that the store cannot be used, rather than that
 // it refuses what it was asked.
 func unreachable(err error) bool {
-	var said redis.Error
-	if errors.As(err, &said) {
-		return slices.ContainsFunc(refusals, func(begin string) bool { return strings.HasPrefix(said.Error(), begin) })
+	var answer redis.Error
+	if errors.As(err, &answer) {
+		return said(err, refusals)
 	}
 	return true // what the store did not say is the network's, or time that ran out
+}
+
+// said reports whether an error is what a store says that begins so.
+func said(err error, begins []string) bool {
+	var answer redis.Error
+	return errors.As(err, &answer) && slices.ContainsFunc(begins, func(begin string) bool { return strings.HasPrefix(answer.Error(), begin) })
 }
 
 // lost takes the store for away, and looks when it is back.
@@ -239,10 +246,14 @@ func (s *Store) probe() {
 func (s *Store) greet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, opTime)
 	defer cancel()
-	if err := s.client.Ping(ctx).Err(); err != nil {
-		return err
+	err := s.client.Ping(ctx).Err()
+	if err == nil {
+		err = s.note(ctx, s.client)
 	}
-	return s.note(ctx, s.client)
+	if err == nil {
+		s.served.Store(true)
+	}
+	return err
 }
 
 // maxSecrets bounds the secrets in use: another one comes only when the store has lost its
@@ -317,6 +328,17 @@ func (s *Store) Away() (since time.Time, cause error) {
 		return time.Time{}, nil
 	}
 	return s.since, s.away
+}
+
+// denials begin what a store says to a user that it does not know, or that may not do enough.
+var denials = []string{"NOAUTH", "WRONGPASS", "NOPERM"}
+
+// Denied reports whether the store denies itself to this replica, and has since its start:
+// the user or the password in the URL is wrong, or may not do enough. Waiting does not mend
+// that.
+func (s *Store) Denied() bool {
+	_, cause := s.Away()
+	return !s.served.Load() && said(cause, denials)
 }
 
 // OnBack has f called each time that the store is back, in a goroutine that Close waits for.
