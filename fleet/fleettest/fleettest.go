@@ -31,18 +31,7 @@ type Server struct {
 // redis-server or valkey-server the test is skipped, or fails where RLMPROXY_E2E=required.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	program := ""
-	for _, name := range []string{"redis-server", "valkey-server"} {
-		if path, err := exec.LookPath(name); err == nil && program == "" {
-			program = path
-		}
-	}
-	if program == "" {
-		if os.Getenv("RLMPROXY_E2E") == "required" {
-			t.Fatal("redis-server and valkey-server are missing")
-		}
-		t.Skip("redis-server and valkey-server are missing")
-	}
+	program := find(t)
 	// A socket's path is short. t.TempDir is not.
 	dir, err := os.MkdirTemp("", "redis")
 	if err != nil {
@@ -63,12 +52,50 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
+// Sentinel starts a sentinel with a file of its own, at a port of 127.0.0.1.
+func Sentinel(t testing.TB, conf, port string) {
+	t.Helper()
+	s := &Server{t: t, args: []string{find(t), conf, "--sentinel", "--logfile", os.DevNull}}
+	s.Client = redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
+	t.Cleanup(func() {
+		s.Kill()
+		s.Client.Close()
+	})
+	s.Restart()
+}
+
+// find is the program of a server.
+func find(t testing.TB) string {
+	t.Helper()
+	program := ""
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(name); err == nil && program == "" {
+			program = path
+		}
+	}
+	if program == "" {
+		if os.Getenv("RLMPROXY_E2E") == "required" {
+			t.Fatal("redis-server and valkey-server are missing")
+		}
+		t.Skip("redis-server and valkey-server are missing")
+	}
+	return program
+}
+
 // Kill ends the server as kill -9 does, if it runs.
 func (s *Server) Kill() {
 	if s.cmd != nil {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
 		s.cmd = nil
+	}
+}
+
+// Signal sends a signal to the server.
+func (s *Server) Signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
