@@ -25,6 +25,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+	"golang.org/x/time/rate"
 )
 
 // What the client has to say of itself does not go to stderr: lost logs it.
@@ -70,7 +71,8 @@ type Store struct {
 	ops     atomic.Int64
 	failed  atomic.Int64
 	nanos   atomic.Int64
-	served  atomic.Bool // the store has answered once
+	served  atomic.Bool    // the store has answered once
+	denied  rate.Sometimes // logs that the store refuses something
 
 	mu    sync.Mutex // guards the fields below
 	away  error      // why it is away, or nil
@@ -98,7 +100,7 @@ func Open(opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, client: client, replica: strings.ToLower(rand.Text()[:10]), log: opts.Logger}
+	s := &Store{opts: opts, client: client, replica: strings.ToLower(rand.Text()[:10]), log: opts.Logger, denied: rate.Sometimes{Interval: time.Minute}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -172,19 +174,28 @@ func (s *Store) Run(ctx context.Context, f func(ctx context.Context, c redis.Cmd
 	if !unreachable(err) {
 		return err
 	}
+	if said(err, denials) {
+		s.denied.Do(func() {
+			s.log.Warn("the shared store refuses what is asked of it: the user in cacheURL may not do enough", "error", err)
+		})
+	}
 	s.lost(err)
 	return &AwayError{retryTime, err}
 }
 
 // refusals begin what a store says that does not serve anybody now, or not us.
-var refusals = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "NOAUTH", "WRONGPASS", "NOPERM", "ERR max number of clients", "NOREPLICAS", "MISCONF", "UNBLOCKED", "BUSY "}
+var refusals = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "ERR max number of clients", "NOREPLICAS", "MISCONF", "UNBLOCKED", "BUSY "}
+
+// denials begin what a store says to a user that it does not know, or that may not do enough,
+// in a script by the version of the store.
+var denials = []string{"NOAUTH", "WRONGPASS", "NOPERM", "ERR The user executing the script", "ERR ACL failure in script"}
 
 // unreachable reports whether an error says that the store cannot be used, rather than that
 // it refuses what it was asked.
 func unreachable(err error) bool {
 	var answer redis.Error
 	if errors.As(err, &answer) {
-		return said(err, refusals)
+		return said(err, refusals) || said(err, denials)
 	}
 	return true // what the store did not say is the network's, or time that ran out
 }
@@ -329,9 +340,6 @@ func (s *Store) Away() (since time.Time, cause error) {
 	}
 	return s.since, s.away
 }
-
-// denials begin what a store says to a user that it does not know, or that may not do enough.
-var denials = []string{"NOAUTH", "WRONGPASS", "NOPERM"}
 
 // Denied reports whether the store denies itself to this replica, and has since its start:
 // the user or the password in the URL is wrong, or may not do enough. Waiting does not mend

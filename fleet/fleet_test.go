@@ -204,3 +204,33 @@ func TestRefused(t *testing.T) {
 		t.Errorf("log: %s", log.String())
 	}
 }
+
+// TestMayNot: what the user of the store may not do costs what a store costs that is away,
+// and the log says so.
+func TestMayNot(t *testing.T) {
+	server := fleettest.Start(t)
+	var log strings.Builder
+	s, err := Open(Options{URL: server.URL, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := redis.NewScript(`return redis.call('FLUSHALL')`)
+	for _, f := range []func(context.Context, redis.Cmdable) error{
+		func(ctx context.Context, c redis.Cmdable) error { return c.FlushAll(ctx).Err() },
+		func(ctx context.Context, c redis.Cmdable) error { return c.Get(ctx, "not of a fleet").Err() },
+		func(ctx context.Context, c redis.Cmdable) error { return script.Run(ctx, c, nil).Err() },
+	} {
+		until(t, "the store is there", func() bool { return !s.Figures().Away })
+		var away *AwayError
+		if err := s.Run(t.Context(), f); !errors.As(err, &away) {
+			t.Error(err)
+		}
+	}
+	if s.Denied() {
+		t.Error("a replica that was served is denied")
+	}
+	s.Close()
+	if n := strings.Count(log.String(), "may not do enough"); n != 1 {
+		t.Errorf("%d lines of the log say so:\n%s", n, log.String())
+	}
+}
