@@ -141,7 +141,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		shared.Close()
 		return nil, err
 	}
-	scrape, err := openMetrics(p, who, logger)
+	scrape, err := openMetrics(p, who, shared, logger)
 	if err != nil {
 		store.Close()
 		shared.Close()

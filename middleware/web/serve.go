@@ -20,9 +20,8 @@ const (
 	// headerBytes bounds the headers of a request. Mcp-Param-* may hold arguments.
 	headerBytes = 64 << 10
 
-	// drainTime is what requests that run have left at the end, and then what they
-	// have to say that they were cancelled.
-	drainTime, lateTime = 5 * time.Second, time.Second
+	// lateTime is what requests that were cancelled at the end have to say so.
+	lateTime = time.Second
 )
 
 // Address completes what an operator types: a host and a port, or a port alone,
@@ -58,9 +57,14 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// Serve answers requests on l until ctx ends: then it refuses new ones, lets
-// those that run end for drainTime, and closes h. The error is nil unless l
-// failed.
+// Serve answers requests on l until ctx ends, and then in order:
+//
+//	NoticeTime           /readyz says no, all else is as before
+//	the rest of DrainTime   l is closed, streams on which clients listen end, requests that run go on
+//	a second             they are cancelled, and answered so
+//
+// It returns as soon as nothing runs after NoticeTime, and has closed h. The error is nil
+// unless l failed.
 func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler:           h,
@@ -81,15 +85,27 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
+	h.leaving.Store(true)
+	asked := time.Now()
+	if notice := min(h.opts.NoticeTime, h.opts.DrainTime); notice > 0 {
+		h.log.Info("shutting down: /readyz says no, and requests are still taken", "for", notice)
+		select {
+		case err := <-ended:
+			h.Close()
+			return err
+		case <-time.After(notice):
+		}
+	}
+	left := h.opts.DrainTime - time.Since(asked)
+	h.log.Info("shutting down once running requests have ended", "at_most", left.Round(time.Millisecond))
 	h.Drain()
-	h.log.Info("shutting down once running requests have ended", "at_most", drainTime)
 	shutdown := func(within time.Duration) error {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 		defer cancel()
 		return server.Shutdown(late)
 	}
-	if shutdown(drainTime) != nil {
-		h.end(errShutdown)
+	if shutdown(left) != nil {
+		h.cancel()
 		if shutdown(lateTime) != nil {
 			_ = server.Close() // a request whose body does not come, or whose client does not read
 		}
