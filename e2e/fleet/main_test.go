@@ -8,7 +8,8 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,15 +65,18 @@ func openSite(t *testing.T, opts siteOptions) *site {
 	}
 	dir := t.TempDir()
 	s := &site{journal: &journal{file: filepath.Join(dir, "journal")}, asker: newAsker()}
-	web := httptest.NewServer(s.asker)
-	t.Cleanup(func() {
-		web.CloseClientConnections()
-		web.Close()
-	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := &http.Server{Handler: s.asker}
+	go web.Serve(l)
+	// It does not wait for what the SDK's server waits for: answers of clients that have gone.
+	t.Cleanup(func() { web.Close() })
 	config, err := json.Marshal(map[string]any{
 		"mcpServers": map[string]any{
 			"s": map[string]any{"command": self, "env": map[string]string{journalVar: s.journal.file}, "prefix": ""},
-			"h": map[string]any{"type": "http", "url": web.URL, "prefix": ""},
+			"h": map[string]any{"type": "http", "url": "http://" + l.Addr().String(), "prefix": ""},
 		},
 		"proxySettings": opts.settings,
 	})
