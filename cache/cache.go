@@ -25,6 +25,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"rlmproxy/fleet"
 )
 
 // Options configures a [Store]. The zero value is ready to use; negative
@@ -51,17 +53,23 @@ type Options struct {
 	DerivedBytes int64
 	// Key makes ids unguessable. Stores with the same key give the same ids
 	// and recognise each other's. It has at least 16 bytes; nil means that of
-	// Dir, or a random key for this store.
+	// Dir, or a random key for this store. With Fleet it must be nil: the replicas have keys.
 	Key []byte
 	// Terms say what is taken out of results before they are kept; see [Store.SetTerms].
 	Terms string
 	// Dir keeps entries in a folder too. Its zero value does not.
 	Dir Dir
+	// Fleet keeps entries in a store that replicas share. The quotas are those of all
+	// replicas together, and so should be the same everywhere. In this process, copies of
+	// what was put or read take up to MaxBytes, with what is kept while the store is away.
+	// Nil does not; Dir must be its zero value with it.
+	Fleet *fleet.Store
 	// Logger receives evictions at debug level. Nil discards them.
 	Logger *slog.Logger
 
 	tombstones int              // of one agent
-	now        func() time.Time // tests have clocks of their own
+	now        func() time.Time // tests have clocks of their own,
+	clocked    bool             // which a shared store is given then
 }
 
 // A Store keeps results for agents. It is safe for concurrent use.
@@ -102,10 +110,17 @@ func New(opts Options) (*Store, error) {
 	if s.derived, err = newArtefacts(&opts); err != nil {
 		return nil, fmt.Errorf("cache: derived: %w", err)
 	}
-	l := newLocal(&s.opts, s.derived, s.counts)
-	s.index = l
-	if d != nil {
-		l.restore(d)
+	if opts.Fleet != nil {
+		s.keys = func() [][]byte { return opts.Fleet.Keys("cache ids") }
+		if s.index, err = newShared(&s.opts, s.keys, s.derived, s.counts); err != nil {
+			return nil, fmt.Errorf("cache: %w", err)
+		}
+	} else {
+		l := newLocal(&s.opts, s.derived, s.counts)
+		if d != nil {
+			l.restore(d)
+		}
+		s.index = l
 	}
 	s.sweeper.Go(s.sweep)
 	return s, nil
@@ -131,6 +146,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Key != nil && len(o.Key) < 16 {
 		return o, fmt.Errorf("cache: Key has %d bytes, fewer than 16", len(o.Key))
 	}
+	if o.Fleet != nil && (o.Key != nil || o.Dir.Path != "") {
+		return o, errors.New("cache: with Fleet there is neither Key nor Dir")
+	}
 	o.MaxEntriesPerAgent = cmp.Or(o.MaxEntriesPerAgent, 20)
 	o.MaxBytesPerAgent = cmp.Or(o.MaxBytesPerAgent, 100<<20)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 512<<20)
@@ -139,7 +157,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.TTL = cmp.Or(o.TTL, time.Hour)
 	o.DerivedBytes = cmp.Or(o.DerivedBytes, 256<<20)
 	o.tombstones = cmp.Or(o.tombstones, 10*o.MaxEntriesPerAgent)
-	if o.now == nil {
+	if o.clocked = o.now != nil; !o.clocked {
 		o.now = time.Now
 	}
 	if o.Logger == nil {

@@ -68,7 +68,9 @@ func (d *artefacts) close() {
 // but not for the same entry and key. A panic in build is the caller's; those
 // who waited get an error. Artefacts are shared and must not be modified.
 //
-// For an entry that is gone, the error is that of [Store.Get].
+// For an entry that is gone, the error is that of [Store.Get]. With [Options.Fleet], the entry
+// is not asked for again within a second, and while the store is away an artefact is built for
+// any id that the agent was given.
 func (s *Store) Derived(agent string, id ID, key string, build func() (value any, sizeBytes int64, err error)) (any, error) {
 	return s.artefact(keyOf(agent), id, true, key, build)
 }
@@ -85,8 +87,13 @@ func (s *Store) artefact(agent agentKey, id ID, read bool, key string, build fun
 	return s.derived.of(on, key, build)
 }
 
-// of returns the artefact of an anchor that is kept under key, or has it built.
+// of returns the artefact of an anchor that is kept under key, or has it built. Without an
+// anchor it is built, and not kept.
 func (d *artefacts) of(on *anchor, key string, build func() (value any, sizeBytes int64, err error)) (any, error) {
+	if on == nil {
+		value, _, err := build()
+		return value, err
+	}
 	b, mine, err := d.start(on, key)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,51 @@ func (l *local) list(most int) (list []Listed, all int) {
 	return list, len(found)
 }
 
+// listAtOnce is how many entries one call of the script lists.
+const listAtOnce = 200
+
+// list implements [index]. While the store is away, it is what is kept on this replica only.
+func (x *shared) list(most int) (list []Listed, all int) {
+	list, all = x.local.list(most)
+	for skip, found := 0, 0; found < most; skip += listAtOnce {
+		r, err := x.do("list", x.getTerms(), skip, listAtOnce)
+		if err != nil {
+			break
+		}
+		if skip == 0 {
+			all += int(r.number(0))
+		}
+		var rows []any
+		if len(r.rest) > 1 {
+			rows, _ = r.rest[1].([]any)
+		}
+		for _, row := range rows {
+			values, _ := row.([]any)
+			if e, ok := x.listed(reply{rest: values}); ok {
+				list = append(list, e)
+				found++
+			}
+		}
+		if r.status != "again" {
+			break
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Listed) int { return b.Kept.Compare(a.Kept) })
+	return list[:min(most, len(list))], all
+}
+
+// listed reads a row of what the script lists.
+func (x *shared) listed(row reply) (e Listed, ok bool) {
+	agent, ok := parseNamed(row.text(0))
+	if !ok {
+		return e, false
+	}
+	id := ID(row.text(1))
+	origin, _, _ := x.unsealed(agent, id, []byte(row.text(6)))
+	return Listed{Shelf: agent.hex(), Agent: row.text(2), ID: id, Origin: origin, Bytes: row.number(3),
+		Kept: time.UnixMicro(row.number(4)), Ends: time.UnixMicro(row.number(5)).Add(x.opts.TTL)}, true
+}
+
 // maxName bounds the name of an agent that is kept for lists, in bytes.
 const maxName = 256
 
@@ -68,9 +113,9 @@ func (sh *shelf) named(agent string) {
 type Desk struct{ of, own *Store }
 
 // NewDesk returns a desk at a store. What is kept at the desk has the bounds of opts, of
-// which Key, Terms and Dir do not count. Close ends its goroutines.
+// which Key, Terms, Dir and Fleet do not count. Close ends its goroutines.
 func NewDesk(of *Store, opts Options) (*Desk, error) {
-	opts.Key, opts.Terms, opts.Dir = nil, of.Terms(), Dir{}
+	opts.Key, opts.Terms, opts.Dir, opts.Fleet = nil, of.Terms(), Dir{}, nil
 	own, err := New(opts)
 	if err != nil {
 		return nil, err

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"rlmproxy/private"
 )
 
@@ -60,8 +58,7 @@ type dir struct {
 	ttl  time.Duration
 	most int64 // the size of the largest entry
 	log  *slog.Logger
-	enc  *zstd.Encoder
-	dec  *zstd.Decoder
+	pack *packer
 }
 
 var _ backing = (*dir)(nil)
@@ -85,13 +82,7 @@ func openDir(opts *Options) (*dir, error) {
 		}
 	}
 	d.key = opts.Key
-	// The id of an entry is its checksum. Two at a time, and not as many as there are cores:
-	// each holds some MB.
-	d.enc, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithEncoderCRC(false))
-	if err != nil {
-		return nil, err
-	}
-	d.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20), zstd.WithDecodeAllCapLimit(true))
+	d.pack, err = newPacker()
 	return d, err
 }
 

@@ -2,8 +2,6 @@ package cache
 
 import (
 	"bytes"
-	"context"
-	"log/slog"
 	"sync"
 	"time"
 )
@@ -242,6 +240,53 @@ func (l *local) live(key agentKey, id ID, now time.Time) *record {
 	return rec
 }
 
+// tombstone is the error for an entry that is known to be gone, or nil.
+func (l *local) tombstone(agent agentKey, id ID) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.tombstones.get(agent, id)
+	if t == nil {
+		return nil
+	}
+	return l.opts.gone(id, t.reason, t.origin)
+}
+
+// bytes is how much is kept.
+func (l *local) bytes() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.size
+}
+
+// A leaving entry is one that is to be kept elsewhere.
+type leaving struct {
+	entering
+	idle time.Duration // since it was read last
+}
+
+// all returns what is kept.
+func (l *local) all() (all []leaving) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.opts.now()
+	for _, sh := range l.agents {
+		for _, rec := range sh.records {
+			all = append(all, leaving{entering{sh.agent, sh.name, rec.id, rec.origin, rec.terms, rec.data, rec.size}, now.Sub(rec.lastRead)})
+		}
+	}
+	return all
+}
+
+// leave drops an entry, and what is known of its end: another index has it.
+func (l *local) leave(agent agentKey, id ID) {
+	l.mu.Lock()
+	defer l.unlock()
+	if rec := l.record(agent, id); rec != nil {
+		l.remove(rec, "")
+	}
+	l.tombstones.remove(agent, id)
+}
+
 // forget implements [index].
 func (l *local) forget(agent agentKey) {
 	l.mu.Lock()
@@ -292,8 +337,6 @@ func (l *local) unlock() {
 	l.removed = nil
 	l.mu.Unlock()
 	for _, r := range removed {
-		l.opts.Logger.LogAttrs(context.Background(), slog.LevelDebug, "cache: entry gone",
-			slog.String("reason", string(r.reason)), slog.String("id", string(r.rec.id)),
-			slog.String("agent", r.rec.shelf.agent.String()), slog.Int64("bytes", r.rec.size))
+		logGone(l.opts.Logger, r.reason, r.rec.id, r.rec.shelf.agent, r.rec.size)
 	}
 }

@@ -5,10 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// Stats are what a store holds now, and what became of it since it was made.
+// Stats are what a store holds now, and what became of it since it was made. With
+// [Options.Fleet], what is held is that of all replicas; what is counted is what this one has
+// answered and removed.
 type Stats struct {
 	Entries, Agents int
 	Bytes           int64
+	Near            int64 // bytes of a shared store that are in this process too
 
 	Hits, Unknown, Gone int64 // reads by Get; Gone are of ids that have expired or were evicted
 	Expired, Evicted    int64 // entries
