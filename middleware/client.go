@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"rlmproxy/middleware/forward"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
@@ -24,17 +25,22 @@ func (s *Server) Attach(t rpc.Transport, who Identity, opts rpc.Options) *Sessio
 	return s.attach(who, opts, func(o rpc.Options) *rpc.Peer { return rpc.NewPeer(t, o) })
 }
 
+// attachGuest begins a session for one request that another replica has handed on.
+func (s *Server) attachGuest(t rpc.Transport, client forward.Client, opts rpc.Options) forward.Session {
+	return s.attachWith(client.Identity, opts, session.Options{Guest: true, Handshake: client.Handshake}, func(o rpc.Options) *rpc.Peer { return rpc.NewPeer(t, o) })
+}
+
 func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *rpc.Peer) *Session {
+	return s.attachWith(who, opts, session.Options{}, bind)
+}
+
+func (s *Server) attachWith(who Identity, opts rpc.Options, of session.Options, bind func(rpc.Options) *rpc.Peer) *Session {
 	number := s.clients.Number()
 	opts.Account = s.account.Of(who.Party(number))
 	opts.Fault = func(err error) { s.logger.Error("internal error", "error", err) }
-	c := session.New(session.Options{
-		Hooks:      session.Hooks{Offer: s.offer, Request: s.request, Refused: s.watch.Refused, Notification: s.notification, Ended: s.forget},
-		Identity:   who,
-		Number:     number,
-		Shared:     s.opts.SharedCache,
-		ServerInfo: s.info,
-	}, opts, bind)
+	of.Hooks = session.Hooks{Offer: s.offer, Request: s.request, Refused: s.watch.Refused, Notification: s.notification, Ended: s.forget}
+	of.Identity, of.Number, of.Shared, of.ServerInfo = who, number, s.opts.SharedCache, s.info
+	c := session.New(of, opts, bind)
 	s.clients.Add(c)
 	s.relay.Arrive(c)
 	c.Begin()

@@ -178,6 +178,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		PassThrough:     !p.EnableAutoTruncation,
 		SharedCache:     !p.EnableAgentIsolation,
 		Pipe:            kept.Config,
+		Fleet:           shared,
 		Exposure:        middleware.Exposure(p.Exposure),
 		CatalogueTokens: p.MaxCatalogueTokens,
 		ListFound:       p.ListFoundTools,
