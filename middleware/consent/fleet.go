@@ -133,7 +133,12 @@ func (e *entry) ask(ctx context.Context) (said Answer, end func(), err error) {
 			return NotAsked, nil, err
 		}
 		if mine {
-			return NotAsked, e.hold(asking), nil
+			end = e.hold(asking)
+			if said, _, err = e.take(ctx, NotAsked, "", "", ""); said == NotAsked {
+				return NotAsked, end, nil // also where the store has gone since
+			}
+			end() // it was answered just before
+			return said, nil, nil
 		}
 		select {
 		case <-tick.C:
