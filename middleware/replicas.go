@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/forward"
@@ -23,6 +24,26 @@ func (s *Server) joinFleet() {
 	}
 	s.replicas = forward.New(forward.Options{Fleet: s.opts.Fleet, Attach: s.attachGuest, MaxSent: s.opts.Limits.Calls, Logger: s.logger})
 	s.opts.Fleet.Handle(kindFound, s.foundElsewhere)
+}
+
+// HandedOn is how many requests this replica works on that came to others.
+func (s *Server) HandedOn() int {
+	if s.replicas == nil {
+		return 0
+	}
+	return s.replicas.Working()
+}
+
+// LeaveFleet lets requests that came to other replicas end for so long. Then they are told that
+// this one is gone, and it takes no others. It is to be called before the servers end.
+func (s *Server) LeaveFleet(within time.Duration) {
+	if s.replicas == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	s.replicas.Finish(ctx)
+	s.replicas.Close()
 }
 
 // A lostError says that a request's replica is gone, with what the request goes on with: a call, or

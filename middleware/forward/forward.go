@@ -130,6 +130,7 @@ type Forwarder struct {
 	mu    sync.Mutex // guards the fields below
 	sent  map[string]*sent
 	works map[string]*work // by replica and id
+	idle  chan struct{}    // closed when nothing is worked on any more; nil: nobody waits for that
 }
 
 // New returns a Forwarder, which works on what other replicas send from now on. Close ends it.
@@ -147,6 +148,27 @@ func New(opts Options) *Forwarder {
 	f.fleet.Handle(kindMessage, f.takeMessage)
 	f.fleet.Handle(kindControl, f.takeControl)
 	return f
+}
+
+// Finish returns when nothing is worked on for other replicas, or ctx has ended.
+func (f *Forwarder) Finish(ctx context.Context) {
+	for {
+		f.mu.Lock()
+		if len(f.works) == 0 {
+			f.mu.Unlock()
+			return
+		}
+		if f.idle == nil {
+			f.idle = make(chan struct{})
+		}
+		idle := f.idle
+		f.mu.Unlock()
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Close ends what is worked on for other replicas, which hear of it, and returns when nothing

@@ -60,7 +60,10 @@ func (f *Forwarder) takeRequest(from string, body json.RawMessage) {
 		defer func() {
 			one.end()
 			f.mu.Lock()
-			delete(f.works, key)
+			if delete(f.works, key); len(f.works) == 0 && f.idle != nil {
+				close(f.idle)
+				f.idle = nil
+			}
 			f.mu.Unlock()
 		}()
 		if full {
