@@ -131,6 +131,9 @@ type Options struct {
 	WorkBytes int64
 	// Limits are what one agent may have.
 	Limits Limits
+	// Fleet is what replicas of this proxy share: there they count the calls of an agent
+	// together. Nil: there is one replica.
+	Fleet *fleet.Store
 	// Rights are what agents may use, see [Server.SetRights]. Nil is everything.
 	Rights *rights.Rules
 	// Observers are told of each call.
@@ -244,6 +247,8 @@ func New(opts Options) (*Server, error) {
 
 		unmatched: unmatched{done: map[string]bool{}},
 	}
+	s.limits.fleet = opts.Fleet
+	s.calls.Share(opts.Fleet, "calls", session.Local)
 	s.life, s.end = context.WithCancel(context.Background())
 	s.rules.Store(opts.Rights)
 	shaping := shape.Options{
@@ -289,6 +294,7 @@ func (s *Server) Close() {
 	s.changes.close()
 	s.relay.Close()
 	s.retiring.Wait()
+	s.calls.Close()
 }
 
 // complete sets what was left out, and refuses what cannot be.

@@ -82,8 +82,11 @@ func (s *Session) Everywhere() string {
 
 // Lasts reports whether somebody may be the agent of this name after a restart.
 func Lasts(agent string) bool {
-	return !strings.HasPrefix(agent, "session ") && !strings.HasPrefix(agent, "connection-")
+	return !strings.HasPrefix(agent, "session ") && !Local(agent)
 }
+
+// Local reports whether the agent of this name is another one in each process.
+func Local(agent string) bool { return strings.HasPrefix(agent, "connection-") }
 
 // short bounds a name that a client may have chosen. The hash of a long one does
 // not begin as the others do.
