@@ -20,6 +20,10 @@ const (
 	// headerBytes bounds the headers of a request. Mcp-Param-* may hold arguments.
 	headerBytes = 64 << 10
 
+	// settleTime is how long requests may take to come on connections that were accepted
+	// last. What net/http reads after its Shutdown it does not answer.
+	settleTime = 250 * time.Millisecond
+
 	// lateTime is what requests that were cancelled at the end have to say so.
 	lateTime = time.Second
 )
@@ -59,9 +63,9 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 
 // Serve answers requests on l until ctx ends, and then in order:
 //
-//	NoticeTime           /readyz says no, all else is as before
-//	the rest of DrainTime   l is closed, streams on which clients listen end, requests that run go on
-//	a second             they are cancelled, and answered so
+//	NoticeTime             /readyz says no, all else is as before
+//	the rest of DrainTime  l is closed, streams on which clients listen end, requests that run go on
+//	a second               they are cancelled, and answered so
 //
 // It returns as soon as nothing runs after NoticeTime, and has closed h. The error is nil
 // unless l failed.
@@ -77,12 +81,16 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 		ConnState: h.connections.changed,
 		ErrorLog:  slog.NewLogLogger(h.log.Handler(), slog.LevelDebug),
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener{l, h.connections}) }()
+	var failed error
+	ended := make(chan struct{})
+	go func() {
+		failed = server.Serve(listener{l, h.connections})
+		close(ended)
+	}()
 	select {
-	case err := <-ended:
+	case <-ended:
 		h.Close()
-		return err
+		return failed
 	case <-ctx.Done():
 	}
 	h.leaving.Store(true)
@@ -90,10 +98,11 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 	if notice := min(h.opts.NoticeTime, h.opts.DrainTime); notice > 0 {
 		h.log.Info("shutting down: /readyz says no, and requests are still taken", "for", notice)
 		select {
-		case err := <-ended:
-			h.Close()
-			return err
+		case <-ended:
 		case <-time.After(notice):
+			_ = l.Close()
+			<-ended
+			time.Sleep(settleTime)
 		}
 	}
 	left := h.opts.DrainTime - time.Since(asked)
