@@ -88,7 +88,8 @@ type Options struct {
 	// same agent in the next process. Of such clients there is one in a process.
 	Pipe string
 	// Fleet is what the replicas of the proxy share: what only one of them can go on with, it
-	// is handed, and what a client was asked and shown counts on each. Nil: there is one.
+	// is handed; what a client was asked and shown, and the calls of an agent, count on each.
+	// Nil: there is one.
 	Fleet *fleet.Store
 	// SharedCache puts all connections on one agent's shelf.
 	SharedCache bool
@@ -131,9 +132,6 @@ type Options struct {
 	WorkBytes int64
 	// Limits are what one agent may have.
 	Limits Limits
-	// Fleet is what replicas of this proxy share: there they count the calls of an agent
-	// together. Nil: there is one replica.
-	Fleet *fleet.Store
 	// Rights are what agents may use, see [Server.SetRights]. Nil is everything.
 	Rights *rights.Rules
 	// Observers are told of each call.

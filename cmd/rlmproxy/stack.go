@@ -199,7 +199,6 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			Streams:        p.MaxStreamsPerAgent,
 			Subscriptions:  p.MaxSubscriptionsPerAgent,
 		},
-		Fleet:     shared,
 		Rights:    rules,
 		WorkBytes: who.workBytes(),
 		AgentIdle: p.SessionIdle,
