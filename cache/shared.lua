@@ -226,7 +226,7 @@ local function makeRoom(agent, size, maxEntries, maxOwn, maxAll, maxAgents)
 	while not fitsAgents() do
 		local lowest = call('ZRANGE', agents, 0, 0, 'WITHSCORES')[2]
 		local idlest, oldest
-		for _, one in ipairs(call('ZRANGEBYSCORE', agents, lowest, lowest, 'LIMIT', 0, step)) do
+		for _, one in ipairs(call('ZRANGEBYSCORE', agents, lowest, lowest, 'LIMIT', 0, 1000)) do
 			local seq = tonumber(call('HGET', key('i', one), 'seq') or 0)
 			if not idlest or seq < oldest then idlest, oldest = one, seq end
 		end
