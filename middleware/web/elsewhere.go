@@ -44,6 +44,7 @@ type told struct {
 	Session roster.Key `json:"session"`
 	Message []byte     `json:"message,omitempty"` // of JSON-RPC, as it was sent
 	Gone    string     `json:"gone,omitempty"`    // changed: a URI that the client has unsubscribed
+	Asked   string     `json:"asked,omitempty"`   // told: the replica that asks, where another has passed it on
 }
 
 // maxPassed bounds a message that replicas tell each other, in bytes: it is written in
@@ -94,7 +95,7 @@ func (sh *shared) hear(from string, body json.RawMessage) {
 		switch {
 		case err != nil:
 		case t.Kind == toldTold && m.Method != "":
-			sh.forward(s, from, m)
+			sh.forward(s, from, t, m)
 		case t.Kind == toldHeard && m.Method == "" && m.ID != nil && (m.Result != nil || m.Error != nil):
 			if s.roamer().Waits(m.ID) {
 				sh.do(func() { _ = s.client.Receive(s.life, m) }) // it may wait for room
@@ -322,9 +323,19 @@ func (sh *shared) passOn(s *session, replica string, m *rpc.Message) {
 	}
 }
 
-// forward sends a client that listens here what a server behind another replica says. A
-// question that it cannot be sent fails there.
-func (sh *shared) forward(s *session, from string, m rpc.Message) {
+// forward sends a client that listens here what a server behind another replica says. If it
+// has gone on to listen elsewhere meanwhile, that is passed on, once. A question that it
+// cannot be sent fails where it was asked.
+func (sh *shared) forward(s *session, from string, t told, m rpc.Message) {
+	replica := s.sharing.listensAt()
+	if !s.streams.listening.reachable() && replica != "" && replica != sh.store.Replica() && t.Asked == "" {
+		t.Asked = from
+		sh.tells.Add("", len(t.Message), func(context.Context) { _ = sh.tell(replica, t) })
+		return
+	}
+	if t.Asked != "" {
+		from = t.Asked
+	}
 	if m.ID == nil {
 		s.streams.listening.push(m)
 		return
@@ -337,7 +348,11 @@ func (sh *shared) forward(s *session, from string, m rpc.Message) {
 		}
 	}
 	answer := rpc.Message{ID: m.ID, Error: rpc.ErrorObject(err)}
-	t := told{Kind: toldHeard, Session: s.sharing.key, Message: answer.Bytes()}
+	if from == sh.store.Replica() { // it came back
+		_ = s.client.Receive(s.life, answer)
+		return
+	}
+	t = told{Kind: toldHeard, Session: s.sharing.key, Message: answer.Bytes()}
 	sh.tells.Add("", len(t.Message), func(context.Context) { _ = sh.tell(from, t) })
 }
 

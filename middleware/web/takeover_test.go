@@ -202,25 +202,35 @@ func (c *crowd) has(from chan string, want string) {
 	}
 }
 
-// stream opens a stream on which a session listens, and returns what comes on it.
-func (r *replica) stream(id string, header ...string) chan string {
+// stream opens a stream on which a session listens, and returns what comes on it, and what
+// ends it.
+func (r *replica) stream(id string, header ...string) (*heard, func() error) {
 	r.t.Helper()
 	resp := r.do("GET", "", append(header, "Mcp-Session-Id", id)...)
 	if resp.StatusCode != 200 {
 		r.t.Fatalf("GET: %s", resp.Status)
 	}
-	out := make(chan string, 1000)
-	go read(resp.Body, out)
-	return out
+	out := new(heard)
+	go out.read(resp.Body)
+	return out, resp.Body.Close
 }
 
-// read hands out events, each as its id, a blank and its data, until the stream ends.
-func read(body io.Reader, out chan<- string) {
-	defer close(out)
+// A heard is the events of a stream, each as its id, a blank and its data.
+type heard struct {
+	mu    sync.Mutex
+	all   []string
+	ended bool
+}
+
+// read reads events until the stream ends.
+func (h *heard) read(body io.Reader) {
 	id, data, line := "", "", []byte{}
 	buf := make([]byte, 1)
 	for {
 		if n, err := body.Read(buf); n == 0 && err != nil {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.ended = true
 			return
 		}
 		if buf[0] != '\n' {
@@ -230,7 +240,9 @@ func read(body io.Reader, out chan<- string) {
 		key, value, _ := strings.Cut(string(line), ": ")
 		switch {
 		case len(line) == 0 && id+data != "":
-			out <- id + " " + data
+			h.mu.Lock()
+			h.all = append(h.all, id+" "+data)
+			h.mu.Unlock()
 			id, data = "", ""
 		case key == "id":
 			id = value
@@ -241,23 +253,23 @@ func read(body io.Reader, out chan<- string) {
 	}
 }
 
-// hears waits for an event with this in it, and returns it.
-func (c *crowd) hears(stream chan string, part string) string {
-	c.t.Helper()
-	late := time.After(20 * time.Second)
-	for {
-		select {
-		case got, ok := <-stream:
-			if !ok {
-				c.t.Fatalf("the stream has ended without %q", part)
-			}
-			if strings.Contains(got, part) {
-				return got
-			}
-		case <-late:
-			c.t.Fatalf("no event with %q within 20 seconds", part)
+// find returns the first event with this in it, or "".
+func (h *heard) find(part string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.all {
+		if strings.Contains(e, part) {
+			return e
 		}
 	}
+	return ""
+}
+
+// hears waits for an event with this in it, which it returns.
+func (c *crowd) hears(stream *heard, part string) (e string) {
+	c.t.Helper()
+	c.until("an event with "+part, func() bool { e = stream.find(part); return e != "" })
+	return e
 }
 
 func doing(id int, what string) string {
@@ -296,7 +308,7 @@ func TestAnyReplica(t *testing.T) {
 		}
 	}
 
-	listens := one.stream(id)
+	listens, hangUp := one.stream(id)
 	if code, got := two.status("POST", `{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"warning"}}`, id); code != 200 {
 		t.Fatalf("setLevel: %d %s", code, got)
 	}
@@ -311,11 +323,22 @@ func TestAnyReplica(t *testing.T) {
 		tell := func(method, params string) { r.server.Tell(t.Context(), "s", method, json.RawMessage(params)) }
 		tell("notifications/message", fmt.Sprintf(`{"level":"info","data":"quiet %d"}`, i))
 		tell("notifications/message", fmt.Sprintf(`{"level":"error","data":"loud %d","n":1.0}`, i))
-		if e := c.hears(listens, "notifications/message"); !strings.Contains(e, fmt.Sprintf(`"loud %d","n":1.0`, i)) {
-			t.Errorf("the client heard %s", e)
-		}
+		c.hears(listens, fmt.Sprintf(`"loud %d","n":1.0`, i))
 		tell("notifications/resources/updated", `{"uri":"file:///ä"}`)
-		c.hears(listens, `"notifications/resources/updated","params":{"uri":"file:///ä"}`)
+		c.until("the client hears of the resource", func() bool {
+			listens.mu.Lock()
+			defer listens.mu.Unlock()
+			n := 0
+			for _, e := range listens.all {
+				if strings.Contains(e, `"notifications/resources/updated","params":{"uri":"file:///ä"}`) {
+					n++
+				}
+			}
+			return n == i+1
+		})
+	}
+	if e := listens.find("quiet"); e != "" {
+		t.Errorf("the client heard %s", e)
 	}
 	// A replica that comes late knows it all.
 	four := c.add(Options{}, auth.Options{})
@@ -329,9 +352,15 @@ func TestAnyReplica(t *testing.T) {
 		c.until("resources/unsubscribe file:///ä", func() bool { return r.up.asked.has("resources/unsubscribe file:///ä") })
 	}
 	// What is told while nobody listens waits for the client, wherever it comes next.
-	four.server.Tell(t.Context(), "s", "notifications/message", json.RawMessage(`{"level":"error","data":"before"}`))
-	c.hears(listens, `"before"`)
-	next := two.stream(id)
+	hangUp()
+	c.until("one knows that the client has gone", func() bool { return !one.h.shared.of(roster.KeyOf(id)).streams.listening.reachable() })
+	for i, r := range c.replicas {
+		r.server.Tell(t.Context(), "s", "notifications/message", json.RawMessage(fmt.Sprintf(`{"level":"error","data":"before %d"}`, i)))
+	}
+	next, _ := two.stream(id)
+	for i := range c.replicas {
+		c.hears(next, fmt.Sprintf(`"before %d"`, i))
+	}
 	three.server.Tell(t.Context(), "s", "notifications/message", json.RawMessage(`{"level":"error","data":"after"}`))
 	c.hears(next, `"after"`)
 	// Servers behind all replicas hear that the client's roots have changed.
@@ -350,17 +379,10 @@ func TestAcross(t *testing.T) {
 	c := gather(t, 3, Options{}, auth.Options{})
 	one, two, three := c.replicas[0], c.replicas[1], c.replicas[2]
 	id := one.session()
-	call := func(r *replica, body string) chan string {
-		out := make(chan string, 100)
+	call := func(r *replica, body string) *heard {
+		out := new(heard)
 		go func() {
-			resp := r.do("POST", body, "Mcp-Session-Id", id, "Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2025-11-25")
-			if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
-				b, _ := io.ReadAll(resp.Body)
-				out <- string(b)
-				close(out)
-				return
-			}
-			read(resp.Body, out)
+			out.read(r.do("POST", body, "Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-11-25").Body)
 		}()
 		return out
 	}
@@ -370,14 +392,13 @@ func TestAcross(t *testing.T) {
 	if code, got := three.status("POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, id); code != 202 {
 		t.Fatalf("cancelled: %d %s", code, got)
 	}
-	for e := range out { // to its end: there is no answer
-		if strings.Contains(e, `"id":7`) {
-			t.Errorf("a cancelled call was answered: %s", e)
-		}
+	c.until("the end of a cancelled call", func() bool { out.mu.Lock(); defer out.mu.Unlock(); return out.ended })
+	if e := out.find(`"id":7`); e != "" {
+		t.Errorf("a cancelled call was answered: %s", e)
 	}
 	// Asked by one, answered to two, in the bytes that the client wrote.
 	other := one.session()
-	asked := func(out chan string, on *replica) string {
+	asked := func(out *heard, on *replica) string {
 		t.Helper()
 		e := c.hears(out, "sampling/createMessage")
 		_, data, _ := strings.Cut(e, " ")
@@ -416,7 +437,7 @@ func TestAcross(t *testing.T) {
 		t.Errorf("answered %s", e)
 	}
 	// A question that is about no call goes to the stream that is open, at another replica.
-	listens := three.stream(id)
+	listens, _ := three.stream(id)
 	c.until("two knows where the client listens", func() bool {
 		s := two.h.shared.of(roster.KeyOf(id))
 		return s != nil && s.sharing.listensAt() == three.store.Replica()
@@ -738,7 +759,7 @@ func TestResumeElsewhere(t *testing.T) {
 		t.Errorf("at the replica: %s %q", at.Status, b)
 	}
 	// To listen is to begin anew.
-	listens := two.stream(id, "Last-Event-ID", one.store.Replica()+"-1-0_17")
+	listens, _ := two.stream(id, "Last-Event-ID", one.store.Replica()+"-1-0_17")
 	two.server.Tell(t.Context(), "s", "notifications/message", json.RawMessage(`{"level":"error","data":"here"}`))
 	c.hears(listens, `"here"`)
 	// The client is not sent back for ever.
