@@ -69,11 +69,13 @@ func New(tb testing.TB, binary string, env []string, args ...string) *Replica {
 	tb.Cleanup(func() {
 		r.Kill()
 		if tb.Failed() {
-			tb.Logf("the end of what a replica logged, in %d starts:\n%s", r.starts, tail(r.Log(), 6000))
+			tb.Logf("what a replica logged in %d starts, other than of calls:\n%s", r.starts, tail(calls.ReplaceAllString(r.Log(), ""), 6000))
 		}
 	})
 	return r
 }
+
+var calls = regexp.MustCompile(`(?m)^.*level=INFO msg=call .*\n`)
 
 func tail(s string, n int) string { return s[max(0, len(s)-n):] }
 
