@@ -10,6 +10,7 @@ import (
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/forward"
 	"rlmproxy/middleware/observe"
+	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
 )
@@ -51,7 +52,7 @@ func (s *Server) LeaveFleet(within time.Duration) {
 type lostError struct{ what string }
 
 func (e *lostError) Error() string {
-	return "the replica of the proxy that had this " + e.what + " is gone, and the " + e.what + " with it"
+	return "the replica of the proxy that this " + e.what + " ran on is gone, and its result is lost"
 }
 
 // elsewhere has another replica answer a request that only that one can go on with. Done is false
@@ -72,6 +73,8 @@ func (s *Server) elsewhere(ctx context.Context, r *session.Request) (raw json.Ra
 			return raw, true, err
 		case errors.Is(err, forward.ErrGone) && s.takeOverTask(ctx, r):
 			return nil, false, nil
+		case errors.Is(err, forward.ErrGone) && r.Method == "tasks/list":
+			return nil, true, relay.ErrCursor
 		case errors.Is(err, forward.ErrGone):
 			err = &lostError{what}
 		}

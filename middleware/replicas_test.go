@@ -19,6 +19,7 @@ import (
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/relay"
+	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/upstream"
 )
 
@@ -256,7 +257,7 @@ func TestLostReplica(t *testing.T) {
 			t.Errorf("%s: %s", what, got)
 		}
 	}
-	const gone = "upstream_unavailable: the replica of the proxy that had this call is gone, and the call with it"
+	const gone = "upstream_unavailable: the replica of the proxy that this call ran on is gone, and its result is lost"
 	check("while it ran", <-during, gone, "hint: call the tool again", "repeat")
 	check("before", ask(t, there, "tools/call", goingOn(reads, first, `{"a":1}`)), gone, "hint: call the tool again", "repeat")
 	check("it acts", ask(t, there, "tools/call", goingOn(acts, second, `{"a":1}`)), gone, "acts is not declared read-only", "call the tool again")
@@ -359,7 +360,7 @@ func TestTasksElsewhere(t *testing.T) {
 		t.Errorf("the replica of bob's is there: %s", got)
 	}
 	all[1].close()
-	if got := ask(t, at[2].bob, "tasks/get", `{"taskId":"task-1"}`); !strings.Contains(got, "upstream_unavailable: the replica of the proxy that had this task is gone") {
+	if got := ask(t, at[2].bob, "tasks/get", `{"taskId":"task-1"}`); !strings.Contains(got, "upstream_unavailable: the replica of the proxy that this task ran on is gone") {
 		t.Errorf("lost: %s", got)
 	}
 }
@@ -405,8 +406,30 @@ func TestListOfTasksElsewhere(t *testing.T) {
 		t.Errorf("another agent: %s", got)
 	}
 	all[0].close()
-	if got := ask(t, alice[1], "tasks/list", cursor); !strings.Contains(got, "the replica of the proxy that had this list is gone") {
+	if got := ask(t, alice[1], "tasks/list", cursor); !strings.Contains(got, "begin the list without one") {
 		t.Errorf("the replica is gone: %s", got)
+	}
+}
+
+// TestRightsElsewhere: what an agent may use is looked at where its request is answered, too.
+func TestRightsElsewhere(t *testing.T) {
+	all := replicas(t, fleettest.Start(t), 2, func(r *replica) Options {
+		return Options{Upstreams: []Upstream{{Name: "s", Conn: r.asking("x")}, {Name: "t", Prefix: "t", Conn: newTaskServer()}}}
+	})
+	who := Identity{Subject: "token:ann", Who: rights.Who{Agent: "ann"}}
+	at := func(i int) client { return attach(t, all[i].Server, who, clientOptions{}) }
+	first := ask(t, at(0), "tools/call", `{`+startAsking+statelessMeta("")+`}`)
+	ask(t, at(0), "tools/call", `{"name":"t_x","arguments":{"say":"hello"},`+statelessMeta("")+`}`)
+	task := `{"taskId":"task-0",` + statelessMeta("") + `}`
+	if got := ask(t, at(1), "tasks/result", task); !strings.Contains(got, "hello") {
+		t.Errorf("before: %s", got)
+	}
+	all[0].SetRights(&rights.Rules{Agents: map[string]rights.Entry{"ann": {Deny: []string{"x", "t_*"}}}})
+	if got := ask(t, at(1), "tools/call", goingOn(startAsking, first, `{"a":1}`)); !strings.Contains(got, `no tool \"x\"`) {
+		t.Errorf("a tool: %s", got)
+	}
+	if got := ask(t, at(1), "tasks/result", task); !strings.Contains(got, "you have no task with this taskId") {
+		t.Errorf("a task: %s", got)
 	}
 }
 

@@ -57,6 +57,9 @@ func (c cursors) seal(cursor, server, party string) string {
 	return base64.RawURLEncoding.EncodeToString(aead.Seal(nonce, nonce, []byte(cursor), []byte(server+"\x00"+party)))
 }
 
+// ErrCursor is the error for a cursor that is not the party's, or is good no more.
+var ErrCursor = session.InvalidParams("unknown cursor: begin the list without one")
+
 // open returns params with the server's own cursor in place of a sealed one.
 func (c cursors) open(params json.RawMessage, server, party string) (json.RawMessage, error) {
 	var bad error
@@ -69,7 +72,7 @@ func (c cursors) open(params json.RawMessage, server, party string) (json.RawMes
 			}
 			replica, own, ok := c.unseal(value, server, party)
 			if !ok || replica != c.replica {
-				bad = session.InvalidParams("unknown cursor: begin the list without one")
+				bad = ErrCursor
 			}
 			return jsonscan.Quote(own)
 		})
