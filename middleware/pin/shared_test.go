@@ -96,7 +96,10 @@ func TestDifferentLists(t *testing.T) {
 	}
 	round := func() string {
 		for _, r := range replicas {
-			clear(r.server.store.shelf.(*shared).known) // as if it had been told
+			store := r.server.store.shelf.(*shared)
+			store.mu.Lock()
+			clear(store.known) // as if it had been told
+			store.mu.Unlock()
 			r.server.Check(r.list, all)
 		}
 		s := replicas[0].server
