@@ -396,7 +396,10 @@ func startNginx(t *testing.T, sticky bool, replicas ...*replica) client {
 	t.Cleanup(transport.CloseIdleConnections)
 	c := client{&http.Client{Transport: transport}, "http://localhost/mcp"}
 	until(t, "nginx listens", func() bool {
-		_, err := os.Stat(socket)
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			conn.Close()
+		}
 		return err == nil
 	})
 	return c

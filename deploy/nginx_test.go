@@ -160,7 +160,7 @@ func TestLost(t *testing.T) {
 				t.Errorf("%d %s", status, text)
 			}
 		})
-		until(t, "the call runs", func() bool { return s.count(id) == 1 })
+		until(t, "the call "+id+" runs", func() bool { return s.count(id) == 1 })
 	}
 	on := int32(replicas[0].metric("rlmproxy_calls_running", ""))
 	replicas[0].kill()
@@ -218,7 +218,7 @@ func TestDeploy(t *testing.T) {
 			_, text := r.at().call(ctx, "wait", id, "")
 			slow <- text
 		}()
-		until(t, "the call runs", func() bool { return s.count(id) == 1 })
+		until(t, "the call "+id+" runs", func() bool { return s.count(id) == 1 })
 		ended := make(chan time.Duration, 1)
 		go func() { ended <- r.leave() }()
 		until(t, "it says that it leaves", func() bool { return strings.Contains(r.said(), "shutting down: /readyz says no") })
