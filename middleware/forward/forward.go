@@ -37,9 +37,14 @@ const (
 	// maxBytes bounds a message: on the bus it takes a third more.
 	maxBytes = fleet.MaxTold / 4 * 3 / 10 * 9
 	// beatTime is how often whoever works on a request says so, and silentTime after how
-	// long without that it is taken for lost. The first sign comes at once.
+	// long without that it is taken for lost.
 	beatTime   = 3 * time.Second
 	silentTime = 10 * time.Second
+	// The first sign comes at once, unless the store was away for a moment: againTime is after
+	// how long the request is sent once more, and beginTime how long a replica that could have heard
+	// of it may take.
+	againTime = time.Second
+	beginTime = beatTime + againTime/2
 	// ackTime is how long an answer is repeated that nobody has confirmed: the store may be
 	// away for a moment.
 	ackTime = 30 * time.Second

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -66,20 +67,22 @@ func (f *Forwarder) Send(ctx context.Context, replica, party string, r Request, 
 	}
 	// It has the answer, or nobody wants it any more.
 	defer func() { _ = f.tell(context.WithoutCancel(ctx), replica, kindControl, wireControl{ID: id}) }()
-	return f.receive(ctx, id, s, to)
+	again := func() error { return f.fleet.Tell(ctx, replica, kindRequest, wireRequest{id, r}) }
+	return f.receive(ctx, id, s, to, again)
 }
 
-// receive takes what comes, until the answer.
-func (f *Forwarder) receive(ctx context.Context, id string, s *sent, to Receiver) (json.RawMessage, error) {
+// receive takes what comes, until the answer. Again sends the request once more, of which the
+// replica takes one.
+func (f *Forwarder) receive(ctx context.Context, id string, s *sent, to Receiver, again func() error) (json.RawMessage, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var questions sync.WaitGroup
 	defer questions.Wait()
 	defer cancel() // before the questions are waited for
 	asking := make(chan struct{}, maxQuestions)
 	last := 0 // message that has come
-	silence := time.NewTimer(beatTime)
+	silence := time.NewTimer(againTime)
 	defer silence.Stop()
-	begun := false
+	sentAt, begun := time.Now(), false
 	for {
 		silent := false
 		select {
@@ -94,8 +97,14 @@ func (f *Forwarder) receive(ctx context.Context, id string, s *sent, to Receiver
 		case heard:
 			begun = true
 			silence.Reset(silentTime)
+		case silent && begun:
+			return nil, f.silent(ctx, s.replica)
 		case silent:
-			return nil, f.silent(ctx, s.replica, begun)
+			err := again()
+			if took := time.Since(sentAt); took > silentTime || err == nil && took > beginTime {
+				return nil, cmp.Or(err, f.silent(ctx, s.replica))
+			}
+			silence.Reset(againTime)
 		}
 		for _, w := range came {
 			switch {
@@ -138,12 +147,9 @@ func (f *Forwarder) receive(ctx context.Context, id string, s *sent, to Receiver
 }
 
 // silent is why nothing comes.
-func (f *Forwarder) silent(ctx context.Context, replica string, begun bool) error {
+func (f *Forwarder) silent(ctx context.Context, replica string) error {
 	if _, err := f.fleet.Alive(ctx, replica); err != nil {
 		return err
-	}
-	if !begun {
-		return fmt.Errorf("%w: it did not take the request", ErrGone)
 	}
 	return ErrGone
 }
