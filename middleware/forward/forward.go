@@ -34,8 +34,8 @@ func (e *TooLongError) Error() string {
 }
 
 const (
-	// maxBytes bounds a message: on the bus it takes a third more.
-	maxBytes = fleet.MaxTold / 4 * 3 / 10 * 9
+	// maxBytes bounds a message, about 5 MB: on the bus it takes a third more.
+	maxBytes = fleet.MaxTold * 6 / 10
 	// beatTime is how often whoever works on a request says so, and silentTime after how
 	// long without that it is taken for lost.
 	beatTime   = 3 * time.Second
@@ -52,8 +52,9 @@ const (
 	tellTime = 2 * time.Second
 	// maxWorks bounds the requests of other replicas that are worked on at one time.
 	maxWorks = 1024
-	// maxQueued bounds the notifications of one request that wait to be handed on.
-	maxQueued = 256
+	// Bounds on the notifications of one request that wait to be handed on.
+	maxQueued      = 256
+	maxQueuedBytes = 1 << 20 // one may be longer than that
 	// maxIDBytes bounds the name that a request has between two replicas.
 	maxIDBytes = 64
 	// maxQuestions bounds what the client of one request is asked at one time.

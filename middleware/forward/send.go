@@ -20,6 +20,7 @@ type sent struct {
 
 	mu    sync.Mutex // guards the fields below
 	came  []wireMessage
+	bytes int           // that they have
 	heard bool          // it was heard of since it was looked
 	wake  chan struct{} // capacity 1: something has come
 }
@@ -159,7 +160,7 @@ func (s *sent) take() (came []wireMessage, heard bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	came, heard = s.came, s.heard
-	s.came, s.heard = nil, false
+	s.came, s.bytes, s.heard = nil, 0, false
 	return came, heard
 }
 
@@ -178,9 +179,12 @@ func (f *Forwarder) takeMessage(from string, body json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = true
-	// What its client does not take in time is lost, but not the end of it.
-	if w.Gone || w.Message != nil && (len(s.came) < maxQueued || !isNotification(w.Message)) && len(s.came) < 2*maxQueued {
+	// What its client does not take in time is lost, but not the end of it. A replica asks no more
+	// than its servers do at one time.
+	room := len(s.came) < maxQueued && (s.bytes == 0 || s.bytes+len(w.Message) <= maxQueuedBytes)
+	if w.Gone || w.Message != nil && len(s.came) < 2*maxQueued && (room || !isNotification(w.Message)) {
 		s.came = append(s.came, w)
+		s.bytes += len(w.Message)
 	}
 	select {
 	case s.wake <- struct{}{}:
