@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"rlmproxy/cache"
 	"rlmproxy/fleet"
 	"rlmproxy/fleet/fleettest"
-	"rlmproxy/cache"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
 )
