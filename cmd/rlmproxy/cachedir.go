@@ -10,6 +10,7 @@ import (
 
 	"rlmproxy/cache"
 	"rlmproxy/config"
+	"rlmproxy/fleet"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/session"
 )
@@ -25,7 +26,7 @@ func cacheDir(cfg *config.Config) (d cache.Dir, err error) {
 }
 
 // openStore opens what keeps results.
-func openStore(cfg *config.Config, who audience, logger *slog.Logger) (store *cache.Store, kept cache.Dir, err error) {
+func openStore(cfg *config.Config, who audience, shared *fleet.Store, logger *slog.Logger) (store *cache.Store, kept cache.Dir, err error) {
 	if kept, err = cacheDir(cfg); err != nil {
 		return nil, kept, err
 	}
@@ -39,6 +40,7 @@ func openStore(cfg *config.Config, who audience, logger *slog.Logger) (store *ca
 		DerivedBytes:       who.derivedBytes(),
 		Terms:              hiding(cfg),
 		Dir:                kept,
+		Fleet:              shared,
 		Logger:             logger,
 	})
 	if err != nil && kept.Path != "" {

@@ -121,7 +121,7 @@ func (d *doctor) folders() {
 	if p.CacheDir != "" {
 		look.Text += ", results in " + p.CacheDir
 		if _, err := os.Stat(p.CacheDir); d.folder(look, "cacheDir", p.CacheDir, p.CacheDir) && err == nil {
-			store, _, err := openStore(d.cfg, nobody, slog.New(slog.DiscardHandler))
+			store, _, err := openStore(d.cfg, nobody, nil, slog.New(slog.DiscardHandler))
 			if err != nil {
 				d.fails(look, err)
 			} else {

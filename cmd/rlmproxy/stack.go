@@ -137,7 +137,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if err != nil {
 		return nil, err
 	}
-	store, kept, err := openStore(cfg, who, logger)
+	store, kept, err := openStore(cfg, who, shared, logger)
 	if err != nil {
 		shared.Close()
 		return nil, err

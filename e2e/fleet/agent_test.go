@@ -96,7 +96,7 @@ func (a *agent) step() {
 		}
 	}
 	switch p := a.r.IntN(100); {
-	case p < 22:
+	case p < 18:
 		a.tool("short")
 	case p < 27:
 		a.tool("slow")
@@ -182,7 +182,7 @@ func (a *agent) excuse(d done) outcome {
 		return struck
 	case d.timedOut:
 		return hangs
-	case a.line.without(d.begun, d.ended) && (f != nil && f.status == 503 || strings.Contains(text, "try again") || strings.Contains(text, "Service Unavailable")):
+	case a.line.without(d.begun, d.ended) && (f != nil && f.status == 503 || strings.Contains(text, "is away") || strings.Contains(text, "Service Unavailable")):
 		return storeAway
 	}
 	return unexcused
@@ -207,6 +207,7 @@ func (a *agent) tool(tool string) {
 	var args callArgs
 	d := a.do(func(ctx context.Context, name string) (answer, error) {
 		args = newArgs(a.name, name, a.revision)
+		args.Pause = 1000
 		return a.client.call(ctx, name, tool, args)
 	})
 	o := a.excuse(d)
