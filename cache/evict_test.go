@@ -3,9 +3,14 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestEvict(t *testing.T) {
@@ -133,4 +138,51 @@ func TestLargeDisplacesMany(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// TestVictims: with hundreds of entries of all sizes, in memory and in Redis the same ones go.
+func TestVictims(t *testing.T) {
+	opts := Options{MaxEntriesPerAgent: 30, MaxBytesPerAgent: 1 << 20, MaxBytes: 400_000, MaxAgents: 12, TTL: time.Hour}
+	worlds := []*world{newWorld(t, "memory", nil), newWorld(t, "redis", nil)}
+	worlds[1].time = worlds[0].time
+	var stores []*Store
+	for _, w := range worlds {
+		stores = append(stores, w.open(t, opts))
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	kept := func(s *Store) (all []string) {
+		list, n := s.List(1000)
+		for _, e := range list {
+			all = append(all, fmt.Sprint(e.Agent, e.Bytes, e.Kept.UnixMicro(), e.Ends.UnixMicro()))
+		}
+		if slices.Sort(all); n != len(all) {
+			t.Fatalf("%d are listed of %d", len(all), n)
+		}
+		return all
+	}
+	var ids [2][]ID
+	for i := range 1500 {
+		agent, size := fmt.Sprint(r.IntN(13)), int(math.Exp2(r.Float64()*12))
+		if r.IntN(200) == 0 { // takes the place of many
+			size = 100_000
+		}
+		var again int
+		if i > 0 {
+			again = r.IntN(i)
+		}
+		d := time.Duration(r.IntN(60_000)) * time.Millisecond * time.Duration(r.IntN(2))
+		for n, s := range stores {
+			ids[n] = append(ids[n], put(t, s, agent, fmt.Sprintf("%0*d", size, i)))
+			for a := range 13 {
+				s.Get(fmt.Sprint(a), ids[n][again])
+			}
+			worlds[n].sleep(d)
+		}
+		if i%50 != 49 {
+			continue
+		}
+		if diff := cmp.Diff(kept(stores[0]), kept(stores[1])); diff != "" {
+			t.Fatalf("after %d: memory -, Redis +: %s", i+1, diff)
+		}
+	}
 }
