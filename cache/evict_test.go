@@ -142,7 +142,13 @@ func TestLargeDisplacesMany(t *testing.T) {
 
 // TestVictims: with hundreds of entries of all sizes, in memory and in Redis the same ones go.
 func TestVictims(t *testing.T) {
-	opts := Options{MaxEntriesPerAgent: 30, MaxBytesPerAgent: 1 << 20, MaxBytes: 400_000, MaxAgents: 12, TTL: time.Hour}
+	for _, entries := range []int{25, 100} { // with 25, an agent's quota is reached first, with 100 the ceiling
+		t.Run(fmt.Sprint(entries), func(t *testing.T) { testVictims(t, entries) })
+	}
+}
+
+func testVictims(t *testing.T, entries int) {
+	opts := Options{MaxEntriesPerAgent: entries, MaxBytesPerAgent: 60_000, MaxBytes: 80_000, MaxAgents: 5, TTL: time.Hour}
 	worlds := []*world{newWorld(t, "memory", nil), newWorld(t, "redis", nil)}
 	worlds[1].time = worlds[0].time
 	var stores []*Store
@@ -162,18 +168,23 @@ func TestVictims(t *testing.T) {
 	}
 	var ids [2][]ID
 	for i := range 1500 {
-		agent, size := fmt.Sprint(r.IntN(13)), int(math.Exp2(r.Float64()*12))
-		if r.IntN(200) == 0 { // takes the place of many
-			size = 100_000
+		agent, size := fmt.Sprint(r.IntN(5)), int(math.Exp2(r.Float64()*12))
+		switch r.IntN(200) {
+		case 0: // takes the place of many
+			size = 50_000
+		default:
+			if i/50%3 == 0 { // many are alike
+				size = 400 + size%3
+			}
 		}
 		var again int
 		if i > 0 {
 			again = r.IntN(i)
 		}
-		d := time.Duration(r.IntN(60_000)) * time.Millisecond * time.Duration(r.IntN(2))
+		d := time.Duration(r.IntN(20_000)) * time.Millisecond * time.Duration(r.IntN(6)/5)
 		for n, s := range stores {
 			ids[n] = append(ids[n], put(t, s, agent, fmt.Sprintf("%0*d", size, i)))
-			for a := range 13 {
+			for a := range 5 {
 				s.Get(fmt.Sprint(a), ids[n][again])
 			}
 			worlds[n].sleep(d)
