@@ -26,6 +26,7 @@ func (s *Server) Attach(t rpc.Transport, who Identity, opts rpc.Options) *Sessio
 
 func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *rpc.Peer) *Session {
 	number := s.clients.Number()
+	who.Replica = s.opts.Replica
 	opts.Account = s.account.Of(who.Party(number))
 	opts.Fault = func(err error) { s.logger.Error("internal error", "error", err) }
 	c := session.New(session.Options{

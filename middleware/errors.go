@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/fleet"
 	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/isolation"
@@ -72,6 +73,7 @@ func explained(tool string, err error) (e *pipeline.Error, ok bool) {
 	var down *upstream.UnavailableError
 	var busy *guard.BusyError
 	var rate *guard.RateError
+	var away *fleet.AwayError
 	e = &pipeline.Error{Err: err}
 	acted := mayHaveActed(err)
 	switch {
@@ -79,6 +81,8 @@ func explained(tool string, err error) (e *pipeline.Error, ok bool) {
 		return nil, false
 	case errors.As(err, &repairable):
 		e = repairable
+	case errors.As(err, &away):
+		e = shape.StoreAway(away)
 	case errors.As(err, &busy):
 		e.Code, e.Text, e.Hint = codeTooBusy, busy.Text, "try again when some have ended"
 	case errors.As(err, &rate):
@@ -134,7 +138,11 @@ func protocolError(err error) error {
 	var down *upstream.UnavailableError
 	var busy *guard.BusyError
 	var rate *guard.RateError
+	var away *fleet.AwayError
 	switch {
+	case errors.As(err, &away):
+		e := shape.StoreAway(away)
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Code + ": " + e.Text + "; " + e.Hint}
 	case errors.As(err, &busy), errors.As(err, &rate):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case errors.As(err, &down):

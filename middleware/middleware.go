@@ -85,6 +85,9 @@ type Options struct {
 	// Pipe, if not "", names the configuration, whose client over a pair of streams is the
 	// same agent in the next process. Of such clients there is one in a process.
 	Pipe string
+	// Replica, if not "", is the name of this process among those that use one store: a
+	// client without any other name is none of another process's.
+	Replica string
 	// SharedCache puts all connections on one agent's shelf.
 	SharedCache bool
 	// Exposure says how agents come to know the tools of servers. Empty means ExposeAuto.
