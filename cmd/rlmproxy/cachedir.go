@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -25,8 +26,17 @@ func cacheDir(cfg *config.Config) (d cache.Dir, err error) {
 	return d, err
 }
 
-// openStore opens what keeps results.
-func openStore(cfg *config.Config, who audience, shared *fleet.Store, logger *slog.Logger) (store *cache.Store, kept cache.Dir, err error) {
+// oneCache is an error where results are to be kept in two places.
+func oneCache(p config.Proxy) error {
+	if p.CacheDir == "" || p.CacheURL == "" {
+		return nil
+	}
+	return &usageError{errors.New("cacheDir and cacheURL are both set: results are kept in a folder of this machine or in a store that replicas share"),
+		"leave cacheDir (RLMPROXY_CACHE_DIR) empty: what the store has outlasts a restart, too"}
+}
+
+// openStore opens what keeps results: in the store that replicas share, unless shared is nil.
+func openStore(cfg *config.Config, shared *fleet.Store, who audience, logger *slog.Logger) (store *cache.Store, kept cache.Dir, err error) {
 	if kept, err = cacheDir(cfg); err != nil {
 		return nil, kept, err
 	}
