@@ -51,6 +51,10 @@ type told struct {
 // letters, 4 for 3 bytes.
 const maxPassed = fleet.MaxTold/4*3 - 1<<10
 
+// maxToAll bounds a notification of a client, which all replicas get: those of the protocol
+// have some hundred bytes.
+const maxToAll = 256 << 10
+
 func (sh *shared) tellAll(t told) error { return sh.tell("", t) }
 
 func (sh *shared) tell(to string, t told) error {
@@ -68,21 +72,14 @@ func (sh *shared) hear(from string, body json.RawMessage) {
 		return
 	}
 	if t.Kind == toldEnded {
-		sh.mu.Lock()
-		for at, takeover := range sh.taking {
-			if at.key == t.Session {
-				takeover.ended = true
-			}
-		}
-		sh.mu.Unlock()
+		sh.ended(t.Session)
+		return
 	}
 	s := sh.of(t.Session)
 	if s == nil {
 		return
 	}
 	switch t.Kind {
-	case toldEnded:
-		sh.do(func() { sh.h.remove(s, "it ended elsewhere", endedElsewhere) })
 	case toldChanged:
 		s.sharing.follows.Add("changed "+t.Gone, len(t.Gone), func(ctx context.Context) { sh.catchUp(ctx, s, t.Gone) })
 	case toldListens:
@@ -254,7 +251,7 @@ func (sh *shared) pass(ctx context.Context, s *session, m rpc.Message) (passed b
 		}
 	}
 	// The servers behind each replica are other processes, or know it as another client.
-	if t.Message = m.Bytes(); len(t.Message) > maxPassed {
+	if t.Message = m.Bytes(); len(t.Message) > maxToAll {
 		sh.h.log.Debug("a notification is too long for other replicas", "method", m.Method, "bytes", len(t.Message))
 	} else {
 		_ = sh.tellAll(t)
