@@ -22,3 +22,17 @@ func openFleet(p config.Proxy, logger *slog.Logger) (*fleet.Store, error) {
 	}
 	return s, nil
 }
+
+// reach opens the store for a command that needs it to answer, or returns nil where there is
+// none.
+func reach(p config.Proxy) (*fleet.Store, error) {
+	s, err := openFleet(p, nil)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	if _, away := s.Away(); away != nil {
+		s.Close()
+		return nil, fmt.Errorf("the shared store (cacheURL) cannot be used: %w", away)
+	}
+	return s, nil
+}
