@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -29,15 +28,15 @@ func TestEvict(t *testing.T) {
 		{"agents: one", Options{MaxAgents: 1}, "a1 a2 b1", "b1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := open(t, tt.opts)
+			forms(t, func(t *testing.T, w *world) {
+				s := w.open(t, tt.opts)
 				ids := map[string]ID{}
 				order := strings.Fields(tt.puts)
 				for _, p := range order {
 					var n int
 					fmt.Sscan(p[1:], &n)
 					ids[p] = put(t, s, p[:1], strings.Repeat("x", n))
-					time.Sleep(time.Second)
+					w.sleep(time.Second)
 				}
 				for p, id := range ids {
 					kept := strings.Contains(" "+tt.want+" ", " "+p+" ")
@@ -54,36 +53,38 @@ func TestEvict(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	for _, tt := range []struct {
-		opts Options
-		size int
-		want bool
-	}{
-		{Options{MaxBytesPerAgent: 100}, 100, false},
-		{Options{MaxBytesPerAgent: 100}, 101, true},
-		{Options{MaxBytes: 100}, 100, false},
-		{Options{MaxBytes: 100}, 101, true},
-	} {
-		s := open(t, tt.opts)
-		id := put(t, s, "a", "one")
-		_, err := s.Put("b", Origin{}, make([]byte, tt.size))
-		if errors.Is(err, ErrTooLarge) != tt.want {
-			t.Errorf("%+v: %d bytes: %v", tt.opts, tt.size, err)
+	forms(t, func(t *testing.T, w *world) {
+		for _, tt := range []struct {
+			opts Options
+			size int
+			want bool
+		}{
+			{Options{MaxBytesPerAgent: 100}, 100, false},
+			{Options{MaxBytesPerAgent: 100}, 101, true},
+			{Options{MaxBytes: 100}, 100, false},
+			{Options{MaxBytes: 100}, 101, true},
+		} {
+			s := w.another(t).open(t, tt.opts)
+			id := put(t, s, "a", "one")
+			_, err := s.Put("b", Origin{}, make([]byte, tt.size))
+			if errors.Is(err, ErrTooLarge) != tt.want {
+				t.Errorf("%+v: %d bytes: %v", tt.opts, tt.size, err)
+			}
+			if tt.want && answer(s, "a", id) != "one" {
+				t.Errorf("%d bytes: refused, and evicted others", tt.size)
+			}
 		}
-		if tt.want && answer(s, "a", id) != "one" {
-			t.Errorf("%d bytes: refused, and evicted others", tt.size)
-		}
-	}
+	})
 }
 
 // What nobody needs any more goes before what somebody does.
 func TestExpiredGoFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, Options{MaxEntriesPerAgent: 2, TTL: time.Minute})
+	forms(t, func(t *testing.T, w *world) {
+		s := w.open(t, Options{MaxEntriesPerAgent: 2, TTL: time.Minute})
 		small := put(t, s, "a", "s")
-		time.Sleep(50 * time.Second)
+		w.sleep(50 * time.Second)
 		large := put(t, s, "a", strings.Repeat("l", 10_000))
-		time.Sleep(11 * time.Second)
+		w.sleep(11 * time.Second)
 		put(t, s, "a", "new")
 		if got := answer(s, "a", small); got != "expired" {
 			t.Errorf("small: %s", got)
@@ -95,37 +96,41 @@ func TestExpiredGoFirst(t *testing.T) {
 }
 
 func TestTombstonesAreBounded(t *testing.T) {
-	s := open(t, Options{MaxEntriesPerAgent: 1, MaxTombstones: 15})
-	var ids []ID
-	for i := range 30 {
-		ids = append(ids, put(t, s, "a", fmt.Sprint(i)))
-	}
-	if n := totals(s).tombstones; n != 10 {
-		t.Errorf("one agent has %d", n)
-	}
-	for i := range 30 {
-		put(t, s, "b", fmt.Sprint(i))
-	}
-	if n := totals(s).tombstones; n != 15 {
-		t.Errorf("all agents have %d", n)
-	}
-	for i, id := range ids[:29] {
-		if got := answer(s, "a", id); got != "evicted" {
-			t.Errorf("entry %d: %s", i, got)
+	forms(t, func(t *testing.T, w *world) {
+		s := w.open(t, Options{MaxEntriesPerAgent: 1, MaxTombstones: 15})
+		var ids []ID
+		for i := range 30 {
+			ids = append(ids, put(t, s, "a", fmt.Sprint(i)))
 		}
-	}
+		if n := totals(s).tombstones; n != 10 {
+			t.Errorf("one agent has %d", n)
+		}
+		for i := range 30 {
+			put(t, s, "b", fmt.Sprint(i))
+		}
+		if n := totals(s).tombstones; n != 15 {
+			t.Errorf("all agents have %d", n)
+		}
+		for i, id := range ids[:29] {
+			if got := answer(s, "a", id); got != "evicted" {
+				t.Errorf("entry %d: %s", i, got)
+			}
+		}
+	})
 }
 
 // One large entry may displace all there is.
 func TestLargeDisplacesMany(t *testing.T) {
-	s := open(t, Options{MaxBytesPerAgent: 1 << 20, MaxBytes: 1 << 20})
-	for i := range 500 {
-		for range 2 {
-			put(t, s, fmt.Sprint(i), strings.Repeat("x", 100+i))
+	forms(t, func(t *testing.T, w *world) {
+		s := w.open(t, Options{MaxBytesPerAgent: 1 << 20, MaxBytes: 1 << 20})
+		for i := range 500 {
+			for range 2 {
+				put(t, s, fmt.Sprint(i), strings.Repeat("x", 100+i))
+			}
 		}
-	}
-	put(t, s, "large", strings.Repeat("x", 1<<20-7))
-	if got := totals(s); got.entries != 1 || got.tombstones != 500 {
-		t.Errorf("%+v", got)
-	}
+		put(t, s, "large", strings.Repeat("x", 1<<20-7))
+		if got := totals(s); got.entries != 1 || got.tombstones != 500 {
+			t.Errorf("%+v", got)
+		}
+	})
 }

@@ -7,15 +7,18 @@ import (
 	"io"
 	"time"
 
+	"rlmproxy/middleware/forward"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
 )
 
-// A Session is a client, and an Identity what its transport knows of it.
+// A Session is a client, an Identity what its transport knows of it, and a Past what it has
+// said to another replica.
 type (
 	Session  = session.Session
 	Identity = session.Identity
+	Past     = session.Past
 )
 
 // Attach begins the session of a client that is reached by t, which hands in what the
@@ -24,17 +27,28 @@ func (s *Server) Attach(t rpc.Transport, who Identity, opts rpc.Options) *Sessio
 	return s.attach(who, opts, func(o rpc.Options) *rpc.Peer { return rpc.NewPeer(t, o) })
 }
 
+// Resume is [Server.Attach] for a client whose session another replica has begun. What it
+// has subscribed to follows by [session.Session.Follow].
+func (s *Server) Resume(t rpc.Transport, who Identity, opts rpc.Options, past Past) *Session {
+	return s.attachWith(who, opts, session.Options{Past: &past}, func(o rpc.Options) *rpc.Peer { return rpc.NewPeer(t, o) })
+}
+
+// attachGuest begins a session for one request that another replica has handed on.
+func (s *Server) attachGuest(t rpc.Transport, client forward.Client, opts rpc.Options) forward.Session {
+	return s.attachWith(client.Identity, opts, session.Options{Guest: true, Handshake: client.Handshake}, func(o rpc.Options) *rpc.Peer { return rpc.NewPeer(t, o) })
+}
+
 func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *rpc.Peer) *Session {
+	return s.attachWith(who, opts, session.Options{}, bind)
+}
+
+func (s *Server) attachWith(who Identity, opts rpc.Options, of session.Options, bind func(rpc.Options) *rpc.Peer) *Session {
 	number := s.clients.Number()
 	opts.Account = s.account.Of(who.Party(number))
 	opts.Fault = func(err error) { s.logger.Error("internal error", "error", err) }
-	c := session.New(session.Options{
-		Hooks:      session.Hooks{Offer: s.offer, Request: s.request, Refused: s.watch.Refused, Notification: s.notification, Ended: s.forget},
-		Identity:   who,
-		Number:     number,
-		Shared:     s.opts.SharedCache,
-		ServerInfo: s.info,
-	}, opts, bind)
+	of.Hooks = session.Hooks{Offer: s.offer, Request: s.request, Refused: s.watch.Refused, Notification: s.notification, Ended: s.forget, Follow: s.follow, Subscriptions: s.relay.Subscriptions}
+	of.Identity, of.Number, of.Shared, of.ServerInfo = who, number, s.opts.SharedCache, s.info
+	c := session.New(of, opts, bind)
 	s.clients.Add(c)
 	s.relay.Arrive(c)
 	c.Begin()
@@ -42,7 +56,7 @@ func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *
 }
 
 // forget forgets a client that has ended: what it subscribed to, and its results unless
-// the agent may come back.
+// the agent may come back, or goes on at another replica.
 func (s *Server) forget(ctx context.Context, c *Session) {
 	s.clients.Remove(c)
 	s.consent.Forget(c)
@@ -53,7 +67,7 @@ func (s *Server) forget(ctx context.Context, c *Session) {
 	if !c.Ends {
 		return
 	}
-	if !session.Lasts(c.Agent) {
+	if !session.Lasts(c.Agent) && !c.Left() {
 		s.opts.Store.Forget(c.Agent)
 	}
 	if s.opts.JQ != nil {

@@ -273,9 +273,27 @@ func notFound(uri string) error {
 
 // subscribe subscribes a client to a resource, at the first place that takes it.
 func (s *Server) subscribe(ctx context.Context, r *session.Request, w relay.Watcher, uri string) error {
-	var places []relay.Place
+	return protocolError(s.relay.Subscribe(ctx, r.Session, w, uri, s.watchable(ctx, r, uri), notFound(uri), r.Stateless))
+}
+
+// watchable is where the resource of a URI may be, the likeliest place first.
+func (s *Server) watchable(ctx context.Context, r *session.Request, uri string) (places []relay.Place) {
 	for _, p := range s.placesOf(ctx, s.viewOf(r), uri) {
 		places = append(places, relay.Place{Server: p.up.server, URI: p.uri})
 	}
-	return protocolError(s.relay.Subscribe(ctx, r.Session, w, uri, places, notFound(uri), r.Stateless))
+	return places
+}
+
+// follow does what a client has asked another replica for.
+func (s *Server) follow(ctx context.Context, r *session.Request) error {
+	uri := stringOf(r.Params, "uri")
+	switch r.Method {
+	case "logging/setLevel":
+		return s.relay.SetLevel(ctx, r.Session, stringOf(r.Params, "level"))
+	case "resources/subscribe":
+		return s.relay.Follow(ctx, r.Session, uri, s.watchable(ctx, r, uri), notFound(uri))
+	case "resources/unsubscribe":
+		return s.relay.Unsubscribe(ctx, r.Session, r.Session, uri)
+	}
+	return session.InvalidParams("%q is not followed", clipped(r.Method))
 }

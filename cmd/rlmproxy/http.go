@@ -77,6 +77,10 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 		Attach: func(t rpc.Transport, who middleware.Identity, opts rpc.Options) web.Session {
 			return s.server.Attach(t, who, opts)
 		},
+		Fleet: s.fleet,
+		Resume: func(t rpc.Transport, who middleware.Identity, opts rpc.Options, past middleware.Past) web.Session {
+			return s.server.Resume(t, who, opts, past)
+		},
 		InputSchema:    s.server.InputSchema,
 		Ready:          s.ready,
 		Metrics:        s.scrape.beside(cfg.Proxy),

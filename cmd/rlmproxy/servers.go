@@ -85,6 +85,7 @@ func (s *stack) serversOf(cfg *config.Config, made <-chan struct{}) ([]*server, 
 		next := &server{entry: sc, m: served(sc)}
 		if was != nil && reflect.DeepEqual(processOf(was.entry), processOf(sc)) {
 			next.up, next.m.Conn, next.m.ID, next.m.PerAgent = was.up, was.m.Conn, was.m.ID, was.m.PerAgent
+			next.m.Remote, next.m.Kind = was.m.Remote, was.m.Kind
 		} else {
 			s.open(next, made)
 		}
@@ -158,6 +159,7 @@ func (s *stack) open(r *server, made <-chan struct{}) {
 		<-made
 		return s.server
 	}
+	r.m.Remote, r.m.Kind = sc.URL != "", listsKey(sc)
 	common := upstream.Options{
 		Name:         sc.Name,
 		Dial:         dialer(s.cfg, sc, s.extra[sc.Name], s.log),

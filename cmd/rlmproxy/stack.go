@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -178,6 +179,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		PassThrough:     !p.EnableAutoTruncation,
 		SharedCache:     !p.EnableAgentIsolation,
 		Pipe:            kept.Config,
+		Fleet:           shared,
 		Exposure:        middleware.Exposure(p.Exposure),
 		CatalogueTokens: p.MaxCatalogueTokens,
 		ListFound:       p.ListFoundTools,
@@ -242,8 +244,15 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	return s, nil
 }
 
+// handedTime is how long requests that came to other replicas may go on once this one's own have
+// ended.
+const handedTime = time.Second
+
 // close ends all servers and workers at once and returns when their processes have ended.
 func (s *stack) close() {
+	if s.server != nil {
+		s.server.LeaveFleet(handedTime)
+	}
 	var wg sync.WaitGroup
 	for _, r := range s.list() {
 		wg.Go(r.up.Close)

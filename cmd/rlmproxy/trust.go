@@ -198,7 +198,7 @@ func (c *cli) reviewRest(store *pin.Store, records []*pin.Record, held int) {
 		}
 		said[line] = true
 	}
-	fmt.Fprintf(c.stdout, "%s held back, %s pinned in %s\n", show.Plural(held, "tools"), show.Plural(pinned, "tools"), store.Dir())
+	fmt.Fprintf(c.stdout, "%s held back, %s pinned in %s\n", show.Plural(held, "tools"), show.Plural(pinned, "tools"), store.Where())
 	if len(servers) > 0 {
 		fmt.Fprintln(c.stdout, "servers:", strings.Join(slices.Compact(servers), ", "))
 	}

@@ -63,6 +63,17 @@ type Place struct {
 // Subscribe subscribes a client to a resource, which it names uri, at the first of some
 // places that takes it. Without any the error is absent.
 func (r *Relay) Subscribe(ctx context.Context, s *session.Session, w Watcher, uri string, places []Place, absent error, stateless bool) error {
+	return r.watch(ctx, s, w, uri, places, absent, stateless, false)
+}
+
+// Follow subscribes a client of an older revision to what it has subscribed to at another
+// replica. It starts no connection of the client's agent for that: one that starts later is
+// subscribed at then.
+func (r *Relay) Follow(ctx context.Context, s *session.Session, uri string, places []Place, absent error) error {
+	return r.watch(ctx, s, s, uri, places, absent, false, true)
+}
+
+func (r *Relay) watch(ctx context.Context, s *session.Session, w Watcher, uri string, places []Place, absent error, stateless, lazy bool) error {
 	if len(uri) > maxURIBytes {
 		return session.InvalidParams("uri has more than %d bytes", maxURIBytes)
 	}
@@ -72,6 +83,13 @@ func (r *Relay) Subscribe(ctx context.Context, s *session.Session, w Watcher, ur
 	}
 	err := absent
 	for _, p := range places {
+		if lazy && len(places) == 1 && p.Server.existing(s.Agent) == nil {
+			sub := &subscription{name, p.Server, watched{p.Server.name, p.URI, p.Server.owner(s)}, s, nil}
+			if err = r.watches.begin(sub); err == nil {
+				r.watches.keep(s, sub)
+			}
+			return err
+		}
 		var c *Connection
 		var release func()
 		if c, release, err = p.Server.take(ctx, s); err != nil {
@@ -92,6 +110,18 @@ func (r *Relay) Subscribe(ctx context.Context, s *session.Session, w Watcher, ur
 		r.watches.drop(sub)
 	}
 	return err
+}
+
+// Subscriptions are the URIs that a client of an older revision has subscribed to, in no
+// order.
+func (r *Relay) Subscriptions(s *session.Session) []string {
+	var uris []string
+	for _, name := range r.watches.names(s) {
+		if name.watcher == s {
+			uris = append(uris, name.uri)
+		}
+	}
+	return uris
 }
 
 // Unsubscribe ends a client's subscription to a resource that it names uri, of one of

@@ -54,6 +54,9 @@ type Options struct {
 	// Unanswered is called for a request that gets no answer, since it was cancelled.
 	// Nil is not called.
 	Unanswered func(ctx context.Context)
+	// IDs stands in the ids of our requests, behind rlm- and before their number, so that
+	// they are nobody else's. It needs no quoting in JSON. Empty is nothing.
+	IDs string
 	// MaxRequests bounds the requests of the other side that wait for their answers.
 	// Zero means 1024: there is a goroutine for each.
 	MaxRequests int
@@ -182,7 +185,7 @@ func (p *Peer) Call(ctx context.Context, method string, params json.RawMessage, 
 func (c *call) answerOf(m Message, ok bool) (json.RawMessage, error) {
 	switch {
 	case ok:
-		return m.answer()
+		return m.Answer()
 	case c.failed != nil:
 		return nil, c.failed
 	}
@@ -202,7 +205,7 @@ func (p *Peer) begin(ctx context.Context, progress func(json.RawMessage)) (id st
 		return "", nil
 	}
 	p.seq++
-	id = `"rlm-` + strconv.FormatInt(p.seq, 10) + `"`
+	id = `"rlm-` + p.opts.IDs + strconv.FormatInt(p.seq, 10) + `"`
 	c = &call{ctx: ctx, answer: make(chan Message, 1)}
 	if progress != nil {
 		c.progress = newProgressFeed(func(params json.RawMessage) {
@@ -288,6 +291,9 @@ func (p *Peer) waits(id string) bool {
 	defer p.mu.Unlock()
 	return p.calls[id] != nil
 }
+
+// Waits reports whether a call of ours waits for the answer with this id.
+func (p *Peer) Waits(id json.RawMessage) bool { return p.waits(string(id)) }
 
 // Unreadable tells the peer of a message that could not be read: the call that it would
 // have answered fails with [ErrBadAnswer]. Where nobody can tell which that is and all is set, every call
@@ -456,6 +462,13 @@ func (p *Peer) Serving() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.serving)
+}
+
+// Serves reports whether a request of the other side with this id waits for its answer.
+func (p *Peer) Serves(id json.RawMessage) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.serving[string(id)] != nil
 }
 
 // End says that nothing more is received: calls that wait fail with [ErrClosed], and so

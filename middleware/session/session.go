@@ -39,8 +39,14 @@ type Hooks struct {
 	// keep params.
 	Notification func(s *Session, method string, params json.RawMessage)
 	// Ended is called once, when nothing that the client asked runs any more, to forget
-	// the client. It returns when ctx ends at the latest.
+	// the client: what is of it here, if the session was [Session.Left]. It returns when ctx
+	// ends at the latest.
 	Ended func(ctx context.Context, s *Session)
+	// Follow does for a client what it has asked another replica for, see
+	// [Session.Follow].
+	Follow func(ctx context.Context, r *Request) error
+	// Subscriptions are the URIs that a client of an older revision has subscribed to.
+	Subscriptions func(s *Session) []string
 }
 
 // Options configures a [Session].
@@ -53,6 +59,15 @@ type Options struct {
 	Shared bool
 	// ServerInfo is who the client is told that we are, an object.
 	ServerInfo json.RawMessage
+	// Past, if not nil, is what the client has said to another replica: it has shaken
+	// hands there.
+	Past *Past
+	// Guest says that another replica has the client, and hands on one request of it: nothing
+	// of its agent ends with the session.
+	Guest bool
+	// Handshake are the params of an initialize that a guest's own replica has answered. Nil:
+	// it sends a request of 2026-07-28.
+	Handshake json.RawMessage
 }
 
 // sharedAgent is everybody, where the operator turned isolation off.
@@ -77,6 +92,7 @@ type Session struct {
 	gate     *gate
 	draining chan struct{} // closed when the client asks nothing more
 	end      sync.Once
+	left     bool // set by end
 	outbox   outbox
 
 	mu        sync.Mutex // guards the fields below
@@ -104,6 +120,16 @@ func New(opts Options, base rpc.Options, bind func(rpc.Options) *rpc.Peer) *Sess
 	s.Agent, s.PartyEnds = s.Party, s.Ends
 	if opts.Shared {
 		s.Agent, s.Ends = sharedAgent, false
+	}
+	if opts.Past != nil {
+		s.resume(*opts.Past)
+	}
+	if opts.Guest {
+		s.Ends, s.PartyEnds = false, false
+	}
+	if opts.Handshake != nil && s.begin(opts.Handshake) == nil {
+		s.shaken = true
+		s.gate.release()
 	}
 	base.Handle, base.Notified, base.Refused = s.handle, s.notified, s.refused
 	s.Peer = bind(base)
@@ -287,8 +313,12 @@ const partTime = 2 * time.Second
 
 // End cancels what runs and returns when it has ended and the client is forgotten. It
 // may be called more than once.
-func (s *Session) End() {
+func (s *Session) End() { s.finish(false) }
+
+// finish ends the session, or has it left.
+func (s *Session) finish(left bool) {
 	s.end.Do(func() {
+		s.left = left
 		s.Drain()
 		s.gate.release()
 		s.Peer.Close()

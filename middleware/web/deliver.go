@@ -56,8 +56,12 @@ func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes
 			return
 		}
 	}
+	beat := beatTime
+	if s.session != nil && h.shared != nil {
+		beat = min(beat, h.opts.SessionIdle/4)
+	}
 	if out.begun {
-		wait = beatTime
+		wait = beat
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -78,7 +82,7 @@ func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes
 			if h.send(out, s, m, n) != nil {
 				return
 			}
-			timer.Reset(beatTime)
+			timer.Reset(beat)
 			continue
 		}
 		if !more && life.Err() == nil && !revoked(ctx, out) {
@@ -94,13 +98,16 @@ func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes
 			} else {
 				err = out.comment()
 			}
-			timer.Reset(beatTime)
+			if s.session != nil {
+				h.shared.touch(s.session)
+			}
+			timer.Reset(beat)
 		case <-life.Done():
 			if revoked(ctx, out) {
 				return
 			}
 			if status := http.StatusNotFound; !out.begun {
-				if context.Cause(life) == errShutdown {
+				if cause := context.Cause(life); cause == errShutdown || cause == errLeft {
 					status = http.StatusServiceUnavailable
 				}
 				fail(out.w, status, nil, codeNoSession, context.Cause(life).Error())

@@ -34,6 +34,7 @@ const (
 const (
 	codeInvalidRequest = jsonrpc.CodeInvalidRequest
 	codeParse          = jsonrpc.CodeParseError
+	codeInternal       = jsonrpc.CodeInternalError
 	codeNoSession      = -32001 // as the TypeScript SDK has it
 )
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 
@@ -153,7 +154,7 @@ func (h *Handler) postSession(out *response, r *http.Request, msgs []rpc.Message
 		out.w.Header().Set(headerSession, s.id)
 		defer func() {
 			if !s.client.Initialized() {
-				h.remove(s, "initialize did not succeed")
+				h.remove(s, "initialize did not succeed", ended)
 			}
 		}()
 	default:
@@ -169,11 +170,22 @@ func (h *Handler) postSession(out *response, r *http.Request, msgs []rpc.Message
 	if life := auth.Life(r.Context()); life != nil && requests > 0 {
 		stream.unbind = context.AfterFunc(life, cancel)
 	}
+	h.shared.observe(s, stream, msgs)
 	ctx = withStream(ctx, stream)
 	for _, m := range msgs {
+		if passed, err := h.shared.pass(r.Context(), s, m); err != nil && !batch {
+			refuseSession(out.w, r, err)
+			return
+		} else if passed {
+			continue
+		}
 		err := s.client.Receive(ctx, m)
 		switch {
 		case err == nil:
+		case !batch && errors.Is(context.Cause(s.life), errLeft):
+			stream.unanswered()
+			refuseSession(out.w, r, errLeft)
+			return
 		case batch:
 			stream.push(rpc.Refused(m.ID, err))
 		default:

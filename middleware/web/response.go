@@ -51,7 +51,12 @@ func (out *response) comment() error {
 // prime sends the id by which a stream can be resumed, and how long to wait before that
 // if the connection breaks (SEP-1699).
 func (out *response) prime(stream string, retry time.Duration) error {
-	text := "id: " + eventID(stream, 0) + "\nretry: " + strconv.FormatInt(retry.Milliseconds(), 10) + "\ndata: \n\n"
+	return out.back(eventID(stream, 0), retry)
+}
+
+// back sends the id that a client comes back with, and when.
+func (out *response) back(event string, wait time.Duration) error {
+	text := "id: " + event + "\nretry: " + strconv.FormatInt(wait.Milliseconds(), 10) + "\ndata: \n\n"
 	return out.write(append(out.begin(), text...))
 }
 

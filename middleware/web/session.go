@@ -19,6 +19,7 @@ type session struct {
 	client  Session
 	life    context.Context // ended with the session
 	end     context.CancelCauseFunc
+	sharing *sharing // nil: there is one replica
 
 	// Guarded by places.mu:
 	active int         // requests and streams that are open
@@ -30,23 +31,39 @@ type session struct {
 }
 
 // open begins a session that is in use. It is nil if there are too many.
-func (h *Handler) open(r *http.Request) *session {
-	s := &session{id: rand.Text()}
+func (h *Handler) open(r *http.Request) *session { return h.attach(r, rand.Text(), nil) }
+
+// attach is open for a session that another replica may have begun: past is what its client
+// has said there, or nil.
+func (h *Handler) attach(r *http.Request, id string, past *middleware.Past) *session {
+	s := &session{id: id}
 	s.subject, _ = auth.Subject(r.Context())
 	s.life, s.end = context.WithCancelCause(h.life)
 	who := middleware.Identity{Subject: s.subject, Session: s.id}
 	who.Who, _ = rights.From(r.Context())
+	opts := h.sessionOptions()
+	h.shared.prepare(s, &opts, past != nil)
 	s.streams = newStreams(s, h.opts.Accounts.Of(who.Party(0)))
-	s.client = h.opts.Attach(s.streams, who, h.sessionOptions())
+	s.streams.elsewhere = h.shared.elsewhere(s)
+	if past == nil {
+		s.client = h.opts.Attach(s.streams, who, opts)
+	} else {
+		s.client = h.opts.Resume(s.streams, who, opts, *past)
+	}
 	evicted, ok := h.places.add(s)
 	if evicted != nil {
-		h.finish(evicted, "another session needs its place")
+		h.finish(evicted, "another session needs its place", left)
 	}
 	if !ok {
 		s.end(errEnded)
-		s.client.End()
+		if past == nil {
+			s.client.End()
+		} else {
+			s.roamer().Leave()
+		}
 		return nil
 	}
+	h.shared.enter(s)
 	h.bind(s, r)
 	h.log.Debug("session begun", "remote", r.RemoteAddr)
 	return s
@@ -61,16 +78,19 @@ func (h *Handler) find(w http.ResponseWriter, r *http.Request) *session {
 		return nil
 	}
 	subject, _ := auth.Subject(r.Context())
-	s := h.places.use(id, subject)
+	s, err := h.places.use(id, subject), error(nil)
 	switch {
 	case s == nil:
-		fail(w, http.StatusNotFound, nil, codeNoSession, "no such session; it may have expired: begin another with initialize")
+		s, err = h.takeOver(r, id, subject)
 	case s.subject != subject:
-		fail(w, http.StatusForbidden, nil, codeNoSession, "the session belongs to another agent")
-		s = nil
-	default:
-		h.bind(s, r)
+		err = errNotYours
 	}
+	if err != nil {
+		refuseSession(w, r, err)
+		return nil
+	}
+	h.bind(s, r)
+	h.shared.touch(s)
 	return s
 }
 
@@ -78,25 +98,36 @@ func (h *Handler) find(w http.ResponseWriter, r *http.Request) *session {
 // that is still good was shown for it.
 func (h *Handler) bind(s *session, r *http.Request) {
 	if life := auth.Life(r.Context()); life != nil {
-		h.places.bind(s, life, func() { h.remove(s, "its token was revoked") })
+		h.places.bind(s, life, func() { h.revokedAt(s) })
+		if s.sharing != nil {
+			h.shared.shows(s)
+		}
 	}
 }
 
 // remove ends a session, once, and returns when it has ended.
-func (h *Handler) remove(s *session, why string) {
+func (h *Handler) remove(s *session, why string, how ending) {
 	if h.places.remove(s) {
-		h.finish(s, why)
+		h.finish(s, why, how)
 	}
 }
 
 // finish ends a session that has no place any more.
-func (h *Handler) finish(s *session, why string) {
+func (h *Handler) finish(s *session, why string, how ending) {
 	defer h.places.ends.Done()
-	s.end(errEnded)
-	s.client.End()
+	if how = h.shared.ending(s, how); how == left {
+		s.end(errLeft)
+	} else {
+		s.end(errEnded)
+	}
+	if h.shared.part(s); how == ended {
+		s.client.End()
+	} else {
+		s.roamer().Leave()
+	}
 	s.streams.settle()
 	h.replay.forget(s)
-	h.log.Debug("session ended", "why", why)
+	h.log.Debug("session ended", "why", why, "here", how != ended)
 }
 
 // get opens the stream on which a client listens, or resumes another.
@@ -112,7 +143,12 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 	defer h.places.release(s)
 	stream, from := s.streams.listening, -1
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		if stream, from = s.streams.find(last); stream == nil {
+		if stream, from = s.streams.find(last); stream == nil && s.sharing != nil {
+			if stream, from = s.streams.listening, -1; h.shared.resume(w, s, last) {
+				return
+			}
+		}
+		if stream == nil {
 			fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "the stream of this Last-Event-ID cannot be resumed")
 			return
 		}
@@ -124,6 +160,9 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 	case http.StatusBadRequest:
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "the events after this Last-Event-ID are no longer kept")
 		return
+	}
+	if stream == s.streams.listening {
+		h.shared.listens(s)
 	}
 	out := newResponse(w, true)
 	if out.comment() == nil {
@@ -137,6 +176,6 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.places.release(s)
-	h.remove(s, "the client ended it")
+	h.remove(s, "the client ended it", ended)
 	w.WriteHeader(http.StatusNoContent)
 }

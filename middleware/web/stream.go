@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,9 @@ type stream struct {
 	session *session // nil in revision 2026-07-28
 	listens bool     // it has no end of its own: the client listens for what may come
 	batch   bool     // it answers a batch, of one request too
+	// With other replicas:
+	answers   string              // stands in its id: the requests that it answers
+	answering func(m rpc.Message) // hears of answers before the client; nil: nobody does
 
 	id string // "" until the client learns it; set by its reader, see [streams]
 
@@ -216,6 +220,24 @@ func (s *stream) uncount(n int) {
 			s.account.Give(int64(size(s.events[at])))
 		}
 	}
+}
+
+// unread takes out what nobody has read of a stream on which a client listens, in its order,
+// unless somebody reads it.
+func (s *stream) unread() (all []*rpc.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reader != nil {
+		return nil
+	}
+	s.next = max(s.next, s.first)
+	s.uncount(s.first + len(s.events))
+	at := s.next - s.first
+	all = slices.Clone(s.events[at:])
+	clear(s.events[at:])
+	s.events = s.events[:at]
+	s.counted = min(s.counted, s.next)
+	return all
 }
 
 // settle says that nobody reads the stream any more: nothing of it is counted.

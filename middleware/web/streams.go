@@ -52,6 +52,10 @@ func (t statelessTransport) Try(ctx context.Context, m rpc.Message) { _ = t.Send
 type streams struct {
 	listening *stream        // by GET
 	account   *guard.Account // of what the client has not read yet
+	prefix    string         // of the streams' ids
+	// elsewhere hands what is for a client that listens at another replica to that one, and
+	// reports whether it does. Nil: there is none.
+	elsewhere func(ctx context.Context, m rpc.Message) (passed bool, err error)
 
 	mu   sync.Mutex // guards the fields below
 	seq  int
@@ -64,6 +68,9 @@ func newStreams(of *session, account *guard.Account) *streams {
 	listening := newStream(1, account) // that one request is never answered
 	listening.session, listening.listens, listening.expected = of, true, false
 	t := &streams{listening: listening, account: account, byID: map[string]*stream{}}
+	if of.sharing != nil {
+		t.prefix = of.sharing.prefix
+	}
 	t.identify(listening)
 	return t
 }
@@ -75,14 +82,32 @@ func (t *streams) Send(ctx context.Context, m rpc.Message) error {
 		if s == nil || s.ended() {
 			s = t.listening
 		}
+		if s == t.listening && t.elsewhere != nil {
+			if passed, err := t.elsewhere(ctx, m); passed {
+				return err
+			}
+		}
 		if m.ID != nil && !s.reachable() {
 			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the client has no stream open on which it could be asked"}
 		}
-		if m.ID != nil && t.account.Over() {
-			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errUnread.Error()}
+		if m.ID != nil {
+			if err := t.room(); err != nil {
+				return err
+			}
 		}
 	}
+	if m.Method == "" && s.answering != nil {
+		s.answering(m)
+	}
 	s.push(m)
+	return nil
+}
+
+// room reports whether the client can be asked: not where it reads nothing.
+func (t *streams) room() error {
+	if t.account.Over() {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errUnread.Error()}
+	}
 	return nil
 }
 
@@ -97,7 +122,7 @@ func (t *streams) identify(s *stream) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.id = strconv.Itoa(t.seq)
+	s.id = t.prefix + strconv.Itoa(t.seq) + s.answers
 	t.seq++
 	t.byID[s.id] = s
 }
@@ -127,6 +152,7 @@ func eventID(stream string, n int) string { return fmt.Sprintf("%s_%d", stream, 
 // find returns the stream of an event's id and the number of the event there.
 func (t *streams) find(event string) (*stream, int) {
 	id, number, ok := strings.Cut(event, "_")
+	number, _, _ = strings.Cut(number, "_") // behind that is how often the client was sent back
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 0 {
 		return nil, 0

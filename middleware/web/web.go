@@ -25,6 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"rlmproxy/fleet"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
 	"rlmproxy/middleware/guard"
@@ -87,6 +88,12 @@ type Options struct {
 	// them asks /readyz now and then only, or hears of the end late. Zero is for a process
 	// that is alone.
 	NoticeTime time.Duration
+	// Fleet is the store by which other replicas go on with the sessions of this one, and
+	// this one with theirs. Nil: there is one replica.
+	Fleet *fleet.Store
+	// Resume is Attach for a session that another replica has begun. It is required with
+	// Fleet; the sessions of both are then a [Roamer] each.
+	Resume func(t rpc.Transport, who middleware.Identity, opts rpc.Options, past middleware.Past) Session
 	// Logger receives sessions at debug level. Nil discards them.
 	Logger *slog.Logger
 }
@@ -102,6 +109,7 @@ type Handler struct {
 	places *places
 
 	connections *connections
+	shared      *shared // nil: there is one replica
 
 	life    context.Context // ended by Close, with errShutdown
 	end     context.CancelCauseFunc
@@ -135,7 +143,10 @@ func New(opts Options) *Handler {
 	}
 	h.connections = newConnections(h.log, opts.MaxConnections)
 	h.life, h.end = context.WithCancelCause(context.Background())
-	h.places = newPlaces(opts.MaxSessions, opts.SessionIdle, func(s *session) { h.finish(s, "idle") })
+	h.places = newPlaces(opts.MaxSessions, opts.SessionIdle, func(s *session) { h.finish(s, "idle", left) })
+	if opts.Fleet != nil {
+		h.shared = newShared(h)
+	}
 	h.mcp = opts.Guard.Wrap(http.HandlerFunc(h.serveMCP))
 	h.health = opts.Guard.Open(http.HandlerFunc(h.serveHealth))
 	return h
@@ -277,15 +288,17 @@ func (h *Handler) cancel() {
 	h.end(errShutdown)
 }
 
-// Close cancels what runs, ends all sessions and returns when nothing is left.
+// Close cancels what runs, ends all sessions, which with a fleet go on elsewhere, and returns
+// when nothing is left.
 func (h *Handler) Close() {
 	h.Drain()
 	h.cancel()
 	h.running.Wait() // no session begins after that
 	var ends sync.WaitGroup
 	for _, s := range h.places.all() { // together: each may wait for a slow server
-		ends.Go(func() { h.remove(s, "shutdown") })
+		ends.Go(func() { h.remove(s, "shutdown", left) })
 	}
 	ends.Wait()
 	h.places.ends.Wait()
+	h.shared.close()
 }
