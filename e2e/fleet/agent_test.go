@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -182,11 +183,15 @@ func (a *agent) excuse(d done) outcome {
 		return struck
 	case d.timedOut:
 		return hangs
-	case a.line.without(d.begun, d.ended) && (f != nil && f.status == 503 || strings.Contains(text, "is away") || strings.Contains(text, "Service Unavailable")):
+	case a.line.without(d.begun, d.ended) && (f != nil && f.status == 503 || storeGone.MatchString(text)):
 		return storeAway
 	}
 	return unexcused
 }
+
+// storeGone is how the fleet says that its store is away; of 503 the SDK says no more than
+// the name.
+var storeGone = regexp.MustCompile(`shared store (is away|does not answer)|Service Unavailable`)
 
 // own reports whether nothing in a text is another agent's.
 func (a *agent) own(text string) bool {
@@ -279,8 +284,6 @@ func (a *agent) judge(k *kept, d done, want string) outcome {
 			return elsewhere
 		}
 		return lost
-	case o == unexcused && alone && strings.Contains(d.text, "try again"):
-		return elsewhere
 	}
 	return o
 }
