@@ -119,10 +119,13 @@ func (d *doctor) folders() {
 			d.cfg.Servers[i].PinTools, d.cfg.Servers[i].Quarantine = nil, nil
 		}
 	}
+	if err := oneCache(*p); err != nil {
+		d.fails(look, err)
+	}
 	if p.CacheDir != "" {
 		look.Text += ", results in " + p.CacheDir
 		if _, err := os.Stat(p.CacheDir); d.folder(look, "cacheDir", p.CacheDir, p.CacheDir) && err == nil {
-			store, _, err := openStore(d.cfg, nobody, slog.New(slog.DiscardHandler))
+			store, _, err := openStore(d.cfg, nil, nobody, slog.New(slog.DiscardHandler))
 			if err != nil {
 				d.fails(look, err)
 			} else {

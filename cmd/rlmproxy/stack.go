@@ -142,7 +142,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if err != nil {
 		return nil, err
 	}
-	store, kept, err := openStore(cfg, who, logger)
+	store, kept, err := openStore(cfg, shared, who, logger)
 	if err != nil {
 		shared.Close()
 		return nil, err
@@ -217,6 +217,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	}
 	if who != nobody || logger.Enabled(context.Background(), slog.LevelInfo) {
 		opts.Observers = append(opts.Observers, callLog{s})
+	}
+	if shared != nil {
+		opts.Replica = shared.Replica()
 	}
 	if log != nil {
 		opts.Observers = append(opts.Observers, log)
