@@ -11,7 +11,7 @@ import (
 // buried there or removed, and what only the backing has is taken into the index when it
 // is asked for.
 //
-// All but put and get of data are called with the lock of the store held.
+// All but put and get of data are called with the lock of the index held.
 type backing interface {
 	// put keeps e in place of what was there for its agent and id. A process that is killed
 	// meanwhile leaves the one or the other, or in place of one that is gone nothing.
@@ -42,118 +42,117 @@ type stored struct {
 const usedEvery = 64
 
 // file gives rec to the backing. What fails costs no call: the entry is in memory.
-func (s *Store) file(rec *record) {
+func (l *local) file(rec *record) {
 	agent := rec.shelf.agent
-	err := s.backing.put(&stored{agent: agent, id: rec.id, origin: rec.origin, terms: rec.terms, read: time.Now(), size: int64(len(rec.data)), data: rec.data})
-	s.mu.Lock()
-	defer s.unlock()
+	err := l.backing.put(&stored{agent: agent, id: rec.id, origin: rec.origin, terms: rec.terms, read: l.opts.now(), size: int64(len(rec.data)), data: rec.data})
+	l.mu.Lock()
+	defer l.unlock()
 	if err != nil {
-		s.troubled(err)
+		l.troubled(err)
 		return
 	}
-	if !rec.removed || s.closed {
+	if !rec.removed || l.closed {
 		rec.filed, rec.noted = true, rec.lastRead
 		return
 	}
 	// It went meanwhile. If it has come again since, the bytes are the same.
-	if s.record(agent, rec.id) == nil {
-		s.unfile(agent, rec.id)
+	if l.record(agent, rec.id) == nil {
+		l.unfile(agent, rec.id)
 	}
 }
 
 // unfile has the backing say of an id what the index does: why it is gone, or nothing.
-// s.mu must be held.
-func (s *Store) unfile(agent agentKey, id ID) {
-	t := s.tombstones.get(agent, id)
+// l.mu must be held.
+func (l *local) unfile(agent agentKey, id ID) {
+	t := l.tombstones.get(agent, id)
 	if t == nil {
-		s.backing.remove(agent, id)
+		l.backing.remove(agent, id)
 		return
 	}
-	if err := s.backing.put(&stored{agent: agent, id: id, origin: t.origin, gone: t.reason, read: time.Now()}); err != nil {
-		s.backing.remove(agent, id)
-		s.troubled(err)
+	if err := l.backing.put(&stored{agent: agent, id: id, origin: t.origin, gone: t.reason, read: l.opts.now()}); err != nil {
+		l.backing.remove(agent, id)
+		l.troubled(err)
 	}
 }
 
 // troubled logs the first thing that fails at the backing.
-func (s *Store) troubled(err error) {
-	s.trouble.Do(func() {
-		s.opts.Logger.Warn("cache: some results cannot be kept on disk, and are lost at a restart", "error", err)
+func (l *local) troubled(err error) {
+	l.trouble.Do(func() {
+		l.opts.Logger.Warn("cache: some results cannot be kept on disk, and are lost at a restart", "error", err)
 	})
 }
 
-// fetch brings an entry into memory that only the backing has. An id that this agent was
-// never given is not looked for.
-func (s *Store) fetch(agent agentKey, id ID) {
-	if s.backing == nil || s.loaded(agent, id) || !s.issued(agent, id) {
+// fetch brings an entry into memory that only the backing has.
+func (l *local) fetch(agent agentKey, id ID) {
+	if l.backing == nil || l.loaded(agent, id) {
 		return
 	}
 	// One at a time: many calls for a large entry are to hold it once.
-	s.fetching.Lock()
-	defer s.fetching.Unlock()
-	if s.loaded(agent, id) {
+	l.fetching.Lock()
+	defer l.fetching.Unlock()
+	if l.loaded(agent, id) {
 		return
 	}
-	e, err := s.backing.get(agent, id)
-	s.mu.Lock()
-	defer s.unlock()
-	if s.closed {
+	e, err := l.backing.get(agent, id)
+	l.mu.Lock()
+	defer l.unlock()
+	if l.closed {
 		return
 	}
 	if err == nil {
-		s.adopt(e, time.Now())
+		l.adopt(e, l.opts.now())
 		return
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		s.troubled(err)
+		l.troubled(err)
 	}
-	if rec := s.record(agent, id); rec != nil && rec.absent {
-		s.remove(rec, Evicted) // by another process, or its file is broken
+	if rec := l.record(agent, id); rec != nil && rec.absent {
+		l.remove(rec, Evicted) // by another process, or its file is broken
 	}
 }
 
 // loaded reports whether an entry's data are in memory.
-func (s *Store) loaded(agent agentKey, id ID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rec := s.record(agent, id)
-	return s.closed || rec != nil && !rec.absent
+func (l *local) loaded(agent agentKey, id ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rec := l.record(agent, id)
+	return l.closed || rec != nil && !rec.absent
 }
 
-// record returns what the index has for an id, or nil. s.mu must be held.
-func (s *Store) record(agent agentKey, id ID) *record {
-	if sh := s.agents[agent]; sh != nil {
+// record returns what the index has for an id, or nil. l.mu must be held.
+func (l *local) record(agent agentKey, id ID) *record {
+	if sh := l.agents[agent]; sh != nil {
 		return sh.records[id]
 	}
 	return nil
 }
 
-// adopt takes into the index what the backing has. s.mu must be held.
-func (s *Store) adopt(e *stored, now time.Time) {
-	rec := s.record(e.agent, e.id)
+// adopt takes into the index what the backing has. l.mu must be held.
+func (l *local) adopt(e *stored, now time.Time) {
+	rec := l.record(e.agent, e.id)
 	size := e.size + e.origin.size()
 	switch {
 	case rec != nil && !rec.absent:
-	case e.gone == "" && e.terms != s.terms:
+	case e.gone == "" && e.terms != l.terms:
 		if rec != nil {
-			s.remove(rec, Expired)
+			l.remove(rec, Expired)
 			return
 		}
-		s.tombstones.add(e.agent, e.id, Expired, e.origin)
-		s.unfile(e.agent, e.id)
+		l.tombstones.add(e.agent, e.id, Expired, e.origin)
+		l.unfile(e.agent, e.id)
 	case e.gone != "" && rec != nil: // another process has let it go
 		rec.filed = false
-		s.remove(rec, e.gone)
+		l.remove(rec, e.gone)
 	case e.gone != "":
-		s.tombstones.add(e.agent, e.id, e.gone, e.origin)
+		l.tombstones.add(e.agent, e.id, e.gone, e.origin)
 	case rec != nil:
 		rec.data, rec.absent = e.data, false
-	case size > min(s.opts.MaxBytesPerAgent, s.opts.MaxBytes): // the quota was larger
-		s.tombstones.add(e.agent, e.id, Evicted, e.origin)
-		s.unfile(e.agent, e.id)
+	case size > l.opts.largest(): // the quota was larger
+		l.tombstones.add(e.agent, e.id, Evicted, e.origin)
+		l.unfile(e.agent, e.id)
 	default:
-		s.makeRoom(e.agent, size, now)
-		rec := s.insert(e.agent, e.id, e.origin, e.data, size)
+		l.makeRoom(e.agent, size, now)
+		rec := l.insert(e.agent, e.id, e.origin, e.data, size)
 		rec.filed, rec.absent = true, e.data == nil
 		rec.lastRead = e.read
 		if e.read.After(now) { // by another clock
@@ -163,8 +162,8 @@ func (s *Store) adopt(e *stored, now time.Time) {
 		if rec.shelf.lastUsed.Before(rec.lastRead) {
 			rec.shelf.lastUsed = rec.lastRead
 		}
-		if s.expired(rec, now) {
-			s.remove(rec, Expired)
+		if l.expired(rec, now) {
+			l.remove(rec, Expired)
 		}
 	}
 }

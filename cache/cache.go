@@ -26,7 +26,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dgraph-io/ristretto/v2"
+	"rlmproxy/fleet"
 )
 
 // Options configures a [Store]. The zero value is ready to use; negative
@@ -53,38 +53,36 @@ type Options struct {
 	DerivedBytes int64
 	// Key makes ids unguessable. Stores with the same key give the same ids
 	// and recognise each other's. It has at least 16 bytes; nil means that of
-	// Dir, or a random key for this store.
+	// Dir, or a random key for this store. With Fleet it must be nil: the replicas have keys.
 	Key []byte
 	// Terms say what is taken out of results before they are kept; see [Store.SetTerms].
 	Terms string
 	// Dir keeps entries in a folder too. Its zero value does not.
 	Dir Dir
+	// Fleet keeps entries in a store that replicas share. The quotas are those of all
+	// replicas together, and so should be the same everywhere. In this process, copies of
+	// what was put or read take up to MaxBytes, with what is kept while the store is away.
+	// Nil does not; Dir must be its zero value with it.
+	Fleet *fleet.Store
 	// Logger receives evictions at debug level. Nil discards them.
 	Logger *slog.Logger
+
+	tombstones int              // of one agent
+	now        func() time.Time // tests have clocks of their own,
+	clocked    bool             // which a shared store is given then
 }
 
 // A Store keeps results for agents. It is safe for concurrent use.
 type Store struct {
-	opts    Options // fixed at creation, defaults filled in
-	derived *ristretto.Cache[string, any]
-	backing backing // nil: none
+	opts    Options         // fixed at creation, defaults filled in
+	keys    func() [][]byte // that ids are made with: the first for new ones
+	index   index
+	derived *artefacts
+	counts  *counters
 
-	trouble  sync.Once  // logs what fails there
-	fetching sync.Mutex // held while an entry is read from there
-
+	closing sync.Once
 	stop    chan struct{}  // closed by Close
 	sweeper sync.WaitGroup // the goroutine of sweep
-
-	mu         sync.Mutex // guards the fields below, and what is called on derived
-	closed     bool
-	agents     map[agentKey]*shelf // those with at least one entry
-	tombstones tombstones
-	terms      string               // of all that is kept
-	builds     map[string]*building // of artefacts, by derivedName
-	size       int64                // bytes kept, all agents
-	seq        uint64               // of the newest record or shelf
-	stats      Stats                // only what is counted
-	removed    []removal            // in this critical section, for the log; see unlock
 }
 
 // ErrClosed is returned by calls on a closed [Store].
@@ -106,27 +104,23 @@ func New(opts Options) (*Store, error) {
 		opts.Key = make([]byte, 32)
 		rand.Read(opts.Key) // never fails: see crypto/rand
 	}
-	s := &Store{
-		opts:       opts,
-		terms:      opts.Terms,
-		stop:       make(chan struct{}),
-		agents:     make(map[agentKey]*shelf),
-		tombstones: newTombstones(10*opts.MaxEntriesPerAgent, opts.MaxTombstones),
-		builds:     make(map[string]*building),
-	}
-	s.derived, err = ristretto.NewCache(&ristretto.Config[string, any]{
-		// ristretto advises ten counters for each item it may hold; a
-		// counter takes three bytes.
-		NumCounters:        min(10*int64(opts.MaxAgents)*int64(opts.MaxEntriesPerAgent), 1<<20),
-		MaxCost:            opts.DerivedBytes,
-		BufferItems:        64,
-		IgnoreInternalCost: true,
-	})
-	if err != nil {
+	s := &Store{opts: opts, counts: &counters{}, stop: make(chan struct{})}
+	keys := [][]byte{opts.Key}
+	s.keys = func() [][]byte { return keys }
+	if s.derived, err = newArtefacts(&opts); err != nil {
 		return nil, fmt.Errorf("cache: derived: %w", err)
 	}
-	if d != nil {
-		s.restore(d)
+	if opts.Fleet != nil {
+		s.keys = func() [][]byte { return opts.Fleet.Keys("cache ids") }
+		if s.index, err = newShared(&s.opts, s.keys, s.derived, s.counts); err != nil {
+			return nil, fmt.Errorf("cache: %w", err)
+		}
+	} else {
+		l := newLocal(&s.opts, s.derived, s.counts)
+		if d != nil {
+			l.restore(d)
+		}
+		s.index = l
 	}
 	s.sweeper.Go(s.sweep)
 	return s, nil
@@ -152,6 +146,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Key != nil && len(o.Key) < 16 {
 		return o, fmt.Errorf("cache: Key has %d bytes, fewer than 16", len(o.Key))
 	}
+	if o.Fleet != nil && (o.Key != nil || o.Dir.Path != "") {
+		return o, errors.New("cache: with Fleet there is neither Key nor Dir")
+	}
 	o.MaxEntriesPerAgent = cmp.Or(o.MaxEntriesPerAgent, 20)
 	o.MaxBytesPerAgent = cmp.Or(o.MaxBytesPerAgent, 100<<20)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 512<<20)
@@ -159,6 +156,10 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxTombstones = cmp.Or(o.MaxTombstones, 10_000)
 	o.TTL = cmp.Or(o.TTL, time.Hour)
 	o.DerivedBytes = cmp.Or(o.DerivedBytes, 256<<20)
+	o.tombstones = cmp.Or(o.tombstones, 10*o.MaxEntriesPerAgent)
+	if o.clocked = o.now != nil; !o.clocked {
+		o.now = time.Now
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -168,18 +169,27 @@ func (o Options) withDefaults() (Options, error) {
 // Close drops everything but what is in the folder, and returns when the store's goroutines have ended.
 // Artefacts still being built are not waited for. Closing twice is fine.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
-	s.closed = true
-	clear(s.agents)
-	s.tombstones = newTombstones(0, 0)
-	s.size = 0
-	s.unlock()
-	close(s.stop)
-	s.sweeper.Wait()
-	s.derived.Close() // nobody calls it any more: closed is set
+	s.closing.Do(func() {
+		s.index.close()
+		close(s.stop)
+		s.sweeper.Wait()
+		s.derived.close()
+	})
 	return nil
+}
+
+// sweep frees expired entries that nobody asks for. It runs until Close.
+func (s *Store) sweep() {
+	// An entry is held for at most a quarter, or a minute, past its time.
+	// Get does not depend on it.
+	tick := time.NewTicker(max(min(s.opts.TTL/4, time.Minute), 10*time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
+			s.index.sweep()
+		}
+	}
 }

@@ -37,19 +37,28 @@ type total struct {
 }
 
 func totals(s *Store) total {
-	s.mu.Lock()
-	defer s.unlock()
-	t := total{agents: len(s.agents), bytes: s.size, tombstones: len(s.tombstones.byID)}
-	for _, sh := range s.agents {
-		t.entries += len(sh.records)
+	var now Stats
+	s.index.totals(&now)
+	t := total{agents: now.Agents, entries: now.Entries, bytes: now.Bytes}
+	if x, ok := s.index.(*shared); ok {
+		r, err := x.do("totals", "")
+		if err != nil {
+			panic(err)
+		}
+		t.tombstones = int(r.number(3))
+		return t
 	}
+	l := s.index.(*local)
+	l.mu.Lock()
+	defer l.unlock()
+	t.tombstones = len(l.tombstones.byID)
 	return t
 }
 
 // derivedBytes is what ristretto holds.
 func derivedBytes(s *Store) int64 {
-	s.derived.Wait()
-	return s.derived.MaxCost() - s.derived.RemainingCost()
+	s.derived.kept.Wait()
+	return s.derived.kept.MaxCost() - s.derived.kept.RemainingCost()
 }
 
 func put(tb testing.TB, s *Store, agent, text string) ID {
@@ -103,8 +112,13 @@ func TestOptions(t *testing.T) {
 }
 
 func TestID(t *testing.T) {
-	key := []byte("sixteen bytes!!!")
-	s, other := open(t, Options{Key: key}), open(t, Options{})
+	forms(t, func(t *testing.T, w *world) {
+		testID(t, w.open(t, Options{Key: []byte("sixteen bytes!!!")}), w.another(t).open(t, Options{}), w.another(t).open(t, Options{Key: []byte("sixteen bytes!!!")}))
+	})
+}
+
+// testID has a store, one with another key, and one that knows no more than its key.
+func testID(t *testing.T, s, other, later *Store) {
 	id := func(s *Store, agent, tool, args, data string) ID {
 		id, err := s.Put(agent, Origin{Tool: tool, Arguments: json.RawMessage(args)}, []byte(data))
 		if err != nil {
@@ -135,7 +149,7 @@ func TestID(t *testing.T) {
 		}
 	}
 	// A store with the same key, after a restart perhaps, knows its ids.
-	if got := answer(open(t, Options{Key: key}), "a", a); got != "evicted" {
+	if got := answer(later, "a", a); got != "evicted" {
 		t.Errorf("same key: %s, want evicted", got)
 	}
 	if got := answer(other, "a", a); got != "unknown" {
@@ -144,55 +158,59 @@ func TestID(t *testing.T) {
 }
 
 func TestGet(t *testing.T) {
-	s := open(t, Options{})
-	data := []byte(`{"n": 9007199254740993}`)
-	origin := Origin{Tool: "db_query", Arguments: json.RawMessage(`{"sql":"SELECT 1"}`)}
-	id, err := s.Put("a", origin, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := s.Get("a", id)
-	if err != nil || e.ID != id || e.Agent != "a" || !bytes.Equal(e.Data, data) ||
-		e.Origin.Tool != origin.Tool || !bytes.Equal(e.Origin.Arguments, origin.Arguments) {
-		t.Errorf("Get = %+v, %v", e, err)
-	}
-	for _, tt := range []struct {
-		name, agent string
-		id          ID
-	}{
-		{"another agent's", "b", id},
-		{"no agent's", "a", "aaaaaaaaaaaaaaaa"},
-		{"a bad tag", "a", id[:12] + "aaaa"},
-		{"empty", "a", ""},
-		{"long", "a", ID(strings.Repeat("a", 1<<20))},
-		{"upper case", "a", ID(strings.ToUpper(string(id)))},
-	} {
-		// The very same error, so that nothing tells one from another.
-		if _, err := s.Get(tt.agent, tt.id); err != ErrUnknown {
-			t.Errorf("%s: %v, want ErrUnknown", tt.name, err)
+	forms(t, func(t *testing.T, w *world) {
+		s := w.open(t, Options{})
+		data := []byte(`{"n": 9007199254740993}`)
+		origin := Origin{Tool: "db_query", Arguments: json.RawMessage(`{"sql":"SELECT 1"}`)}
+		id, err := s.Put("a", origin, data)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		e, err := s.Get("a", id)
+		if err != nil || e.ID != id || e.Agent != "a" || !bytes.Equal(e.Data, data) ||
+			e.Origin.Tool != origin.Tool || !bytes.Equal(e.Origin.Arguments, origin.Arguments) {
+			t.Errorf("Get = %+v, %v", e, err)
+		}
+		for _, tt := range []struct {
+			name, agent string
+			id          ID
+		}{
+			{"another agent's", "b", id},
+			{"no agent's", "a", "aaaaaaaaaaaaaaaa"},
+			{"a bad tag", "a", id[:12] + "aaaa"},
+			{"empty", "a", ""},
+			{"long", "a", ID(strings.Repeat("a", 1<<20))},
+			{"upper case", "a", ID(strings.ToUpper(string(id)))},
+		} {
+			// The very same error, so that nothing tells one from another.
+			if _, err := s.Get(tt.agent, tt.id); err != ErrUnknown {
+				t.Errorf("%s: %v, want ErrUnknown", tt.name, err)
+			}
+		}
+	})
 }
 
 func TestEmptyData(t *testing.T) {
-	s := open(t, Options{})
-	id := put(t, s, "a", "")
-	if e, err := s.Get("a", id); err != nil || len(e.Data) != 0 {
-		t.Errorf("Get = %v, %v", e, err)
-	}
+	forms(t, func(t *testing.T, w *world) {
+		s := w.open(t, Options{})
+		id := put(t, s, "a", "")
+		if e, err := s.Get("a", id); err != nil || len(e.Data) != 0 {
+			t.Errorf("Get = %v, %v", e, err)
+		}
+	})
 }
 
 func TestExpiry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, Options{TTL: time.Minute})
+	forms(t, func(t *testing.T, w *world) {
+		s := w.open(t, Options{TTL: time.Minute})
 		id := put(t, s, "a", "one")
 		for range 3 { // each read counts anew
-			time.Sleep(59 * time.Second)
+			w.sleep(59 * time.Second)
 			if got := answer(s, "a", id); got != "one" {
 				t.Fatalf("after 59s: %s", got)
 			}
 		}
-		time.Sleep(time.Minute)
+		w.sleep(time.Minute)
 		if got := answer(s, "a", id); got != "expired" {
 			t.Errorf("after 60s: %s", got)
 		}
@@ -204,20 +222,32 @@ func TestExpiry(t *testing.T) {
 
 // Memory comes back although nobody asks for the entries.
 func TestSweep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, Options{TTL: time.Hour})
-		id := put(t, s, "a", "one")
-		time.Sleep(time.Hour + time.Minute + time.Second)
+	check := func(t *testing.T, s *Store, id ID) {
 		if got := totals(s); got != (total{tombstones: 1}) {
 			t.Errorf("after the sweep: %+v", got)
 		}
 		if got := answer(s, "a", id); got != "expired" {
 			t.Errorf("the id answers %s", got)
 		}
+	}
+	forms(t, func(t *testing.T, w *world) {
+		s := w.open(t, Options{TTL: time.Hour})
+		id := put(t, s, "a", "one")
+		w.sleep(time.Hour)
+		s.index.sweep()
+		check(t, s, id)
+	})
+	synctest.Test(t, func(t *testing.T) { // which is done now and then
+		s := open(t, Options{TTL: time.Hour})
+		id := put(t, s, "a", "one")
+		time.Sleep(time.Hour + time.Minute + time.Second)
+		check(t, s, id)
 	})
 }
 
-func TestGoneError(t *testing.T) {
+func TestGoneError(t *testing.T) { forms(t, testGoneError) }
+
+func testGoneError(t *testing.T, w *world) {
 	for _, tt := range []struct {
 		name           string
 		tool, args     string
@@ -227,7 +257,7 @@ func TestGoneError(t *testing.T) {
 		{"long arguments", "git_log", strings.Repeat("x", 2049), "git_log", ""},
 		{"long tool", strings.Repeat("t", 257), `{}`, "", ""},
 	} {
-		s := open(t, Options{MaxEntriesPerAgent: 1})
+		s := w.another(t).open(t, Options{MaxEntriesPerAgent: 1})
 		id, _ := s.Put("a", Origin{Tool: tt.tool, Arguments: json.RawMessage(tt.args), ReadOnly: tt.tool != ""}, nil)
 		put(t, s, "a", "two")
 		_, err := s.Get("a", id)
@@ -245,22 +275,24 @@ func TestGoneError(t *testing.T) {
 }
 
 func TestForget(t *testing.T) {
-	s := open(t, Options{MaxEntriesPerAgent: 1})
-	one, two, b := put(t, s, "a", "one"), put(t, s, "a", "two"), put(t, s, "b", "three")
-	s.Forget("a")
-	s.Forget("nobody")
-	if got := totals(s); got != (total{agents: 1, entries: 1, bytes: int64(len("threefs_read"))}) {
-		t.Errorf("%+v", got)
-	}
-	for _, id := range []ID{one, two} {
-		var gone *GoneError
-		if _, err := s.Get("a", id); !errors.As(err, &gone) || gone.Reason != Evicted || gone.Origin.Tool != "" {
-			t.Errorf("forgotten: %v", err)
+	forms(t, func(t *testing.T, w *world) {
+		s := w.open(t, Options{MaxEntriesPerAgent: 1})
+		one, two, b := put(t, s, "a", "one"), put(t, s, "a", "two"), put(t, s, "b", "three")
+		s.Forget("a")
+		s.Forget("nobody")
+		if got := totals(s); got != (total{agents: 1, entries: 1, bytes: int64(len("threefs_read"))}) {
+			t.Errorf("%+v", got)
 		}
-	}
-	if got := answer(s, "b", b); got != "three" {
-		t.Errorf("the other agent's: %s", got)
-	}
+		for _, id := range []ID{one, two} {
+			var gone *GoneError
+			if _, err := s.Get("a", id); !errors.As(err, &gone) || gone.Reason != Evicted || gone.Origin.Tool != "" {
+				t.Errorf("forgotten: %v", err)
+			}
+		}
+		if got := answer(s, "b", b); got != "three" {
+			t.Errorf("the other agent's: %s", got)
+		}
+	})
 }
 
 func TestClose(t *testing.T) {
@@ -290,14 +322,16 @@ func TestClose(t *testing.T) {
 
 // Agents' names may be credentials.
 func TestLog(t *testing.T) {
-	var log bytes.Buffer
-	s := open(t, Options{
-		MaxEntriesPerAgent: 1,
-		Logger:             slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	forms(t, func(t *testing.T, w *world) {
+		var log bytes.Buffer
+		s := w.open(t, Options{
+			MaxEntriesPerAgent: 1,
+			Logger:             slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
+		id := put(t, s, "secret-token", "one")
+		put(t, s, "secret-token", "two")
+		if got := log.String(); !strings.Contains(got, "reason=evicted id="+string(id)) || strings.Contains(got, "secret") {
+			t.Errorf("log: %s", got)
+		}
 	})
-	id := put(t, s, "secret-token", "one")
-	put(t, s, "secret-token", "two")
-	if got := log.String(); !strings.Contains(got, "reason=evicted id="+string(id)) || strings.Contains(got, "secret") {
-		t.Errorf("log: %s", got)
-	}
 }

@@ -23,23 +23,26 @@ type Listed struct {
 // and how many there are. To be listed does not count as a read. It looks at every entry
 // of every agent: 20,000 of them, which are the most by default, take 15 ms, of which 3 ms
 // with the lock held.
-func (s *Store) List(most int) (list []Listed, all int) {
-	now := time.Now()
+func (s *Store) List(most int) (list []Listed, all int) { return s.index.list(most) }
+
+// list implements [index].
+func (l *local) list(most int) (list []Listed, all int) {
+	now := l.opts.now()
 	type seen struct {
 		rec        *record // of which only what never changes is read without the lock
 		agent      string
 		kept, ends time.Time
 	}
 	var found []seen
-	s.mu.Lock()
-	for _, sh := range s.agents {
+	l.mu.Lock()
+	for _, sh := range l.agents {
 		for _, rec := range sh.records {
-			if ends := rec.lastRead.Add(s.opts.TTL); ends.After(now) {
+			if ends := rec.lastRead.Add(l.opts.TTL); ends.After(now) {
 				found = append(found, seen{rec, sh.name, rec.kept, ends})
 			}
 		}
 	}
-	s.mu.Unlock()
+	l.mu.Unlock()
 	slices.SortFunc(found, func(a, b seen) int { return cmp.Or(b.kept.Compare(a.kept), cmp.Compare(b.rec.seq, a.rec.seq)) })
 	for _, e := range found[:min(most, len(found))] {
 		r := e.rec
@@ -48,10 +51,55 @@ func (s *Store) List(most int) (list []Listed, all int) {
 	return list, len(found)
 }
 
+// listAtOnce is how many entries one call of the script lists.
+const listAtOnce = 200
+
+// list implements [index]. While the store is away, it is what is kept on this replica only.
+func (x *shared) list(most int) (list []Listed, all int) {
+	list, all = x.local.list(most)
+	for skip, found := 0, 0; found < most; skip += listAtOnce {
+		r, err := x.do("list", x.getTerms(), skip, listAtOnce)
+		if err != nil {
+			break
+		}
+		if skip == 0 {
+			all += int(r.number(0))
+		}
+		var rows []any
+		if len(r.rest) > 1 {
+			rows, _ = r.rest[1].([]any)
+		}
+		for _, row := range rows {
+			values, _ := row.([]any)
+			if e, ok := x.listed(reply{rest: values}); ok {
+				list = append(list, e)
+				found++
+			}
+		}
+		if r.status != "again" {
+			break
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Listed) int { return b.Kept.Compare(a.Kept) })
+	return list[:min(most, len(list))], all
+}
+
+// listed reads a row of what the script lists.
+func (x *shared) listed(row reply) (e Listed, ok bool) {
+	agent, ok := parseNamed(row.text(0))
+	if !ok {
+		return e, false
+	}
+	id := ID(row.text(1))
+	origin, _, _ := x.unsealed(agent, id, []byte(row.text(6)))
+	return Listed{Shelf: agent.hex(), Agent: row.text(2), ID: id, Origin: origin, Bytes: row.number(3),
+		Kept: time.UnixMicro(row.number(4)), Ends: time.UnixMicro(row.number(5)).Add(x.opts.TTL)}, true
+}
+
 // maxName bounds the name of an agent that is kept for lists, in bytes.
 const maxName = 256
 
-// named notes whose shelf it is. The store's mu must be held.
+// named notes whose shelf it is. The index's mu must be held.
 func (sh *shelf) named(agent string) {
 	if len(agent) <= maxName {
 		sh.name = agent
@@ -65,13 +113,14 @@ func (sh *shelf) named(agent string) {
 type Desk struct{ of, own *Store }
 
 // NewDesk returns a desk at a store. What is kept at the desk has the bounds of opts, of
-// which Key, Terms and Dir do not count. Close ends its goroutines.
+// which Key, Terms, Dir and Fleet do not count. Close ends its goroutines.
 func NewDesk(of *Store, opts Options) (*Desk, error) {
-	opts.Key, opts.Terms, opts.Dir = of.opts.Key, of.Terms(), Dir{} // with the key, ids are those that the agent would get
+	opts.Key, opts.Terms, opts.Dir, opts.Fleet = nil, of.Terms(), Dir{}, nil
 	own, err := New(opts)
 	if err != nil {
 		return nil, err
 	}
+	own.keys = of.keys // so that ids are those which the agent would get
 	return &Desk{of, own}, nil
 }
 
@@ -105,20 +154,14 @@ func (d *Desk) Get(shelf string, id ID) (*Entry, error) {
 
 // look is Get for somebody who is not the agent.
 func (s *Store) look(key agentKey, shelf string, id ID) (*Entry, error) {
-	s.mu.Lock()
-	rec := s.record(key, id)
-	absent := rec != nil && rec.absent
-	s.mu.Unlock()
-	if absent { // what another process keeps stays there: it would take room
-		s.fetch(key, id)
+	if !s.issued(key, id) {
+		return nil, ErrUnknown
 	}
-	s.mu.Lock()
-	defer s.unlock()
-	rec, err := s.peek(key, id)
+	k, err := s.index.look(key, id)
 	if err != nil {
 		return nil, err
 	}
-	return &Entry{ID: id, Agent: shelf, Origin: rec.origin, Data: rec.data}, nil
+	return &Entry{ID: id, Agent: shelf, Origin: k.origin, Data: k.data}, nil
 }
 
 // Put keeps at the desk what was made of entries of a shelf. The error is that of
@@ -128,14 +171,7 @@ func (d *Desk) Put(shelf string, origin Origin, data []byte) (ID, error) {
 	if !ok {
 		return "", ErrUnknown
 	}
-	s := d.kept()
-	size, err := s.sized(origin, data)
-	if err != nil {
-		return "", err
-	}
-	id := newID(s.opts.Key, key, origin, data)
-	_, _, err = s.put(key, "", id, origin, data, size, false)
-	return id, err
+	return d.kept().put(key, "", origin, data)
 }
 
 // Derived is [Store.Derived] of what Get returns. Artefacts of an entry of the store are kept
@@ -145,10 +181,9 @@ func (d *Desk) Derived(shelf string, id ID, key string, build func() (value any,
 	if !ok {
 		return nil, ErrUnknown
 	}
-	value, err := d.of.artefact(d.of.peek, agent, id, "desk/"+key, build)
+	value, err := d.of.artefact(agent, id, false, "desk/"+key, build)
 	if gone(err) {
-		own := d.kept()
-		return own.artefact(own.peek, agent, id, key, build)
+		return d.kept().artefact(agent, id, false, key, build)
 	}
 	return value, err
 }

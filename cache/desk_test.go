@@ -23,27 +23,27 @@ func openDesk(tb testing.TB, s *Store, opts Options) *Desk {
 
 // TestList: what came last comes first, and to be listed is no read.
 func TestList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, Options{TTL: time.Minute})
+	forms(t, func(t *testing.T, w *world) {
+		s := w.open(t, Options{TTL: time.Minute})
 		long := strings.Repeat("x", maxName+1)
 		for i, agent := range []string{"ann", "bob", long} {
 			put(t, s, agent, fmt.Sprint("text ", i))
-			time.Sleep(time.Second)
+			w.sleep(time.Second)
 		}
 		put(t, s, "ann", "text 0") // again
 		list, all := s.List(2)
 		if all != 3 || len(list) != 2 || list[0].Agent != "ann" || list[1].Agent != "" || list[0].Bytes != 6 || list[0].Origin.Tool != "fs_read" {
 			t.Errorf("%d: %+v", all, list)
 		}
-		if now := time.Now(); !list[0].Kept.Equal(now) || !list[0].Ends.Equal(now.Add(time.Minute)) || !list[1].Ends.Equal(now.Add(59*time.Second)) {
+		if now := w.now(); !list[0].Kept.Equal(now) || !list[0].Ends.Equal(now.Add(time.Minute)) || !list[1].Ends.Equal(now.Add(59*time.Second)) {
 			t.Errorf("%+v", list)
 		}
 		before := s.Stats()
-		time.Sleep(59 * time.Second)
+		w.sleep(59 * time.Second)
 		if list, all := s.List(9); all != 1 || len(list) != 1 {
 			t.Errorf("before they end: %d %+v", all, list)
 		}
-		time.Sleep(time.Second)
+		w.sleep(time.Second)
 		if list, all := s.List(9); all != 0 || list != nil {
 			t.Errorf("a minute after they came: %d %+v", all, list)
 		}
@@ -55,13 +55,13 @@ func TestList(t *testing.T) {
 
 // TestDesk: whoever looks sees what agents keep, and nothing stays or goes for it.
 func TestDesk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, Options{TTL: time.Minute, MaxEntriesPerAgent: 2})
+	forms(t, func(t *testing.T, w *world) {
+		s := w.open(t, Options{TTL: time.Minute, MaxEntriesPerAgent: 2})
 		d := openDesk(t, s, Options{})
 		id := put(t, s, "ann", "first")
 		list, _ := s.List(9)
 		ann := list[0].Shelf
-		time.Sleep(30 * time.Second)
+		w.sleep(30 * time.Second)
 		if e, err := d.Get(ann, id); err != nil || string(e.Data) != "first" || e.Agent != ann {
 			t.Errorf("%+v %v", e, err)
 		}
@@ -92,7 +92,7 @@ func TestDesk(t *testing.T) {
 		if n := s.Stats(); n.Entries != 2 || n.Hits != 0 || n.Evicted != 0 {
 			t.Errorf("%+v", n)
 		}
-		time.Sleep(30 * time.Second)
+		w.sleep(30 * time.Second)
 		if _, err := d.Get(ann, id); !errors.Is(err, ErrExpired) {
 			t.Errorf("what was looked at ends with: %v", err)
 		}
@@ -101,48 +101,52 @@ func TestDesk(t *testing.T) {
 
 // TestDeskOthers: an id answers on its own shelf only, and a name of nobody's on none.
 func TestDeskOthers(t *testing.T) {
-	s := open(t, Options{})
-	d := openDesk(t, s, Options{MaxBytesPerAgent: 1 << 10})
-	id := put(t, s, "ann", "hers")
-	put(t, s, "bob", "his")
-	for _, shelf := range []string{keyOf("bob").hex(), keyOf("ann").hex()[1:], keyOf("ann").hex() + "0", strings.Repeat("é", 32), "ann", ""} {
-		if e, err := d.Get(shelf, id); !errors.Is(err, ErrUnknown) {
-			t.Errorf("%q: %v %v", shelf, e, err)
+	forms(t, func(t *testing.T, w *world) {
+		s := w.open(t, Options{})
+		d := openDesk(t, s, Options{MaxBytesPerAgent: 1 << 10})
+		id := put(t, s, "ann", "hers")
+		put(t, s, "bob", "his")
+		for _, shelf := range []string{keyOf("bob").hex(), keyOf("ann").hex()[1:], keyOf("ann").hex() + "0", strings.Repeat("é", 32), "ann", ""} {
+			if e, err := d.Get(shelf, id); !errors.Is(err, ErrUnknown) {
+				t.Errorf("%q: %v %v", shelf, e, err)
+			}
+			if _, err := d.Derived(shelf, id, "x", nil); !errors.Is(err, ErrUnknown) {
+				t.Errorf("%q: %v", shelf, err)
+			}
 		}
-		if _, err := d.Derived(shelf, id, "x", nil); !errors.Is(err, ErrUnknown) {
-			t.Errorf("%q: %v", shelf, err)
+		if _, err := d.Put("ann", Origin{}, nil); !errors.Is(err, ErrUnknown) {
+			t.Error(err)
 		}
-	}
-	if _, err := d.Put("ann", Origin{}, nil); !errors.Is(err, ErrUnknown) {
-		t.Error(err)
-	}
-	if _, err := d.Put(keyOf("ann").hex(), Origin{}, make([]byte, 2<<10)); !errors.Is(err, ErrTooLarge) {
-		t.Error(err)
-	}
+		if _, err := d.Put(keyOf("ann").hex(), Origin{}, make([]byte, 2<<10)); !errors.Is(err, ErrTooLarge) {
+			t.Error(err)
+		}
+	})
 }
 
 // TestDeskTerms: what was made before more was hidden goes with what it was made of.
 func TestDeskTerms(t *testing.T) {
-	s := open(t, Options{})
-	d := openDesk(t, s, Options{})
-	put(t, s, "ann", "secret")
-	list, _ := s.List(1)
-	shelf := list[0].Shelf
-	before := d.Terms()
-	made, err := d.Put(shelf, Origin{Tool: "proxy_filter"}, []byte("secret, too"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.SetTerms("more is hidden")
-	late, err := d.Put(shelf, Origin{Tool: "proxy_filter", Terms: "those of before" + before}, []byte("secret, late"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range []ID{made, late, list[0].ID} {
-		if e, err := d.Get(shelf, id); !gone(err) {
-			t.Errorf("%+v %v", e, err)
+	forms(t, func(t *testing.T, w *world) {
+		s := w.open(t, Options{})
+		d := openDesk(t, s, Options{})
+		put(t, s, "ann", "secret")
+		list, _ := s.List(1)
+		shelf := list[0].Shelf
+		before := d.Terms()
+		made, err := d.Put(shelf, Origin{Tool: "proxy_filter"}, []byte("secret, too"))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		s.SetTerms("more is hidden")
+		late, err := d.Put(shelf, Origin{Tool: "proxy_filter", Terms: "those of before" + before}, []byte("secret, late"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []ID{made, late, list[0].ID} {
+			if e, err := d.Get(shelf, id); !gone(err) {
+				t.Errorf("%+v %v", e, err)
+			}
+		}
+	})
 }
 
 // TestDeskDir: what only the folder has is read from there, and stays as it was.

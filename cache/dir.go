@@ -12,8 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"rlmproxy/private"
 )
 
@@ -60,15 +58,14 @@ type dir struct {
 	ttl  time.Duration
 	most int64 // the size of the largest entry
 	log  *slog.Logger
-	enc  *zstd.Encoder
-	dec  *zstd.Decoder
+	pack *packer
 }
 
 var _ backing = (*dir)(nil)
 
 // openDir opens the folder of opts, and takes the key from there unless opts has one.
 func openDir(opts *Options) (*dir, error) {
-	d := &dir{Dir: opts.Dir, ttl: opts.TTL, most: min(opts.MaxBytesPerAgent, opts.MaxBytes), log: opts.Logger}
+	d := &dir{Dir: opts.Dir, ttl: opts.TTL, most: opts.largest(), log: opts.Logger}
 	if err := private.Folder(d.Path, "could change what agents read"); err != nil {
 		return nil, err
 	}
@@ -85,13 +82,7 @@ func openDir(opts *Options) (*dir, error) {
 		}
 	}
 	d.key = opts.Key
-	// The id of an entry is its checksum. Two at a time, and not as many as there are cores:
-	// each holds some MB.
-	d.enc, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithEncoderCRC(false))
-	if err != nil {
-		return nil, err
-	}
-	d.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20), zstd.WithDecodeAllCapLimit(true))
+	d.pack, err = newPacker()
 	return d, err
 }
 
@@ -209,15 +200,15 @@ func (d *dir) sweep(now time.Time) (all []*stored) {
 	return all
 }
 
-// restore has the store go on with what is in the folder.
-func (s *Store) restore(d *dir) {
-	s.mu.Lock()
-	defer s.unlock()
-	s.backing = d
-	s.tombstones.forgotten = d.remove
-	now := time.Now()
+// restore has the index go on with what is in the folder.
+func (l *local) restore(d *dir) {
+	l.mu.Lock()
+	defer l.unlock()
+	l.backing = d
+	l.tombstones.forgotten = d.remove
+	now := l.opts.now()
 	for _, e := range d.sweep(now) {
-		s.adopt(e, now)
+		l.adopt(e, now)
 	}
 }
 

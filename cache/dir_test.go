@@ -148,7 +148,7 @@ func TestDir(t *testing.T) {
 func TestDirTorn(t *testing.T) {
 	opts := Options{Dir: Dir{Path: t.TempDir()}}
 	s := open(t, opts)
-	d := s.backing.(*dir)
+	d := s.index.(*local).backing.(*dir)
 	id, err := s.Put("a", Origin{Tool: "t", Arguments: json.RawMessage(`{"a":1}`)}, []byte("data and more data and more data"))
 	if err != nil {
 		t.Fatal(err)
@@ -363,8 +363,9 @@ func TestDirFull(t *testing.T) {
 	opts := Options{Dir: Dir{Path: t.TempDir()}, MaxEntriesPerAgent: 2, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	s := open(t, opts)
 	before := put(t, s, "a", "before")
-	f := &full{s.backing, true}
-	s.backing = f
+	l := s.index.(*local)
+	f := &full{l.backing, true}
+	l.backing = f
 	var ids []ID
 	for i := range 3 {
 		ids = append(ids, put(t, s, "a", fmt.Sprint(i)))

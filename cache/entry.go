@@ -121,16 +121,6 @@ func newID(key []byte, agent agentKey, origin Origin, data []byte) ID {
 	return ID(body + tag(key, agent, body))
 }
 
-// issued reports whether id can only have come from newID for this agent,
-// in this store or in one with the same key.
-func (s *Store) issued(agent agentKey, id ID) bool {
-	if len(id) != idLen {
-		return false
-	}
-	tag := tag(s.opts.Key, agent, string(id[:bodyLen]))
-	return hmac.Equal([]byte(tag), []byte(id[bodyLen:]))
-}
-
 func tag(key []byte, agent agentKey, body string) string {
 	mac := newMAC(key, 't', agent)
 	mac.Write([]byte(body))

@@ -55,7 +55,7 @@ func (d *dir) encode(e *stored) (top, packed []byte) {
 	h := head{Config: d.Config, Terms: e.terms, Agent: e.agent[:], ID: e.id, Server: []byte(e.origin.Server), Tool: []byte(e.origin.Tool), Arguments: e.origin.Arguments,
 		ReadOnly: e.origin.ReadOnly, Gone: e.gone, TTL: d.ttl}
 	if e.gone == "" {
-		packed = d.enc.EncodeAll(e.data, nil)
+		packed = d.pack.pack(e.data)
 		h.Size, h.Packed = int64(len(e.data)), int64(len(packed))
 	}
 	line, err := json.Marshal(h)
@@ -113,7 +113,7 @@ func (d *dir) read(path string, data bool) (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.data, err = d.dec.DecodeAll(packed, make([]byte, 0, h.Size))
+	e.data, err = d.pack.unpack(packed, h.Size)
 	if err != nil || newID(d.key, e.agent, e.origin, e.data) != e.id {
 		return nil, errBroken
 	}

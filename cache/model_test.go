@@ -1,13 +1,16 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"rlmproxy/fleet"
+	"rlmproxy/fleet/fleettest"
 )
 
 // A model is the store without its machinery: a list of what is kept, and a
@@ -15,18 +18,22 @@ import (
 // documentation says, by looking at everything.
 type model struct {
 	opts Options
+	now  func() time.Time
 	kept []*item // oldest first
-	gone map[string]map[ID]Reason
-	used map[string]used // of agents that keep something
-	n    int
+	// forgotten are those that are gone with their agent's session.
+	forgotten map[ID]bool
+	gone      map[string]map[ID]Reason
+	used      map[string]used // of agents that keep something
+	n         int
 }
 
 type item struct {
 	agent string
-	id    ID
+	id    ID // the agent, a slash, data: each store has another id for that
 	data  string
 	size  int64
 	read  time.Time
+	kept  time.Time
 }
 
 type used struct {
@@ -56,7 +63,7 @@ func (m *model) bytes(agent string, size int64) (t total) {
 
 func (m *model) expire() {
 	for _, it := range slices.Clone(m.kept) {
-		if time.Since(it.read) >= m.opts.TTL {
+		if m.now().Sub(it.read) >= m.opts.TTL {
 			m.drop(it, Expired)
 		}
 	}
@@ -66,7 +73,7 @@ func (m *model) worst(agent string) *item {
 	var worst *item
 	var most float64
 	for _, it := range m.kept {
-		w := float64(time.Since(it.read)+1) * float64(it.size+1)
+		w := float64(m.now().Sub(it.read).Microseconds()+1) * float64(it.size+1)
 		if (agent == "" || it.agent == agent) && w > most {
 			worst, most = it, w
 		}
@@ -85,7 +92,7 @@ func (m *model) find(agent string, id ID) *item {
 }
 
 func (m *model) touch(it *item) {
-	it.read = time.Now()
+	it.read = m.now()
 	u, ok := m.used[it.agent]
 	if !ok {
 		m.n++
@@ -124,8 +131,10 @@ func (m *model) put(agent string, id ID, data string, size int64) {
 		it = &item{agent: agent, id: id, data: data, size: size}
 		m.kept = append(m.kept, it)
 		delete(m.gone[agent], id)
+		delete(m.forgotten, id)
 	}
 	m.touch(it)
+	it.kept = it.read
 }
 
 func (m *model) answer(agent string, id ID) string {
@@ -147,15 +156,47 @@ func (m *model) forget(agent string) {
 		}
 	}
 	for id := range m.gone[agent] {
-		m.gone[agent][id] = Evicted // the tombstone went
+		m.gone[agent][id], m.forgotten[id] = Evicted, true // the tombstone went
 	}
 }
 
 var modelAgents = []string{"a", "b", "c", "d"}
 
-// Whatever agents do, every id ever handed out answers as the model says,
-// and nobody else's does.
-func modelProperty(rt *rapid.T) {
+// A target is what is held against the model: stores that keep the same entries, of which any
+// may be asked.
+type target struct {
+	world  *world
+	stores []*Store
+	close  []func()
+	ids    map[ID]ID // of what the model calls so
+}
+
+func (g *target) open(rt *rapid.T, opts Options) (*Store, func()) {
+	opts.now = g.world.now
+	done := func() {}
+	switch g.world.form {
+	case "folder":
+		opts.Dir.Path = g.world.path
+	case "redis":
+		f, err := fleet.Open(fleet.Options{URL: g.world.server.URL, Name: g.world.fleet})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		opts.Fleet, done = f, f.Close
+	}
+	s, err := New(opts)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	if x, ok := s.index.(*shared); ok {
+		x.fresh, x.steps = 0, rapid.IntRange(1, 8).Draw(rt, "steps")
+	}
+	return s, func() { s.Close(); done() }
+}
+
+// Whatever agents do, and whichever replica they ask, every id ever handed out answers as the
+// model says, and nobody else's does.
+func modelProperty(rt *rapid.T, worlds []*world) {
 	opts := Options{
 		MaxEntriesPerAgent: rapid.IntRange(1, 4).Draw(rt, "entries"),
 		MaxBytesPerAgent:   rapid.Int64Range(40, 200).Draw(rt, "bytes"),
@@ -164,90 +205,176 @@ func modelProperty(rt *rapid.T) {
 		TTL:                time.Minute,
 		MaxTombstones:      1 << 20,
 		DerivedBytes:       rapid.Int64Range(1, 100).Draw(rt, "derived"),
+		// Tombstones of one agent are bounded, and a dropped one turns expired
+		// into evicted; TestTombstonesAreBounded sees to that.
+		tombstones: 1 << 20,
 	}
-	s, err := New(opts)
-	if err != nil {
-		rt.Fatal(err)
+	var targets []*target
+	m := &model{opts: opts, now: worlds[0].now, gone: map[string]map[ID]Reason{}, forgotten: map[ID]bool{}, used: map[string]used{}}
+	for _, w := range worlds {
+		g := &target{world: w, ids: map[ID]ID{"a/nothing": "aaaaaaaaaaaaaaaa"}}
+		for range map[string]int{"memory": 1, "folder": 1, "redis": 2}[w.form] {
+			s, done := g.open(rt, opts)
+			g.stores, g.close = append(g.stores, s), append(g.close, done)
+		}
+		defer func() {
+			for _, done := range g.close {
+				done()
+			}
+		}()
+		targets = append(targets, g)
 	}
-	defer s.Close()
-	// Tombstones of one agent are bounded, and a dropped one turns expired
-	// into evicted; TestTombstonesAreBounded sees to that.
-	s.tombstones.perAgent = 1 << 20
-
-	m := &model{opts: opts, gone: map[string]map[ID]Reason{}, used: map[string]used{}}
-	issued := []item{{agent: "a", id: "aaaaaaaaaaaaaaaa"}}
+	issued := []item{{agent: "a", id: "a/nothing"}}
 	for _, a := range modelAgents {
 		m.gone[a] = map[ID]Reason{}
 	}
 	agent := rapid.SampledFrom(modelAgents)
+	// each has every target do something, at one of its stores.
+	each := func(rt *rapid.T, do func(g *target, s *Store)) {
+		for _, g := range targets {
+			do(g, g.stores[rapid.IntRange(0, len(g.stores)-1).Draw(rt, g.world.form)])
+		}
+	}
+	ask := func(rt *rapid.T, agent string, it item) {
+		want := m.answer(agent, it.id)
+		each(rt, func(g *target, s *Store) {
+			if got := answer(s, agent, g.ids[it.id]); got != want {
+				rt.Fatalf("%s: agent %s, id of %s: %q, want %q", g.world.form, agent, it.agent, got, want)
+			}
+		})
+	}
 	rt.Repeat(map[string]func(*rapid.T){
 		"put": func(rt *rapid.T) {
-			a, n := agent.Draw(rt, "agent"), rapid.IntRange(0, 60).Draw(rt, "size")
+			a, n := agent.Draw(rt, "agent"), rapid.SampledFrom([]int{0, 1, 2, 20, 21, 30, 60}).Draw(rt, "size")
 			data := fmt.Sprintf("%0*d", n, rapid.IntRange(0, 2).Draw(rt, "text"))
-			size := int64(len(data) + 1)
-			id, err := s.Put(a, Origin{Tool: "t"}, []byte(data))
-			if size > min(opts.MaxBytesPerAgent, opts.MaxBytes) {
-				if err == nil {
-					rt.Fatalf("%d bytes were kept", size)
+			size, name := int64(len(data)+1), ID(a+"/"+data)
+			large := size > opts.largest()
+			each(rt, func(g *target, s *Store) {
+				id, err := s.Put(a, Origin{Tool: "t"}, []byte(data))
+				if was := g.ids[name]; (err != nil) != large || !large && was != "" && was != id {
+					rt.Fatalf("%s: %d bytes: %s, %v, was %s", g.world.form, size, id, err, was)
 				}
-				return
+				if !large {
+					g.ids[name] = id
+				}
+			})
+			if !large {
+				m.put(a, name, data, size)
+				issued = append(issued, item{agent: a, id: name})
 			}
-			if err != nil {
-				rt.Fatal(err)
-			}
-			m.put(a, id, data, size)
-			issued = append(issued, item{agent: a, id: id})
 		},
 		"get": func(rt *rapid.T) {
 			it := rapid.SampledFrom(issued).Draw(rt, "id")
-			a := agent.Draw(rt, "agent")
-			if got, want := answer(s, a, it.id), m.answer(a, it.id); got != want {
-				rt.Fatalf("agent %s, id of %s: %q, want %q", a, it.agent, got, want)
-			}
+			ask(rt, agent.Draw(rt, "agent"), it)
 		},
 		"derived": func(rt *rapid.T) {
 			it := rapid.SampledFrom(issued).Draw(rt, "id")
 			want := m.answer(it.agent, it.id)
-			v, err := s.Derived(it.agent, it.id, "k", func() (any, int64, error) { return "built from " + want, 20, nil })
-			if err == nil && v != "built from "+want || err != nil && want != answer(s, it.agent, it.id) {
-				rt.Fatalf("%v, %v, want %q", v, err, want)
-			}
+			each(rt, func(g *target, s *Store) {
+				v, err := s.Derived(it.agent, g.ids[it.id], "k", func() (any, int64, error) { return "built from " + want, 20, nil })
+				if err == nil && v != "built from "+want || err != nil && want != answer(s, it.agent, g.ids[it.id]) {
+					rt.Fatalf("%s: %v, %v, want %q", g.world.form, v, err, want)
+				}
+			})
 		},
 		"forget": func(rt *rapid.T) {
 			a := agent.Draw(rt, "agent")
-			s.Forget(a)
+			each(rt, func(_ *target, s *Store) { s.Forget(a) })
 			m.forget(a)
 		},
 		"wait": func(rt *rapid.T) {
-			time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(rt, "seconds")) * time.Second)
+			d := time.Duration(rapid.SampledFrom([]int{1, 20, 30, 40}).Draw(rt, "seconds")) * time.Second
+			for _, w := range worlds {
+				w.sleep(d)
+			}
+		},
+		"restart": func(rt *rapid.T) {
+			for _, g := range targets {
+				if g.world.form != "redis" {
+					continue
+				}
+				n := rapid.IntRange(0, 1).Draw(rt, "replica")
+				g.close[n]()
+				s, done := g.open(rt, opts)
+				g.stores[n], g.close[n] = s, done
+			}
+		},
+		"crowd": func(rt *rapid.T) { // others' results take the place of copies
+			each(rt, func(g *target, s *Store) {
+				if x, ok := s.index.(*shared); ok {
+					x.near.fit(0)
+				}
+			})
+		},
+		"sweep": func(rt *rapid.T) {
+			m.expire()
+			want := m.bytes("", 0)
+			each(rt, func(g *target, s *Store) {
+				s.index.sweep()
+				got := totals(s)
+				if got.tombstones = 0; got != (total{agents: len(m.used), entries: want.entries, bytes: want.bytes}) {
+					rt.Fatalf("%s: %+v, want %+v of %d agents", g.world.form, got, want, len(m.used))
+				}
+			})
 		},
 		"": func(rt *rapid.T) {
 			m.expire()
-			s.mu.Lock()
-			s.expireAll(time.Now())
-			s.unlock()
-			got, want := totals(s), m.bytes("", 0)
-			if got.tombstones = 0; got != (total{agents: len(m.used), entries: want.entries, bytes: want.bytes}) {
-				rt.Fatalf("%+v, want %+v of %d agents", got, want, len(m.used))
+			var listed []string
+			for _, it := range m.kept {
+				listed = append(listed, fmt.Sprint(it.agent, len(it.data), it.kept.UnixMicro(), it.read.Add(opts.TTL).UnixMicro()))
 			}
+			slices.Sort(listed)
+			each(rt, func(g *target, s *Store) {
+				list, all := s.List(100)
+				var has []string
+				for _, e := range list {
+					has = append(has, fmt.Sprint(e.Agent, e.Bytes, e.Kept.UnixMicro(), e.Ends.UnixMicro()))
+				}
+				slices.Sort(has)
+				if all != len(listed) || !slices.Equal(has, listed) {
+					rt.Fatalf("%s lists %d: %v, want %v", g.world.form, all, has, listed)
+				}
+			})
 		},
 	})
 	for _, it := range issued {
-		if got, want := answer(s, it.agent, it.id), m.answer(it.agent, it.id); got != want {
-			rt.Fatalf("at the end: %s of %s: %q, want %q", it.id, it.agent, got, want)
+		want := m.answer(it.agent, it.id)
+		for _, g := range targets {
+			for n, s := range g.stores {
+				got := answer(s, it.agent, g.ids[it.id])
+				var gone *GoneError
+				_, err := s.Get(it.agent, g.ids[it.id])
+				known := errors.As(err, &gone) && gone.Origin.Tool != ""
+				if got != want || known != (m.gone[it.agent][it.id] != "" && !m.forgotten[it.id]) {
+					rt.Fatalf("at the end: %s of %s at %s %d: %q, want %q; its call is known: %t", it.id, it.agent, g.world.form, n, got, want, known)
+				}
+			}
 		}
 	}
 }
 
+// TestModel holds all forms against the model, and so against each other.
 func TestModel(t *testing.T) {
-	// Hiding the rest of t: rapid would ask for its deadline, which is an
-	// error in a bubble.
-	type bare struct{ rapid.TB }
-	synctest.Test(t, func(t *testing.T) { rapid.Check(bare{t}, modelProperty) })
+	server := fleettest.Start(t)
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		var worlds []*world
+		for _, form := range []string{"memory", "folder", "redis"} {
+			w := newWorld(t, form, server)
+			w.fleet = fmt.Sprint("model-", n)
+			if len(worlds) > 0 {
+				w.time = worlds[0].time
+			}
+			worlds = append(worlds, w)
+		}
+		modelProperty(rt, worlds)
+	})
 }
 
+// FuzzModel does so in memory alone, in less time.
 func FuzzModel(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed []byte) {
-		synctest.Test(t, func(t *testing.T) { rapid.MakeFuzz(modelProperty)(t, seed) })
+		rapid.MakeFuzz(func(rt *rapid.T) { modelProperty(rt, []*world{newWorld(t, "memory", nil)}) })(t, seed)
 	})
 }

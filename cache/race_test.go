@@ -13,25 +13,27 @@ import (
 
 // Many goroutines and small quotas: an id answers with its own data or as gone.
 func TestConcurrent(t *testing.T) {
-	var log bytes.Buffer
-	s := open(t, Options{
-		MaxEntriesPerAgent: 8, MaxBytesPerAgent: 4000, MaxBytes: 20_000, MaxAgents: 6, DerivedBytes: 500,
-		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	forms(t, func(t *testing.T, w *world) {
+		var log bytes.Buffer
+		s := w.open(t, Options{
+			MaxEntriesPerAgent: 8, MaxBytesPerAgent: 4000, MaxBytes: 20_000, MaxAgents: 6, DerivedBytes: 500,
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() { hammer(t, s, uint64(g)) })
+		}
+		wg.Wait()
+		if log.Len() > 0 {
+			t.Error(log.String())
+		}
+		for g := range 8 {
+			s.Forget(fmt.Sprint("agent", g))
+		}
+		if left := derivedBytes(s); left != 0 {
+			t.Errorf("ristretto still holds %d bytes", left)
+		}
 	})
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() { hammer(t, s, uint64(g)) })
-	}
-	wg.Wait()
-	if log.Len() > 0 {
-		t.Error(log.String())
-	}
-	for g := range 8 {
-		s.Forget(fmt.Sprint("agent", g))
-	}
-	if left := derivedBytes(s); left != 0 {
-		t.Errorf("ristretto still holds %d bytes", left)
-	}
 }
 
 func hammer(t *testing.T, s *Store, seed uint64) {
@@ -76,26 +78,32 @@ func hammer(t *testing.T, s *Store, seed uint64) {
 
 // Close may come at any time.
 func TestCloseWhileInUse(t *testing.T) {
-	for i := range 50 {
-		s := open(t, Options{MaxBytes: 5000})
-		var wg sync.WaitGroup
-		for g := range 4 {
-			wg.Go(func() {
-				for n := 0; ; n++ {
-					id, err := s.Put(fmt.Sprint(g), Origin{}, fmt.Append(nil, n, strings.Repeat("x", 500)))
-					if err == ErrClosed {
-						return
+	forms(t, func(t *testing.T, w *world) {
+		rounds := 50
+		if w.form != "memory" { // which takes longer
+			rounds = 8
+		}
+		for i := range rounds {
+			s := w.another(t).open(t, Options{MaxBytes: 5000})
+			var wg sync.WaitGroup
+			for g := range 4 {
+				wg.Go(func() {
+					for n := 0; ; n++ {
+						id, err := s.Put(fmt.Sprint(g), Origin{}, fmt.Append(nil, n, strings.Repeat("x", 500)))
+						if err == ErrClosed {
+							return
+						}
+						s.Get(fmt.Sprint(g), id)
+						s.Derived(fmt.Sprint(g), id, "k", func() (any, int64, error) { return 1, 1, nil })
 					}
-					s.Get(fmt.Sprint(g), id)
-					s.Derived(fmt.Sprint(g), id, "k", func() (any, int64, error) { return 1, 1, nil })
-				}
-			})
+				})
+			}
+			// Another moment each time, with no clock involved.
+			for n := range 5 * i {
+				put(t, s, "closer", fmt.Sprint(n))
+			}
+			s.Close()
+			wg.Wait()
 		}
-		// Another moment each time, with no clock involved.
-		for n := range 5 * i {
-			put(t, s, "closer", fmt.Sprint(n))
-		}
-		s.Close()
-		wg.Wait()
-	}
+	})
 }

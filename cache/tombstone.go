@@ -51,13 +51,7 @@ func (ts *tombstones) get(agent agentKey, id ID) *tombstone {
 // add remembers an entry that is gone, the newest, in place of one for the same id.
 func (ts *tombstones) add(agent agentKey, id ID, reason Reason, origin Origin) {
 	ts.remove(agent, id)
-	if len(origin.Arguments) > maxKeptArguments {
-		origin.Arguments = nil
-	}
-	if len(origin.Tool) > maxKeptTool {
-		origin = Origin{}
-	}
-	t := &tombstone{tombstoneKey: tombstoneKey{agent, id}, reason: reason, origin: origin}
+	t := &tombstone{tombstoneKey: tombstoneKey{agent, id}, reason: reason, origin: origin.remembered()}
 	own := ts.agents[agent]
 	if own == nil {
 		own = list.New()
@@ -71,6 +65,17 @@ func (ts *tombstones) add(agent agentKey, id ID, reason Reason, origin Origin) {
 	if ts.order.Len() > ts.total {
 		ts.lose(ts.order.Front().Value.(*tombstone))
 	}
+}
+
+// remembered is what a tombstone keeps of an origin.
+func (o Origin) remembered() Origin {
+	if len(o.Arguments) > maxKeptArguments {
+		o.Arguments = nil
+	}
+	if len(o.Tool) > maxKeptTool || len(o.Server) > maxKeptTool {
+		o = Origin{}
+	}
+	return o
 }
 
 // remove does nothing when there is none.

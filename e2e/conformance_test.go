@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rlmproxy/e2e/replicas"
 )
 
 // A suite is an official one, asked for all that it has for a version of the
@@ -31,8 +33,9 @@ var suites = []suite{
 // upstreams are the ways by which the proxy reaches the reference server.
 var upstreams = []string{"stdio", "http"}
 
-// TestConformance runs the suites against the Go SDK's reference server directly
-// and through the proxy. What passes directly passes through it too.
+// TestConformance runs the suites against the Go SDK's reference server directly, through
+// the proxy, and through a balancer that sends each request to the next of three replicas
+// with one store. What passes directly passes through them too.
 func TestConformance(t *testing.T) {
 	node := node22(t)
 	dir := t.TempDir()
@@ -75,6 +78,24 @@ func TestConformance(t *testing.T) {
 					got := conform(t, command, proxyHTTP(t, args...))
 					for _, w := range known.verdicts(s.name, upstream, direct, got) {
 						t.Error(w)
+					}
+				})
+				t.Run(upstream+", three replicas", func(t *testing.T) {
+					args := []string{"wrap", "--", server}
+					if upstream == "http" {
+						args = []string{"wrap", "--url", url}
+					}
+					fleet := replicas.Start(t, replicas.Options{Binary: binary, N: 3, Args: args})
+					got := conform(t, command, fleet.URL)
+					for _, w := range known.verdicts(s.name, upstream, direct, got) {
+						if !strings.HasSuffix(w, cured) { // by which replica it came to
+							t.Error(w)
+						}
+					}
+					for i := range fleet.Replicas {
+						if fleet.Answered(i) == 0 {
+							t.Errorf("replica %d was asked nothing", i)
+						}
 					}
 				})
 			}

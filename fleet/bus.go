@@ -141,6 +141,10 @@ func (s *Store) Replicas(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
+// ReplicasKey is a sorted set of the replicas for scripts, by the millisecond of the store's
+// clock at which each has said last that it is there.
+func (s *Store) ReplicasKey() string { return s.Key("replicas") }
+
 // Alive reports whether a replica has said in the last ten seconds that it is there.
 func (s *Store) Alive(ctx context.Context, replica string) (alive bool, err error) {
 	names, err := s.Replicas(ctx)

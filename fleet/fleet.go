@@ -25,6 +25,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+	"golang.org/x/time/rate"
 )
 
 // What the client has to say of itself does not go to stderr: lost logs it.
@@ -70,6 +71,8 @@ type Store struct {
 	ops     atomic.Int64
 	failed  atomic.Int64
 	nanos   atomic.Int64
+	served  atomic.Bool    // the store has answered once
+	denied  rate.Sometimes // logs that the store refuses something
 
 	mu    sync.Mutex // guards the fields below
 	away  error      // why it is away, or nil
@@ -97,7 +100,7 @@ func Open(opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, client: client, replica: strings.ToLower(rand.Text()[:10]), log: opts.Logger}
+	s := &Store{opts: opts, client: client, replica: strings.ToLower(rand.Text()[:10]), log: opts.Logger, denied: rate.Sometimes{Interval: time.Minute}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -171,21 +174,36 @@ func (s *Store) Run(ctx context.Context, f func(ctx context.Context, c redis.Cmd
 	if !unreachable(err) {
 		return err
 	}
+	if said(err, denials) {
+		s.denied.Do(func() {
+			s.log.Warn("the shared store refuses what is asked of it: the user in cacheURL may not do enough", "error", err)
+		})
+	}
 	s.lost(err)
 	return &AwayError{retryTime, err}
 }
 
 // refusals begin what a store says that does not serve anybody now, or not us.
-var refusals = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "NOAUTH", "WRONGPASS", "NOPERM", "ERR max number of clients", "NOREPLICAS", "MISCONF", "UNBLOCKED", "BUSY "}
+var refusals = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "ERR max number of clients", "NOREPLICAS", "MISCONF", "UNBLOCKED", "BUSY "}
+
+// denials begin what a store says to a user that it does not know, or that may not do enough,
+// in a script by the version of the store.
+var denials = []string{"NOAUTH", "WRONGPASS", "NOPERM", "ERR The user executing the script", "ERR ACL failure in script"}
 
 // unreachable reports whether an error says that the store cannot be used, rather than that
 // it refuses what it was asked.
 func unreachable(err error) bool {
-	var said redis.Error
-	if errors.As(err, &said) {
-		return slices.ContainsFunc(refusals, func(begin string) bool { return strings.HasPrefix(said.Error(), begin) })
+	var answer redis.Error
+	if errors.As(err, &answer) {
+		return said(err, refusals) || said(err, denials)
 	}
 	return true // what the store did not say is the network's, or time that ran out
+}
+
+// said reports whether an error is what a store says that begins so.
+func said(err error, begins []string) bool {
+	var answer redis.Error
+	return errors.As(err, &answer) && slices.ContainsFunc(begins, func(begin string) bool { return strings.HasPrefix(answer.Error(), begin) })
 }
 
 // lost takes the store for away, and looks when it is back.
@@ -239,10 +257,14 @@ func (s *Store) probe() {
 func (s *Store) greet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, opTime)
 	defer cancel()
-	if err := s.client.Ping(ctx).Err(); err != nil {
-		return err
+	err := s.client.Ping(ctx).Err()
+	if err == nil {
+		err = s.note(ctx, s.client)
 	}
-	return s.note(ctx, s.client)
+	if err == nil {
+		s.served.Store(true)
+	}
+	return err
 }
 
 // maxSecrets bounds the secrets in use: another one comes only when the store has lost its
@@ -317,6 +339,14 @@ func (s *Store) Away() (since time.Time, cause error) {
 		return time.Time{}, nil
 	}
 	return s.since, s.away
+}
+
+// Denied reports whether the store denies itself to this replica, and has since its start:
+// the user or the password in the URL is wrong, or may not do enough. Waiting does not mend
+// that.
+func (s *Store) Denied() bool {
+	_, cause := s.Away()
+	return !s.served.Load() && said(cause, denials)
 }
 
 // OnBack has f called each time that the store is back, in a goroutine that Close waits for.

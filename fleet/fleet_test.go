@@ -175,11 +175,20 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestRefused: a password that is wrong is told as such, without it.
+// TestRefused: a password that is wrong is told as such, without it. One that was right once
+// is the store's matter, not the replica's.
 func TestRefused(t *testing.T) {
 	server := fleettest.Start(t)
+	known := open(t, Options{URL: server.URL})
 	if err := server.Client.ConfigSet(t.Context(), "requirepass", "right").Err(); err != nil {
 		t.Fatal(err)
+	}
+	if err := server.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal").Err(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the store is away", func() bool { _ = known.Run(t.Context(), ping); return known.Figures().Away })
+	if known.Denied() {
+		t.Error("a replica that was served is denied")
 	}
 	var log strings.Builder
 	s, err := Open(Options{URL: strings.Replace(server.URL, "unix://", "unix://default:swordfish@", 1), Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -187,11 +196,41 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, cause := s.Away()
-	if cause == nil || !strings.Contains(cause.Error(), "WRONGPASS") {
-		t.Errorf("cause: %v", cause)
+	if cause == nil || !strings.Contains(cause.Error(), "WRONGPASS") || !s.Denied() {
+		t.Errorf("cause: %v, denied: %t", cause, s.Denied())
 	}
 	s.Close()
 	if strings.Contains(log.String(), "swordfish") {
 		t.Errorf("log: %s", log.String())
+	}
+}
+
+// TestMayNot: what the user of the store may not do costs what a store costs that is away,
+// and the log says so.
+func TestMayNot(t *testing.T) {
+	server := fleettest.Start(t)
+	var log strings.Builder
+	s, err := Open(Options{URL: server.URL, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := redis.NewScript(`return redis.call('FLUSHALL')`)
+	for _, f := range []func(context.Context, redis.Cmdable) error{
+		func(ctx context.Context, c redis.Cmdable) error { return c.FlushAll(ctx).Err() },
+		func(ctx context.Context, c redis.Cmdable) error { return c.Get(ctx, "not of a fleet").Err() },
+		func(ctx context.Context, c redis.Cmdable) error { return script.Run(ctx, c, nil).Err() },
+	} {
+		until(t, "the store is there", func() bool { return !s.Figures().Away })
+		var away *AwayError
+		if err := s.Run(t.Context(), f); !errors.As(err, &away) {
+			t.Error(err)
+		}
+	}
+	if s.Denied() {
+		t.Error("a replica that was served is denied")
+	}
+	s.Close()
+	if n := strings.Count(log.String(), "may not do enough"); n != 1 {
+		t.Errorf("%d lines of the log say so:\n%s", n, log.String())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // Check reports what is wrong with the URL of a store, without the URL, which may hold a
@@ -46,6 +47,7 @@ func dial(text string) (redis.UniversalClient, error) {
 			return nil, plain(err)
 		}
 		bound(&o.MaxRetries, &o.DialerRetries, &o.ContextTimeoutEnabled)
+		o.DisableIdentity = true
 		return redis.NewFailoverClient(o), nil
 	case cluster:
 		o, err := redis.ParseClusterURL(u.String())
@@ -53,6 +55,7 @@ func dial(text string) (redis.UniversalClient, error) {
 			return nil, plain(err)
 		}
 		bound(&o.MaxRetries, &o.DialerRetries, &o.ContextTimeoutEnabled)
+		o.DisableIdentity, o.MaintNotificationsConfig = true, noNotices()
 		return redis.NewClusterClient(o), nil
 	}
 	o, err := redis.ParseURL(u.String())
@@ -60,7 +63,14 @@ func dial(text string) (redis.UniversalClient, error) {
 		return nil, plain(err)
 	}
 	bound(&o.MaxRetries, &o.DialerRetries, &o.ContextTimeoutEnabled)
+	o.DisableIdentity, o.MaintNotificationsConfig = true, noNotices()
 	return redis.NewClient(o), nil
+}
+
+// noNotices has a connection begin without commands that a user of the store would need
+// further rights for: what it is, and that it would like to hear of maintenance.
+func noNotices() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
 // bound has the client hold to a context, and try once more at most where a connection was

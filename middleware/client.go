@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"rlmproxy/middleware/forward"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/upstream"
@@ -29,25 +30,26 @@ func (s *Server) Attach(t rpc.Transport, who Identity, opts rpc.Options) *Sessio
 // Resume is [Server.Attach] for a client whose session another replica has begun. What it
 // has subscribed to follows by [session.Session.Follow].
 func (s *Server) Resume(t rpc.Transport, who Identity, opts rpc.Options, past Past) *Session {
-	return s.begin(who, opts, &past, func(o rpc.Options) *rpc.Peer { return rpc.NewPeer(t, o) })
+	return s.attachWith(who, opts, session.Options{Past: &past}, func(o rpc.Options) *rpc.Peer { return rpc.NewPeer(t, o) })
+}
+
+// attachGuest begins a session for one request that another replica has handed on.
+func (s *Server) attachGuest(t rpc.Transport, client forward.Client, opts rpc.Options) forward.Session {
+	return s.attachWith(client.Identity, opts, session.Options{Guest: true, Handshake: client.Handshake}, func(o rpc.Options) *rpc.Peer { return rpc.NewPeer(t, o) })
 }
 
 func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *rpc.Peer) *Session {
-	return s.begin(who, opts, nil, bind)
+	return s.attachWith(who, opts, session.Options{}, bind)
 }
 
-func (s *Server) begin(who Identity, opts rpc.Options, past *Past, bind func(rpc.Options) *rpc.Peer) *Session {
+func (s *Server) attachWith(who Identity, opts rpc.Options, of session.Options, bind func(rpc.Options) *rpc.Peer) *Session {
 	number := s.clients.Number()
+	who.Replica = s.opts.Replica
 	opts.Account = s.account.Of(who.Party(number))
 	opts.Fault = func(err error) { s.logger.Error("internal error", "error", err) }
-	c := session.New(session.Options{
-		Hooks:      session.Hooks{Offer: s.offer, Request: s.request, Refused: s.watch.Refused, Notification: s.notification, Ended: s.forget, Follow: s.follow, Subscriptions: s.relay.Subscriptions},
-		Identity:   who,
-		Number:     number,
-		Shared:     s.opts.SharedCache,
-		ServerInfo: s.info,
-		Past:       past,
-	}, opts, bind)
+	of.Hooks = session.Hooks{Offer: s.offer, Request: s.request, Refused: s.watch.Refused, Notification: s.notification, Ended: s.forget, Follow: s.follow, Subscriptions: s.relay.Subscriptions}
+	of.Identity, of.Number, of.Shared, of.ServerInfo = who, number, s.opts.SharedCache, s.info
+	c := session.New(of, opts, bind)
 	s.clients.Add(c)
 	s.relay.Arrive(c)
 	c.Begin()

@@ -126,7 +126,7 @@ func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []js
 	}
 	known, news := false, false
 	var last error
-	found, e := c.s.foundBy(c.request), c.s.exposure(clientName(c.request), v, l)
+	found, e := c.s.foundBy(ctx, c.request), c.s.exposure(clientName(c.request), v, l)
 	for _, name := range names {
 		var t target
 		if c.s.tools.Has(name) {
@@ -147,7 +147,7 @@ func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []js
 			return nil, err
 		}
 		known = true
-		news = !e.all(t.up) && found.add(t) || news
+		news = !e.all(t.up) && found.add(ctx, t) || news
 		all = append(all, catalogue.Compact(raw))
 	}
 	if !known {
@@ -155,6 +155,7 @@ func (c clientCatalogue) Describe(ctx context.Context, names []string) (all []js
 	}
 	if news {
 		c.s.announceTo(changeDelay, session.Tools, []*session.Session{c.request.Session})
+		found.tellOthers(ctx)
 	}
 	return all, nil
 }

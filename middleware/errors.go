@@ -11,11 +11,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/fleet"
+	"rlmproxy/middleware/forward"
 	"rlmproxy/middleware/frame"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/isolation"
 	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/relay"
+	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline"
@@ -72,6 +75,9 @@ func explained(tool string, err error) (e *pipeline.Error, ok bool) {
 	var down *upstream.UnavailableError
 	var busy *guard.BusyError
 	var rate *guard.RateError
+	var lost *lostError
+	var away *fleet.AwayError
+	var long *forward.TooLongError
 	e = &pipeline.Error{Err: err}
 	acted := mayHaveActed(err)
 	switch {
@@ -79,10 +85,22 @@ func explained(tool string, err error) (e *pipeline.Error, ok bool) {
 		return nil, false
 	case errors.As(err, &repairable):
 		e = repairable
+	case errors.As(err, &away):
+		e = shape.StoreAway(away)
+		if acted != "" {
+			e.Hint = ""
+		}
 	case errors.As(err, &busy):
 		e.Code, e.Text, e.Hint = codeTooBusy, busy.Text, "try again when some have ended"
 	case errors.As(err, &rate):
 		e.Code, e.Text, e.Hint = codeRateLimited, rate.Text, fmt.Sprintf("try again in %v", rate.Wait)
+	case errors.As(err, &lost):
+		e.Code, e.Text, e.Hint = codeUnavailable, lost.Error(), "call the tool again"
+		if acted != "" {
+			e.Hint = ""
+		}
+	case errors.As(err, &long):
+		e.Code, e.Text, e.Hint = pipeline.BadArguments, long.Error(), "send less at once"
 	case errors.Is(err, relay.ErrTimeout):
 		var called *calledError
 		if errors.As(err, &called) {
@@ -134,7 +152,13 @@ func protocolError(err error) error {
 	var down *upstream.UnavailableError
 	var busy *guard.BusyError
 	var rate *guard.RateError
+	var lost *lostError
+	var away *fleet.AwayError
+	var long *forward.TooLongError
 	switch {
+	case errors.As(err, &away):
+		e := shape.StoreAway(away)
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Code + ": " + e.Text + "; " + e.Hint}
 	case errors.As(err, &busy), errors.As(err, &rate):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case errors.As(err, &down):
@@ -143,6 +167,10 @@ func protocolError(err error) error {
 			text += "; " + hint
 		}
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + text}
+	case errors.As(err, &lost):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + lost.Error()}
+	case errors.As(err, &long):
+		return session.InvalidParams("%v", long)
 	case err == nil, errors.As(err, &rpc), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, relay.ErrTimeout):

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"sync"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/catalogue"
@@ -119,51 +118,6 @@ func (s *Server) stand(v view, e exposing, l *listing) []string {
 		join = ""
 	}
 	return tools.Stand{Servers: strings.Join(servers, join) + ".", ReadOnly: readOnly}.Definitions()
-}
-
-// foundTools are those that the agent of a session has had described.
-type foundTools struct {
-	mu    sync.Mutex
-	names map[string]bool // as exposed
-}
-
-// maxFound bounds the found tools that a session's list has.
-const maxFound = 100
-
-// foundBy are those of a session that were added to its list.
-func (s *Server) foundBy(r *session.Request) *foundTools {
-	if !s.opts.ListFound || r.Stateless {
-		return nil
-	}
-	found, ok := s.found.Load(r.Session)
-	if !ok {
-		found, _ = s.found.LoadOrStore(r.Session, &foundTools{names: map[string]bool{}})
-	}
-	return found.(*foundTools)
-}
-
-// has reports whether a tool was found; of nil, none was.
-func (f *foundTools) has(t target) bool {
-	if f == nil {
-		return false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.names[t.exposed]
-}
-
-// add notes a tool, and reports whether it is new.
-func (f *foundTools) add(t target) bool {
-	if f == nil {
-		return false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.names[t.exposed] || len(f.names) >= maxFound {
-		return false
-	}
-	f.names[t.exposed] = true
-	return true
 }
 
 // about is what a server is for, in a sentence: the operator's, or else its own in quotes,

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,7 +87,7 @@ func (f freshCaller) Kept(ctx context.Context, id cache.ID) { observe.Of(ctx).Ke
 // mayAct asks the person at the client whether proxy_* may call a tool.
 // Question, if not nil, is the result of the request.
 func (s *Server) mayAct(ctx context.Context, r *session.Request, t target, arguments json.RawMessage) (said consent.Answer, question json.RawMessage, err error) {
-	said, question, err = s.consent.Ask(ctx, r, consent.Question{Tool: t.exposed, Server: t.up.Name, Conn: t.up.ID, Arguments: arguments})
+	said, question, err = s.consent.Ask(ctx, r, consent.Question{Tool: t.exposed, Server: t.up.Name, Conn: t.up.ID, Kind: t.up.Name + " " + cmp.Or(t.up.Kind, t.up.ID), Arguments: arguments})
 	if said == consent.Agreed || said == consent.Declined {
 		s.logger.Debug("a person was asked whether "+r.Name+" may call a tool", "server", t.up.Name, "tool", t.exposed, "agreed", said == consent.Agreed)
 	}

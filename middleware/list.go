@@ -23,7 +23,7 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 		return nil, err
 	}
 	e := s.exposure(clientName(r), v, l)
-	found := s.foundBy(r)
+	found := s.foundBy(ctx, r)
 	var items []json.RawMessage
 	for i, t := range l.targets {
 		if (e.all(t.up) || found.has(t)) && v.tool(t.up, t.tool.Name) {

@@ -25,7 +25,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rlmproxy/cache"
+	"rlmproxy/fleet"
 	"rlmproxy/middleware/consent"
+	"rlmproxy/middleware/forward"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/observe"
 	"rlmproxy/middleware/relay"
@@ -85,6 +87,13 @@ type Options struct {
 	// Pipe, if not "", names the configuration, whose client over a pair of streams is the
 	// same agent in the next process. Of such clients there is one in a process.
 	Pipe string
+	// Fleet is what the replicas of the proxy share: what only one of them can go on with, it
+	// is handed; what a client was asked and shown, and the calls of an agent, count on each.
+	// Nil: there is one.
+	Fleet *fleet.Store
+	// Replica, if not "", is the name of this process among those that use one store: a
+	// client without any other name is none of another process's.
+	Replica string
 	// SharedCache puts all connections on one agent's shelf.
 	SharedCache bool
 	// Exposure says how agents come to know the tools of servers. Empty means ExposeAuto.
@@ -187,6 +196,7 @@ type Server struct {
 	looks    *guard.Calls
 	watch    *observe.Watch
 	relay    *relay.Relay
+	replicas *forward.Forwarder // nil: there is one replica
 	clients  session.Registry
 	first    firstClient
 	changes  changes
@@ -234,10 +244,12 @@ func New(opts Options) (*Server, error) {
 		looks:   guard.NewCalls("queries", maxLooks, 0),
 		first:   firstClient{came: make(chan struct{})},
 		changes: newChanges(),
-		consent: consent.New(),
+		consent: consent.New(opts.Fleet),
 
 		unmatched: unmatched{done: map[string]bool{}},
 	}
+	s.limits.fleet = opts.Fleet
+	s.calls.Share(opts.Fleet, "calls", session.Local)
 	s.life, s.end = context.WithCancel(context.Background())
 	s.rules.Store(opts.Rights)
 	shaping := shape.Options{
@@ -263,10 +275,12 @@ func New(opts Options) (*Server, error) {
 		AgentIdle:        opts.AgentIdle,
 		ResourcesChanged: s.resourcesChanged,
 		MaySee:           s.maySee,
+		Fleet:            opts.Fleet,
 		Logger:           opts.Logger,
 	})
 	s.servers.Store(s.adopt(opts.Upstreams, newServerSet(nil)))
 	s.names = newNames(&s.servers, opts.Logger)
+	s.joinFleet()
 	return s, nil
 }
 
@@ -276,10 +290,12 @@ func (s *Server) Close() {
 	s.setting.Lock()
 	s.end() // no other servers come
 	s.setting.Unlock()
+	s.replicas.Close()
 	s.held.close()
 	s.changes.close()
 	s.relay.Close()
 	s.retiring.Wait()
+	s.calls.Close()
 }
 
 // complete sets what was left out, and refuses what cannot be.

@@ -69,6 +69,11 @@ type Upstream struct {
 	// [cache.Store.SetTerms], which is to be called before SetUpstreams: what
 	// servers send by the old rules is not kept then.
 	Terms string
+	// Remote says that the server runs elsewhere, and is the same one for all replicas.
+	Remote bool
+	// Kind is the same on each replica where the server is, and another where it is another
+	// server of this name. Empty: its ID.
+	Kind string
 	// Description says what the server is for, to agents that look for tools. Empty: it
 	// says so itself.
 	Description string

@@ -16,6 +16,14 @@ const longParams = 1 << 20
 
 // request answers a request of a client that is not about the session itself.
 func (s *Server) request(ctx context.Context, r *session.Request) (raw json.RawMessage, err error) {
+	if raw, done, err := s.elsewhere(ctx, r); done {
+		return raw, err
+	}
+	return s.here(ctx, r, s.route)
+}
+
+// here answers a request at this replica, by do.
+func (s *Server) here(ctx context.Context, r *session.Request, do func(context.Context, *session.Request) (json.RawMessage, error)) (raw json.RawMessage, err error) {
 	ctx, observed := s.watch.Begin(ctx, r)
 	defer func() { observed.End(ctx, raw, err) }()
 	counted := s.calls
@@ -37,7 +45,7 @@ func (s *Server) request(ctx context.Context, r *session.Request) (raw json.RawM
 	if r.Stateless {
 		s.first.note(r)
 	}
-	return s.route(ctx, r)
+	return do(ctx, r)
 }
 
 // busy refuses a request, which an agent reads where it called a tool.

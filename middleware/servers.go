@@ -88,6 +88,7 @@ func (s *Server) adopt(ups []Upstream, old *serverSet) *serverSet {
 		} else {
 			up.server = s.relay.NewServer(up.Name, up.Conn, hide, up.PerAgent, up.MaxAgents)
 		}
+		up.server.SetRemote(up.Remote)
 		list[i] = &up
 		s.byID.Store(up.ID, &up)
 	}

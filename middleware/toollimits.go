@@ -2,16 +2,22 @@ package middleware
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"rlmproxy/fleet"
 	"rlmproxy/middleware/guard"
+	"rlmproxy/middleware/session"
 )
 
 // toolLimits bound the calls of tools whose policies say so.
 type toolLimits struct {
+	fleet *fleet.Store // that counts the rates; nil: this replica does
+
 	mu    sync.Mutex               // guards the fields below
 	rates map[limited]*guard.Calls // made with the first call
 	turns map[limited]*guard.Turns
@@ -59,6 +65,8 @@ func (l *toolLimits) rate(of limited) *guard.Calls {
 			l.rates = map[limited]*guard.Calls{}
 		}
 		l.rates[of] = guard.NewCalls("calls of this tool", 0, of.most)
+		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", of.server, of.glob, of.most))
+		l.rates[of].Share(l.fleet, "tool "+hex.EncodeToString(sum[:8]), session.Local)
 	}
 	return l.rates[of]
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"time"
 
 	"rlmproxy/config"
 	"rlmproxy/middleware"
@@ -90,6 +91,8 @@ func (c *cli) serveHTTP(ctx context.Context, cfg *config.Config, addr string, lo
 		MaxSessions:    cfg.Proxy.MaxTotalAgents,
 		SessionIdle:    cfg.Proxy.SessionIdle,
 		ResumeTime:     cfg.Proxy.SessionResume,
+		DrainTime:      cfg.Proxy.Drain,
+		NoticeTime:     s.noticeTime(),
 		Logger:         logger,
 	})
 	var files []*reread
@@ -183,8 +186,19 @@ func staticTokens(p config.Proxy, again bool) (tokens []auth.Token, warning stri
 	return tokens, warning, nil
 }
 
+// noticeTime is how long a replica that is to end serves on for balancers that have not
+// noticed: half of the time that it has. One that is alone has nobody to hand over to.
+func (s *stack) noticeTime() time.Duration {
+	if s.fleet == nil {
+		return 0
+	}
+	return s.cfg.Proxy.Drain / 2
+}
+
 // ready says for /readyz whether a server is connected, or none is there to be,
-// and the state of each.
+// and the state of each. A replica stays ready while the shared store is away: all would be
+// unready at once, and short results need no store. Only one that the store has denied
+// itself to from the start is not, so that a deploy with a wrong password ends there.
 func (s *stack) ready() (ok bool, why string) {
 	ok = true
 	lines := []string{}
@@ -198,5 +212,15 @@ func (s *stack) ready() (ok bool, why string) {
 	if len(lines) == 0 {
 		lines = append(lines, "no servers")
 	}
-	return ok || connected, strings.Join(lines, "\n")
+	ok = ok || connected
+	if s.fleet != nil {
+		store := "ready"
+		if s.fleet.Denied() {
+			ok, store = false, "denies itself: the user or the password in cacheURL is wrong, or may not do enough"
+		} else if since, _ := s.fleet.Away(); !since.IsZero() {
+			store = "away since " + since.UTC().Format(time.RFC3339)
+		}
+		lines = append(lines, "the shared store: "+store, "this replica: "+s.fleet.Replica())
+	}
+	return ok, strings.Join(lines, "\n")
 }

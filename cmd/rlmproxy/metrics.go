@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rlmproxy/config"
+	"rlmproxy/fleet"
 	"rlmproxy/middleware/audit"
 	"rlmproxy/middleware/auth"
 	"rlmproxy/middleware/metrics"
@@ -26,8 +27,8 @@ type scraped struct {
 }
 
 // openMetrics opens the address of metrics, if they are wanted; else it returns nil. A
-// token of an agent never admits to them.
-func openMetrics(p config.Proxy, who audience, logger *slog.Logger) (*scraped, error) {
+// token of an agent never admits to them. Shared is the store of replicas, or nil.
+func openMetrics(p config.Proxy, who audience, shared *fleet.Store, logger *slog.Logger) (*scraped, error) {
 	onHTTP := p.MetricsToken != "" && who == manyClients
 	switch {
 	case who == nobody:
@@ -46,7 +47,11 @@ func openMetrics(p config.Proxy, who audience, logger *slog.Logger) (*scraped, e
 	if err != nil {
 		return nil, &usageError{err: fmt.Errorf("RLMPROXY_METRICS_TOKEN: %w", err)}
 	}
-	m := metrics.New(version())
+	replica := ""
+	if shared != nil {
+		replica = shared.Replica()
+	}
+	m := metrics.New(version(), replica)
 	s := &scraped{Metrics: m, handler: guard.Wrap(m.Handler())}
 	if p.MetricsAddress == "" {
 		return s, nil
@@ -94,6 +99,9 @@ func (s *scraped) serve(st *stack, log *audit.Log, logger *slog.Logger) {
 	}
 	if log != nil {
 		src.Lost = log.Lost
+	}
+	if st.fleet != nil {
+		src.Store = st.fleet.Figures
 	}
 	s.Watch(src)
 	if s.listener == nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -20,6 +21,8 @@ import (
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/audit"
 	"rlmproxy/middleware/lastseen"
+	"rlmproxy/middleware/oauth"
+	"rlmproxy/middleware/pin"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/stats"
@@ -48,8 +51,11 @@ type stack struct {
 	ids   map[string]bool // that servers ever had, see [middleware.Upstream.ID]
 	lists *lastseen.File  // nil: what servers offer is not kept
 
-	mu      sync.Mutex // guards the field below
+	signIns *oauth.Replicas // nil: this machine has them
+
+	mu      sync.Mutex // guards the fields below
 	servers []*server
+	pins    *pin.Store // of the fleet; nil: not opened
 }
 
 // An audience is who a proxy is for.
@@ -136,12 +142,12 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if err != nil {
 		return nil, err
 	}
-	store, kept, err := openStore(cfg, who, logger)
+	store, kept, err := openStore(cfg, shared, who, logger)
 	if err != nil {
 		shared.Close()
 		return nil, err
 	}
-	scrape, err := openMetrics(p, who, logger)
+	scrape, err := openMetrics(p, who, shared, logger)
 	if err != nil {
 		store.Close()
 		shared.Close()
@@ -158,6 +164,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger}),
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
 		stats: openStats(cfg, who, logger),
+	}
+	if shared != nil {
+		s.signIns = oauth.NewReplicas(shared, who != nobody)
 	}
 	if who == manyClients {
 		if s.desk, err = openDesk(store); err != nil {
@@ -178,6 +187,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		PassThrough:     !p.EnableAutoTruncation,
 		SharedCache:     !p.EnableAgentIsolation,
 		Pipe:            kept.Config,
+		Fleet:           shared,
 		Exposure:        middleware.Exposure(p.Exposure),
 		CatalogueTokens: p.MaxCatalogueTokens,
 		ListFound:       p.ListFoundTools,
@@ -207,6 +217,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	}
 	if who != nobody || logger.Enabled(context.Background(), slog.LevelInfo) {
 		opts.Observers = append(opts.Observers, callLog{s})
+	}
+	if shared != nil {
+		opts.Replica = shared.Replica()
 	}
 	if log != nil {
 		opts.Observers = append(opts.Observers, log)
@@ -242,8 +255,15 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	return s, nil
 }
 
+// handedTime is how long requests that came to other replicas may go on once this one's own have
+// ended.
+const handedTime = time.Second
+
 // close ends all servers and workers at once and returns when their processes have ended.
 func (s *stack) close() {
+	if s.server != nil {
+		s.server.LeaveFleet(handedTime)
+	}
 	var wg sync.WaitGroup
 	for _, r := range s.list() {
 		wg.Go(r.up.Close)

@@ -1,4 +1,5 @@
-// Package fleettest starts Redis servers for tests.
+// Package fleettest starts Redis servers for tests. What is tested has the rights of
+// deploy/valkey.rights there, as operators are told to give it.
 package fleettest
 
 import (
@@ -6,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,9 +16,9 @@ import (
 
 // A Server is a Redis or Valkey on a socket of its own, which ends with the test.
 type Server struct {
-	// URL is for fleet.Options.
+	// URL is for fleet.Options: of a user with the rights that operators give.
 	URL string
-	// Client is connected to it.
+	// Client is connected to it, and may do everything.
 	Client *redis.Client
 
 	t    testing.TB
@@ -38,7 +40,9 @@ func Start(t testing.TB, args ...string) *Server {
 	path := filepath.Join(dir, "s")
 	s := &Server{URL: "unix://" + path, t: t, dir: dir,
 		args: append([]string{program, "--port", "0", "--unixsocket", path, "--dir", dir, "--save", "", "--loglevel", "warning"}, args...)}
-	s.Client = redis.NewClient(&redis.Options{Network: "unix", Addr: path})
+	s.args = append(s.args, "--user", "admin", "on", "nopass", "~*", "&*", "+@all", "--user", "default", "on", "nopass")
+	s.args = append(s.args, Rights(t)...)
+	s.Client = redis.NewClient(&redis.Options{Network: "unix", Addr: path, Username: "admin", Password: "any"})
 	t.Cleanup(func() {
 		s.Kill()
 		s.Client.Close()
@@ -112,4 +116,28 @@ func (s *Server) Restart() {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// Rights are those of deploy/valkey.rights: what the user of the store needs that replicas
+// share, as rules of an ACL.
+func Rights(t testing.TB) []string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		if filepath.Dir(dir) == dir {
+			t.Fatal("this test does not run within the module")
+		}
+		dir = filepath.Dir(dir)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "deploy", "valkey.rights"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(text))
 }

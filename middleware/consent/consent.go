@@ -6,6 +6,7 @@
 package consent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"rlmproxy/fleet"
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/scan"
@@ -49,6 +51,8 @@ const (
 
 // Consents are what persons have said, by session and tool.
 type Consents struct {
+	fleet *fleet.Store // that knows of them, too; nil where there is one replica
+
 	mu  sync.Mutex // guards the fields below
 	all map[key]*consent
 }
@@ -71,8 +75,8 @@ type consent struct {
 	used      time.Time
 }
 
-// New returns a Consents without an answer.
-func New() *Consents { return &Consents{all: map[key]*consent{}} }
+// New returns a Consents without an answer. What replicas share, if not nil, knows of those of all.
+func New(shared *fleet.Store) *Consents { return &Consents{fleet: shared, all: map[key]*consent{}} }
 
 // of returns what was said, c.mu held.
 func (c *Consents) of(k key) *consent {
@@ -141,6 +145,7 @@ func CanBeAsked(r *session.Request) bool {
 type Question struct {
 	Tool, Server string          // the tool's exposed name, and whose it is
 	Conn         string          // the server's connection: what was said does not count for another
+	Kind         string          // what stands for it on each replica alike
 	Arguments    json.RawMessage // of the call, or nil
 }
 
@@ -151,7 +156,7 @@ func (c *Consents) Ask(ctx context.Context, r *session.Request, q Question) (sai
 		return NotAsked, nil, nil
 	}
 	if r.Stateless {
-		said, result = c.stateless(r, q)
+		said, result = c.stateless(ctx, r, q)
 	} else {
 		said, err = c.ask(ctx, r, q)
 	}
@@ -202,15 +207,44 @@ func (c *Consents) ask(ctx context.Context, r *session.Request, q Question) (Ans
 	}
 	said.asked = make(chan struct{})
 	c.mu.Unlock()
-	action, cannot, err := put(ctx, r, elicitation(r, q))
+	answer, err := c.askOnce(ctx, r, q, key, said)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(said.asked)
 	said.asked = nil
+	if answer == Agreed || answer == Declined {
+		said.answer = answer
+	}
+	return answer, err
+}
+
+// askOnce asks the client, unless it was asked by another replica.
+func (c *Consents) askOnce(ctx context.Context, r *session.Request, q Question, k key, said *consent) (Answer, error) {
+	shared := c.entry(k, q.Kind)
+	if shared != nil {
+		answer, end, err := shared.ask(ctx)
+		switch {
+		case end != nil:
+			defer end()
+		case err == nil:
+			return answer, nil
+		case ctx.Err() != nil:
+			return NotAsked, err
+		} // the store is away: one question too many harms nobody
+	}
+	action, cannot, err := put(ctx, r, elicitation(r, q))
 	if err != nil || cannot {
 		return NotAsked, err
 	}
-	return said.note(action), nil
+	c.mu.Lock()
+	answer := said.note(action)
+	c.mu.Unlock()
+	if shared != nil {
+		if together, _, err := shared.take(ctx, answer, cmp.Or(action, "cancel"), "", ""); err == nil {
+			return together, nil
+		}
+	}
+	return answer, nil
 }
 
 // put puts a question to the person at the client of a session, and returns what they do: "" is
@@ -242,18 +276,36 @@ func Answers(params json.RawMessage) bool {
 }
 
 // stateless asks a client of 2026-07-28: by a result that it answers with another request.
-func (c *Consents) stateless(r *session.Request, q Question) (Answer, json.RawMessage) {
+func (c *Consents) stateless(ctx context.Context, r *session.Request, q Question) (Answer, json.RawMessage) {
+	k := key{party: r.Session.Party, tool: q.Tool, conn: q.Conn}
+	state, action := "", ""
+	if answer := jsonscan.Member(jsonscan.Member(r.Params, "inputResponses"), "consent"); answer != nil && Answers(r.Params) {
+		state, action = jsonscan.StringMember(r.Params, "requestState"), cmp.Or(jsonscan.StringMember(answer, "action"), "cancel")
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	said := c.of(key{party: r.Session.Party, tool: q.Tool, conn: q.Conn})
+	said := c.of(k)
+	if shared := c.entry(k, q.Kind); shared != nil {
+		known := said.answer
+		c.mu.Unlock()
+		together, out, err := shared.take(ctx, known, action, state, newState())
+		c.mu.Lock()
+		if err == nil {
+			if together == Agreed || together == Declined {
+				said.answer = together
+			}
+			if said.state = out; together == NotAsked {
+				return NotAsked, inputRequired(out, elicitation(r, q))
+			}
+			return together, nil
+		} // the store is away: who was asked by another replica is asked again
+	}
 	if said.answer != NotAsked {
 		return said.answer, nil
 	}
-	if said.state != "" && jsonscan.StringMember(r.Params, "requestState") == said.state {
-		if answer := jsonscan.Member(jsonscan.Member(r.Params, "inputResponses"), "consent"); answer != nil {
-			said.state = ""
-			return said.note(jsonscan.StringMember(answer, "action")), nil
-		}
+	if said.state != "" && state == said.state {
+		said.state = ""
+		return said.note(action), nil
 	}
 	if said.state == "" {
 		said.state = newState()

@@ -2,12 +2,16 @@ package deferred
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"strings"
 	"sync"
 	"time"
 
+	"rlmproxy/fleet"
 	"rlmproxy/middleware/guard"
 )
 
@@ -31,8 +35,9 @@ var (
 // A List has the requests whose clients look for answers.
 type List struct {
 	// mark begins our states. Those of servers, which may be proxies like this one,
-	// pass through.
+	// pass through. It names the replica, with what only its fleet can sign.
 	mark     string
+	fleet    *fleet.Store    // nil: there is one replica
 	accounts *guard.Accounts // of what waiting requests hold
 
 	mu      sync.Mutex          // guards the fields below
@@ -50,9 +55,45 @@ type waiting struct {
 	expiry *time.Timer // of the time in which its client must come back
 }
 
-// NewList returns an empty list. Accounts count what waiting requests hold.
-func NewList(accounts *guard.Accounts) *List {
-	return &List{mark: "rlmproxy:" + rand.Text()[:8] + ":", accounts: accounts, waiting: map[string]*waiting{}}
+// NewList returns an empty list. Accounts count what waiting requests hold. States name the
+// replica of shared, which is nil where there is one replica.
+func NewList(accounts *guard.Accounts, shared *fleet.Store) *List {
+	l := &List{fleet: shared, accounts: accounts, waiting: map[string]*waiting{}}
+	name := rand.Text()[:8]
+	if shared != nil {
+		name = shared.Replica()
+		name += ":" + sign(shared.Keys(purpose)[0], name)
+	}
+	l.mark = prefix + name + ":"
+	return l
+}
+
+const (
+	prefix  = "rlmproxy:"
+	purpose = "deferred requests" // of a key
+)
+
+// sign is what shows that the name of a replica in a state was written by this fleet.
+func sign(key []byte, replica string) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(replica))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:9])
+}
+
+// Elsewhere is the replica that gave a state, "" if it was this one, or none of this fleet.
+func (l *List) Elsewhere(state string) string {
+	named, ours := strings.CutPrefix(state, prefix)
+	if l.fleet == nil || !ours || l.Gave(state) {
+		return ""
+	}
+	replica, rest, _ := strings.Cut(named, ":")
+	given, _, _ := strings.Cut(rest, ":")
+	for _, key := range l.fleet.Keys(purpose) {
+		if hmac.Equal([]byte(given), []byte(sign(key, replica))) {
+			return replica
+		}
+	}
+	return ""
 }
 
 // Gave reports whether a state is one of ours, if no client made it up.

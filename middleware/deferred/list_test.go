@@ -32,7 +32,7 @@ func begin(l *List, agent string, size int, leave <-chan bool) (d *Request, stat
 // TestManyAgents: whoever comes under many names keeps nobody out: the oldest ends.
 func TestManyAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewList(guard.NewAccounts(1<<30, 1<<30))
+		l := NewList(guard.NewAccounts(1<<30, 1<<30), nil)
 		first, _ := begin(l, "0", 0, nil)
 		for i := range maxAll {
 			begin(l, fmt.Sprint(i+1), 0, nil)
@@ -51,7 +51,7 @@ func TestManyAgents(t *testing.T) {
 // much is kept as fits.
 func TestResultsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewList(guard.NewAccounts(1<<30, 1<<30))
+		l := NewList(guard.NewAccounts(1<<30, 1<<30), nil)
 		leave := make(chan bool)
 		begin(l, "ann", 0, leave)
 		for range 5 {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -23,6 +24,7 @@ func (e *RateError) Error() string {
 type Calls struct {
 	what               string // is counted
 	running, perMinute int
+	tally              *tally // nil: this replica counts for itself
 
 	mu     sync.Mutex // guards the fields below
 	agents map[string]*caller
@@ -32,7 +34,9 @@ type Calls struct {
 // A caller is an agent.
 type caller struct {
 	running int
+	changed uint64        // when running was changed last, see [tally]
 	rate    *rate.Limiter // nil: any number may begin
+	refused time.Time     // until when the store has no room for a call
 }
 
 // NewCalls lets so many calls of one agent, by the name of what, run at one time, and so
@@ -42,34 +46,97 @@ func NewCalls(what string, running, perMinute int) *Calls {
 }
 
 // Begin counts a call of an agent until it is done, or says why it may not begin, by a
-// [BusyError] or a [RateError].
+// [BusyError] or a [RateError]. Among replicas that takes a round trip to their store. What
+// done has to tell it, it does not wait for.
 func (c *Calls) Begin(agent string) (done func(), err error) {
 	c.mu.Lock()
+	a, err := c.enter(agent)
+	if err != nil {
+		c.mu.Unlock()
+		return nil, err
+	}
+	n, at := a.running, a.changed
+	c.mu.Unlock()
+
+	counted := false
+	if c.tally.counts(agent) {
+		counted, err = c.tally.begin(agent, n, at)
+	}
+
+	c.mu.Lock()
 	defer c.mu.Unlock()
+	var over *RateError
+	switch {
+	case errors.As(err, &over):
+		a.refused = time.Now().Add(over.Wait)
+		over.Wait = roundUp(over.Wait)
+	case err == nil && a.rate != nil:
+		// Also of a call that the store has counted: it may be away for the next.
+		if r := a.rate.Reserve(); r.Delay() > 0 {
+			wait := r.Delay()
+			r.Cancel()
+			if !counted {
+				err = c.overRate(roundUp(wait))
+			}
+		}
+	}
+	if err != nil {
+		told := a.changed != at // with another call, maybe, which the store has counted
+		c.leave(agent, a, told)
+		return nil, err
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.leave(agent, a, true)
+	}, nil
+}
+
+// enter counts a call that runs, unless it can be refused without asking others. c.mu must
+// be held.
+func (c *Calls) enter(agent string) (*caller, error) {
 	a := c.agents[agent]
 	if a == nil {
 		c.sweep()
 		a = &caller{}
 		if c.perMinute > 0 {
-			a.rate = rate.NewLimiter(rate.Every(time.Minute/time.Duration(c.perMinute)), c.perMinute)
+			a.rate = c.newRate()
 		}
 		c.agents[agent] = a
 	}
 	if c.running > 0 && a.running >= c.running {
-		return nil, &BusyError{fmt.Sprintf("this agent has %d %s open, the most allowed", a.running, c.what)}
+		return nil, c.busy()
 	}
-	if a.rate != nil {
-		if r := a.rate.Reserve(); r.Delay() > 0 {
-			wait := r.Delay()
-			r.Cancel()
-			return nil, &RateError{fmt.Sprintf("this agent has begun %d %s within a minute, the most allowed", c.perMinute, c.what), roundUp(wait)}
-		}
+	if wait := time.Until(a.refused); wait > 0 {
+		return nil, c.overRate(roundUp(wait))
 	}
 	a.running++
-	return func() { c.end(agent, a) }, nil
+	a.changed = c.tally.change(agent, false)
+	return a, nil
 }
 
-// Running is how many calls of all agents run.
+// leave counts a call that runs no more. Tell says that the store is to know. c.mu must be held.
+func (c *Calls) leave(agent string, a *caller, tell bool) {
+	a.running--
+	a.changed = c.tally.change(agent, tell)
+	if a.idle() {
+		delete(c.agents, agent)
+	}
+}
+
+func (c *Calls) newRate() *rate.Limiter {
+	return rate.NewLimiter(rate.Every(time.Minute/time.Duration(c.perMinute)), c.perMinute)
+}
+
+func (c *Calls) busy() error {
+	return &BusyError{fmt.Sprintf("this agent has %d %s open, the most allowed", c.running, c.what)}
+}
+
+func (c *Calls) overRate(wait time.Duration) *RateError {
+	return &RateError{fmt.Sprintf("this agent has begun %d %s within a minute, the most allowed", c.perMinute, c.what), wait}
+}
+
+// Running is how many calls of all agents run, those of other replicas not counted.
 func (c *Calls) Running() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,18 +150,9 @@ func (c *Calls) Running() int {
 // roundUp rounds to a whole second.
 func roundUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
-func (c *Calls) end(agent string, a *caller) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a.running--
-	if a.idle() {
-		delete(c.agents, agent)
-	}
-}
-
 // idle reports whether a is as good as new.
 func (a *caller) idle() bool {
-	return a.running == 0 && (a.rate == nil || a.rate.Tokens() >= float64(a.rate.Burst()))
+	return a.running == 0 && !time.Now().Before(a.refused) && (a.rate == nil || a.rate.Tokens() >= float64(a.rate.Burst()))
 }
 
 // sweep forgets, once a minute, the agents that are as good as new. c.mu must be held.

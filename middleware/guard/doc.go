@@ -7,7 +7,8 @@
 //
 // Who waits for a turn waits behind those of agents that have less. Who is over a limit
 // is told so at once, by a [BusyError] or a [RateError]. An agent is the party of a
-// session here, whether or not agents share what is kept.
+// session here, whether or not agents share what is kept. Replicas count Calls together,
+// in their store ([Calls.Share]); the rest is each one's own.
 //
 // Other bounds are where what they count is: sessions over HTTP in web, connections of
 // single agents in isolation, results in cache. Sizes are bytes.

@@ -46,8 +46,9 @@ type Metrics struct {
 var _ observe.Observer = (*Metrics)(nil)
 
 // New returns metrics of the calls that they are told of, of the Go runtime and the
-// process. Version is a label of one of them.
-func New(version string) *Metrics {
+// process. Version is a label of one of them, and so is the name of the replica, unless that
+// is "".
+func New(version, replica string) *Metrics {
 	tool := []string{"server", "tool"}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -66,8 +67,12 @@ func New(version string) *Metrics {
 		}),
 		tools: map[[2]string]bool{},
 	}
+	about := prometheus.Labels{"version": version}
+	if replica != "" {
+		about["replica"] = replica
+	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "rlmproxy_build_info", Help: "The running version of rlmproxy.", ConstLabels: prometheus.Labels{"version": version},
+		Name: "rlmproxy_build_info", Help: "The running version of rlmproxy, and its name among replicas.", ConstLabels: about,
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.calls, m.errors, m.tokensIn, m.tokensOut, m.took, m.queued, build,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rlmproxy/cache"
+	"rlmproxy/fleet"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/observe"
 )
@@ -29,7 +30,7 @@ func scrape(t *testing.T, m *Metrics, method, path string) (status int, lines []
 // TestCalled: what a call counts, and that labels are of a bounded set: none is an agent,
 // its client or a name that it made up.
 func TestCalled(t *testing.T) {
-	m := New("v1")
+	m := New("v1", "")
 	for _, c := range []observe.Call{
 		{Server: "fs", Name: "fs_read", Known: true, Outcome: observe.OK, Took: 20 * time.Millisecond, TokensIn: 100, TokensOut: 10},
 		{Server: "fs", Name: "fs_read", Known: true, Outcome: observe.Error, Error: "rate_limited", Queued: 3 * time.Second},
@@ -87,7 +88,7 @@ func TestCalled(t *testing.T) {
 
 // TestWatch: what is going on is looked at when it is asked for.
 func TestWatch(t *testing.T) {
-	m := New("")
+	m := New("v1", "abc")
 	state := "ready"
 	m.Watch(Source{
 		Cache: func() cache.Stats { return cache.Stats{Entries: 2, Bytes: 3, Hits: 4, Gone: 5, Unknown: 6, Evicted: 7} },
@@ -100,6 +101,9 @@ func TestWatch(t *testing.T) {
 			return map[middleware.Redacted]int64{{Server: "fs", Rule: "jwt", Masked: true}: 14}
 		},
 		Lost: func() int { return 13 },
+		Store: func() fleet.Figures {
+			return fleet.Figures{Ops: 15, Failed: 16, Time: 1700 * time.Millisecond, Away: true}
+		},
 	})
 	state = "failed"
 	_, lines := scrape(t, m, "GET", "/metrics")
@@ -109,6 +113,8 @@ func TestWatch(t *testing.T) {
 		`rlmproxy_sessions 8`, `rlmproxy_agents 9`, `rlmproxy_calls_running 10`, `rlmproxy_streams 11`, `rlmproxy_held_bytes 12`,
 		`rlmproxy_upstream_state{server="fs",state="failed"} 1`, `rlmproxy_upstream_state{server="fs",state="ready"} 0`, `rlmproxy_audit_lost_total 13`,
 		`rlmproxy_redactions_total{masked="true",rule="jwt",server="fs"} 14`,
+		`rlmproxy_store_up 0`, `rlmproxy_store_operations_total 15`, `rlmproxy_store_failures_total 16`, `rlmproxy_store_operation_seconds_total 1.7`,
+		`rlmproxy_build_info{replica="abc",version="v1"} 1`,
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("no line %s", want)

@@ -6,11 +6,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"rlmproxy/cache"
+	"rlmproxy/fleet"
 	"rlmproxy/middleware"
 )
 
 // A Source is where it is looked, each time that metrics are asked for, what is going on.
-// All fields but Lost are required.
+// All fields but Lost and Store are required.
 type Source struct {
 	Cache func() cache.Stats
 	Load  func() middleware.Load
@@ -21,6 +22,8 @@ type Source struct {
 	Redactions func() map[middleware.Redacted]int64
 	// Lost is how many lines of the audit log were lost. Nil: there is none.
 	Lost func() int
+	// Store is what was asked of the store that replicas share. Nil: there is none.
+	Store func() fleet.Figures
 }
 
 // Watch adds metrics of a source. It is called once.
@@ -47,11 +50,16 @@ var (
 	upstreams    = desc("upstream_state", "1 for the state that a server is in.", "server", "state")
 	redactions   = desc("redactions_total", "Secrets found in what servers sent; masked is false where they are only reported.", "server", "rule", "masked")
 	auditLost    = desc("audit_lost_total", "Lines of the audit log that could not be written.")
+	storeUp      = desc("store_up", "1 while the store that replicas share answers, else 0.")
+	storeOps     = desc("store_operations_total", "Operations on the store that replicas share, failed ones too.")
+	storeFailed  = desc("store_failures_total", "Operations on the store that replicas share that failed.")
+	storeSeconds = desc("store_operation_seconds_total", "Time that operations on the store that replicas share took, all together.")
 )
 
 // Describe implements [prometheus.Collector].
 func (w *watcher) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{cacheEntries, cacheBytes, cacheAgents, cacheReads, cacheRemoved, sessions, agents, callsNow, streamsNow, heldBytes, upstreams, redactions, auditLost} {
+	for _, d := range []*prometheus.Desc{cacheEntries, cacheBytes, cacheAgents, cacheReads, cacheRemoved, sessions, agents, callsNow, streamsNow, heldBytes, upstreams, redactions, auditLost,
+		storeUp, storeOps, storeFailed, storeSeconds} {
 		to <- d
 	}
 }
@@ -93,5 +101,16 @@ func (w *watcher) Collect(to chan<- prometheus.Metric) {
 	}
 	if w.Lost != nil {
 		counter(auditLost, int64(w.Lost()))
+	}
+	if w.Store != nil {
+		now := w.Store()
+		up := int64(1)
+		if now.Away {
+			up = 0
+		}
+		gauge(storeUp, up)
+		counter(storeOps, now.Ops)
+		counter(storeFailed, now.Failed)
+		to <- prometheus.MustNewConstMetric(storeSeconds, prometheus.CounterValue, now.Time.Seconds())
 	}
 }

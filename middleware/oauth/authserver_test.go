@@ -17,6 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	gokeyring "github.com/zalando/go-keyring"
 
+	"rlmproxy/fleet"
+	"rlmproxy/fleet/fleettest"
 	"rlmproxy/keyring"
 )
 
@@ -31,10 +33,11 @@ type world struct {
 	t              *testing.T
 	server, issuer *httptest.Server
 	dir            string
-	issuerPath     string // of the issuer, "" or /tenant
-	metadataPath   string // of its metadata; empty: as RFC 8414 says
-	resource       string // that the server says it is; empty: its URL
-	noChallenge    bool   // it does not say where its metadata is
+	store          *fleettest.Server // nil: accounts are of one machine, else of replicas
+	issuerPath     string            // of the issuer, "" or /tenant
+	metadataPath   string            // of its metadata; empty: as RFC 8414 says
+	resource       string            // that the server says it is; empty: its URL
+	noChallenge    bool              // it does not say where its metadata is
 	meta           func(*oauthex.AuthServerMeta)
 	pages          map[string]http.HandlerFunc // by path, in place of those below
 	answer         func(url.Values)            // changes the authorization response
@@ -63,13 +66,37 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// each runs a test for processes of one machine, and for replicas.
+func each(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Run("machine", func(t *testing.T) { test(t, newWorld(t)) })
+	t.Run("replicas", func(t *testing.T) {
+		w := newWorld(t)
+		w.store = fleettest.Start(t)
+		test(t, w)
+	})
+}
+
 // account is a new process's.
 func (w *world) account(change ...func(*Server)) *Account {
 	s := Server{Name: "x", URL: w.server.URL + "/mcp", Login: "rlmproxy auth login x"}
 	for _, c := range change {
 		c(&s)
 	}
+	if w.store != nil {
+		a, _ := w.replica(w.t.TempDir(), "", s)
+		return a
+	}
 	return New(s, Options{Keyring: keyring.Open(w.dir), Dir: w.dir + "/oauth"})
+}
+
+// replica is an account of a replica with a keyring of its own.
+func (w *world) replica(dir, secret string, s Server) (*Account, *fleet.Store) {
+	store, err := fleet.Open(fleet.Options{URL: w.store.URL, Secret: secret})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(store.Close)
+	return New(s, Options{Keyring: keyring.Open(dir), Dir: dir + "/oauth", Replicas: NewReplicas(store, true)}), store
 }
 
 const resourceMetadata = "/.well-known/oauth-protected-resource/mcp"

@@ -104,7 +104,7 @@ func (a *Account) person(ctx context.Context, p *place, l Login) (*grant, error)
 	}
 	old, err := a.load()
 	if err != nil {
-		return nil, fmt.Errorf("the keyring: %w", err)
+		return nil, a.unread(err)
 	}
 	if old != nil && old.Issuer != p.meta.Issuer {
 		old = nil // what one authorization server gave is not shown to another
@@ -132,13 +132,13 @@ func (a *Account) person(ctx context.Context, p *place, l Login) (*grant, error)
 	if err != nil {
 		return nil, fmt.Errorf("the authorization server gave no token: %w", err)
 	}
-	unlock, err := a.lock(context.WithoutCancel(ctx))
+	unlock, _, err := a.vault.lock(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	if err := a.save(g); err != nil {
-		return nil, fmt.Errorf("the keyring: %w", err)
+		return nil, a.unread(err)
 	}
 	a.hold(g)
 	return g, nil

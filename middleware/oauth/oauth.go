@@ -3,6 +3,8 @@
 //	auth login ──► metadata ──► a client ──► browser ──► code ──► tokens ──► keyring
 //	request ──► token ─ due, or refused with 401 ──► refreshed, once for all who wait ──► keyring
 //
+// Among [Replicas], their store is in the place of the keyring.
+//
 // The protocol is that of the authorization chapter of MCP: OAuth 2.1 with PKCE, RFC 9728
 // and 8414 for metadata, 8707 for resources, 9207 for issuers, 7591 for registration, 7009
 // to revoke. Packages oauthex of the SDK and x/oauth2 speak it. What they lack is here:
@@ -17,25 +19,21 @@
 package oauth
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"rlmproxy/fleet"
 	"rlmproxy/keyring"
 	"rlmproxy/middleware/upstream/transport"
-	"rlmproxy/private"
 )
 
 // A Server is a remote server, and what the operator says of how we sign in to it.
@@ -62,6 +60,8 @@ type Server struct {
 // Options are what all accounts share.
 type Options struct {
 	Keyring *keyring.Ring
+	// Replicas have the sign-ins instead. Nil: this machine has them.
+	Replicas *Replicas
 	// Dir has the locks that keep processes from refreshing one token at once. It is
 	// made when it is needed.
 	Dir string
@@ -73,10 +73,11 @@ type Options struct {
 type Account struct {
 	server Server
 	opts   Options
+	vault  vault
 	turn   chan struct{} // holds one while tokens are renewed
 
 	mu        sync.Mutex // guards the fields below
-	read      bool       // the keyring has been read
+	read      bool       // the vault has been read, and nobody has changed it since
 	grant     *grant     // nil: none
 	failed    error      // why tokens could not be renewed
 	failedAt  time.Time
@@ -91,7 +92,13 @@ func New(s Server, o Options) *Account {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Logger = o.Logger.With("server", s.Name)
-	return &Account{server: s, opts: o, turn: make(chan struct{}, 1)}
+	a := &Account{server: s, opts: o, turn: make(chan struct{}, 1)}
+	l := &local{o.Keyring, o.Dir, a.name()}
+	a.vault = l
+	if o.Replicas != nil && !s.Machine {
+		a.vault = o.Replicas.vault(a, l)
+	}
+	return a
 }
 
 // http returns what asks authorization servers. Where the server is decides whom it may ask;
@@ -162,55 +169,12 @@ func (a *Account) name() string {
 	return "oauth-" + hex.EncodeToString(sum[:12])
 }
 
-func (a *Account) lockPath() string { return filepath.Join(a.opts.Dir, a.name()+".lock") }
-
-// known reports whether anybody has ever signed in here: the lock is there since. The keyring
-// is not opened for servers that nobody signs in to; it may ask a person for a password.
-func (a *Account) known() bool {
-	_, err := os.Stat(a.lockPath())
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
-// lockTime is how long another process may keep a lock: it asks at most twice within.
-const lockTime = 30 * time.Second
-
-// lock keeps other processes from changing the grant. One that was stopped while it had the
-// lock, by Ctrl-Z say, does not have us wait for ever.
-func (a *Account) lock(ctx context.Context) (unlock func(), err error) {
-	if err := os.MkdirAll(a.opts.Dir, 0o700); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, lockTime, fmt.Errorf("another rlmproxy has held the lock of this sign-in for %v", lockTime))
-	defer cancel()
-	type lock struct {
-		unlock func()
-		err    error
-	}
-	locked := make(chan lock)
-	go func() {
-		unlock, err := private.Lock(a.lockPath())
-		select {
-		case locked <- lock{unlock, err}:
-		case <-ctx.Done():
-			if err == nil {
-				unlock()
-			}
-		}
-	}()
-	select {
-	case l := <-locked:
-		return l.unlock, l.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
 // load reads the grant, nil if there is none for this server and client.
 func (a *Account) load() (*grant, error) {
-	if !a.known() {
+	if !a.vault.known() {
 		return nil, nil
 	}
-	text, err := a.opts.Keyring.Get(a.name())
+	text, err := a.vault.get()
 	if errors.Is(err, keyring.ErrNotFound) {
 		return nil, nil
 	}
@@ -238,7 +202,7 @@ func (a *Account) save(g *grant) error {
 	}
 	text, err := json.Marshal(g)
 	if err == nil {
-		err = a.opts.Keyring.Set(a.name(), string(text))
+		err = a.vault.set(string(text))
 	}
 	return err
 }
@@ -249,6 +213,9 @@ func (a *Account) held() (*grant, error) {
 	defer a.mu.Unlock()
 	if !a.read && !a.server.Machine {
 		g, err := a.load()
+		if errors.As(err, new(*fleet.AwayError)) {
+			return a.grant, nil // which may still be good, or none may be needed
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -263,6 +230,36 @@ func (a *Account) hold(g *grant) {
 	a.mu.Lock()
 	a.read, a.grant, a.failed = true, g, nil
 	a.mu.Unlock()
+}
+
+// outdate has the vault read again, which another replica has changed.
+func (a *Account) outdate() {
+	a.mu.Lock()
+	a.read, a.failed = false, nil
+	a.mu.Unlock()
+}
+
+// restore gives the replicas' store, which was away, what this one has of it.
+func (a *Account) restore() {
+	a.mu.Lock()
+	g, read := a.grant, a.read
+	a.mu.Unlock()
+	if v, ok := a.vault.(*sharedVault); ok && read && g != nil {
+		if text, err := json.Marshal(g); err == nil {
+			_ = v.restore(string(text)) // the next time that it is read
+		}
+	}
+}
+
+// unread is the error of a vault, for people.
+func (a *Account) unread(err error) error {
+	switch {
+	case errors.As(err, new(*fleet.AwayError)):
+		return err
+	case errors.Is(err, errSealed):
+		return a.needed(err.Error())
+	}
+	return fmt.Errorf("the keyring: %w", err)
 }
 
 // secret is that of the client: the keyring does not repeat what is configured.

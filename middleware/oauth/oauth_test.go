@@ -22,6 +22,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"rlmproxy/fleet/fleettest"
 	"rlmproxy/keyring"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/upstream/transport"
@@ -221,9 +222,12 @@ func older(t *testing.T, d time.Duration, accounts ...*Account) {
 // TestRenewed holds that tokens are renewed ahead of their end, once for all who wait, in
 // this process and others, and that each refresh token is used once.
 func TestRenewed(t *testing.T) {
-	for name, accounts := range map[string]int{"one process": 1, "three processes": 3, "no rotation": 1} {
+	for name, accounts := range map[string]int{"one process": 1, "three processes": 3, "no rotation": 1, "three replicas": 3} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			if name == "three replicas" {
+				w.store = fleettest.Start(t)
+			}
 			if name == "no rotation" {
 				w.token = func(m map[string]any) {
 					if old := w.lastForm.Get("refresh_token"); old != "" {
@@ -311,160 +315,167 @@ func TestOddLifetimes(t *testing.T) {
 // TestRefusedToken holds that a token which the server refuses before its end is renewed once, the
 // request is sent again with its body, and that a server which refuses all is believed.
 func TestRefusedToken(t *testing.T) {
-	w := newWorld(t)
-	a := w.signedIn()
-	w.end(false)
-	if got, err := w.call(a); got != "200 hello world" {
-		t.Errorf("call: %q %v", got, err)
-	}
-	w.pages["/mcp"] = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }
-	_, err := w.call(a)
-	var needs *transport.SignInError
-	if !errors.As(err, &needs) || needs.Call || w.times("refresh_token") != 2 {
-		t.Errorf("error %v after %d renewals", err, w.times("refresh_token"))
-	}
+	each(t, func(t *testing.T, w *world) {
+		a := w.signedIn()
+		w.end(false)
+		if got, err := w.call(a); got != "200 hello world" {
+			t.Errorf("call: %q %v", got, err)
+		}
+		w.pages["/mcp"] = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }
+		_, err := w.call(a)
+		var needs *transport.SignInError
+		if !errors.As(err, &needs) || needs.Call || w.times("refresh_token") != 2 {
+			t.Errorf("error %v after %d renewals", err, w.times("refresh_token"))
+		}
+	})
 }
 
 // TestRefusedRefresh holds that somebody is told once what to do, that nobody is asked again
 // and again, and that a sign-in is noticed.
 func TestRefusedRefresh(t *testing.T) {
-	w := newWorld(t)
-	var log bytes.Buffer
-	a := w.signedIn()
-	a.opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	w.end(true)
-	for range 20 {
-		_, err := w.call(a)
-		var needs *transport.SignInError
-		if !errors.As(err, &needs) {
-			t.Fatal(err)
+	each(t, func(t *testing.T, w *world) {
+		var log bytes.Buffer
+		a := w.signedIn()
+		a.opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		w.end(true)
+		for range 20 {
+			_, err := w.call(a)
+			var needs *transport.SignInError
+			if !errors.As(err, &needs) {
+				t.Fatal(err)
+			}
+			if want := `tell the person: server "x" needs you to sign in: rlmproxy auth login x`; needs.Hint != want {
+				t.Errorf("hint %q", needs.Hint)
+			}
+			a.failedAt = time.Time{} // as if time had passed
 		}
-		if want := `tell the person: server "x" needs you to sign in: rlmproxy auth login x`; needs.Hint != want {
-			t.Errorf("hint %q", needs.Hint)
+		if n := w.times("refresh_token"); n != 1 {
+			t.Errorf("%d attempts to renew", n)
 		}
-		a.failedAt = time.Time{} // as if time had passed
-	}
-	if n := w.times("refresh_token"); n != 1 {
-		t.Errorf("%d attempts to renew", n)
-	}
-	if log.Len() > 0 { // whoever connects logs it
-		t.Errorf("log: %s", &log)
-	}
-	if s, err := w.account().Status(t.Context()); err != nil || !s.Asked || s.Why == "" {
-		t.Errorf("status %+v %v", s, err)
-	}
-	w.signedIn() // in another process
-	if got, err := w.call(a); got != "200 hello world" {
-		t.Errorf("call after a sign-in: %q %v", got, err)
-	}
-	if n := len(w.clients); n != 1 {
-		t.Errorf("%d clients were registered", n)
-	}
+		if log.Len() > 0 { // whoever connects logs it
+			t.Errorf("log: %s", &log)
+		}
+		if s, err := w.account().Status(t.Context()); err != nil || !s.Asked || s.Why == "" {
+			t.Errorf("status %+v %v", s, err)
+		}
+		w.signedIn() // in another process
+		if got, err := w.call(a); got != "200 hello world" {
+			t.Errorf("call after a sign-in: %q %v", got, err)
+		}
+		if n := len(w.clients); n != 1 {
+			t.Errorf("%d clients were registered", n)
+		}
+	})
 }
 
 // TestAway holds that an authorization server which is away costs nothing while the token is
 // good, and is asked once for all who wait when it is not.
 func TestAway(t *testing.T) {
-	w := newWorld(t)
-	a := w.signedIn()
-	asked := 0
-	w.pages["/token"] = func(rw http.ResponseWriter, _ *http.Request) { asked++; rw.WriteHeader(503) }
-	older(t, 56*time.Minute, a)
-	for range 5 {
-		if got, err := w.call(a); got != "200 hello world" {
-			t.Errorf("call: %q %v", got, err)
+	each(t, func(t *testing.T, w *world) {
+		a := w.signedIn()
+		asked := 0
+		w.pages["/token"] = func(rw http.ResponseWriter, _ *http.Request) { asked++; rw.WriteHeader(503) }
+		older(t, 56*time.Minute, a)
+		for range 5 {
+			if got, err := w.call(a); got != "200 hello world" {
+				t.Errorf("call: %q %v", got, err)
+			}
 		}
-	}
-	w.end(false)
-	_, err := w.call(a)
-	var needs *transport.SignInError
-	if !errors.As(err, &needs) || !needs.Call || needs.Hint != "try again in a moment" || strings.Contains(err.Error(), "SECRET") {
-		t.Errorf("error %v", err)
-	}
-	if asked > 1 {
-		t.Errorf("asked %d times", asked)
-	}
+		w.end(false)
+		_, err := w.call(a)
+		var needs *transport.SignInError
+		if !errors.As(err, &needs) || !needs.Call || needs.Hint != "try again in a moment" || strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("error %v", err)
+		}
+		if asked > 1 {
+			t.Errorf("asked %d times", asked)
+		}
+	})
 }
 
 // TestNobodySignedIn holds what the server's own 401 becomes.
 func TestNobodySignedIn(t *testing.T) {
-	w := newWorld(t)
-	a := w.account()
-	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
-		t.Errorf("error %v", err)
-	}
-	w.noChallenge = true // but it has metadata
-	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
-		t.Errorf("error %v", err)
-	}
-	w.pages[resourceMetadata] = http.NotFound // it may want a key of another kind
-	if got, err := w.call(w.account()); got != "401 " {
-		t.Errorf("without a challenge: %q %v", got, err)
-	}
-	delete(w.pages, resourceMetadata)
-	w.signedIn()
-	a.failedAt = time.Time{}
-	if got, err := w.call(a); got != "200 hello world" {
-		t.Errorf("after a sign-in: %q %v", got, err)
-	}
+	each(t, func(t *testing.T, w *world) {
+		a := w.account()
+		if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
+			t.Errorf("error %v", err)
+		}
+		w.noChallenge = true // but it has metadata
+		if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
+			t.Errorf("error %v", err)
+		}
+		w.pages[resourceMetadata] = http.NotFound // it may want a key of another kind
+		if got, err := w.call(w.account()); got != "401 " {
+			t.Errorf("without a challenge: %q %v", got, err)
+		}
+		delete(w.pages, resourceMetadata)
+		w.signedIn()
+		a.failedAt = time.Time{}
+		if got, err := w.call(a); got != "200 hello world" {
+			t.Errorf("after a sign-in: %q %v", got, err)
+		}
+	})
 }
 
 // TestOpenServer holds that a server which asks nobody is left alone, and the keyring with it.
 func TestOpenServer(t *testing.T) {
-	w := newWorld(t)
-	w.tokens[""] = true // all may come
-	w.pages[resourceMetadata] = http.NotFound
-	a := w.account()
-	if got, err := w.call(a); got != "200 hello world" {
-		t.Errorf("call: %q %v", got, err)
-	}
-	if _, err := a.Login(t.Context(), Login{Show: browser}); !errors.Is(err, ErrNotNeeded) {
-		t.Errorf("error %v", err)
-	}
-	if s, err := a.Status(t.Context()); err != nil || s.Asked || s.SignedIn {
-		t.Errorf("status %+v %v", s, err)
-	}
-	if left, _ := os.ReadDir(w.dir); len(left) > 0 {
-		t.Errorf("kept: %v", left)
-	}
+	each(t, func(t *testing.T, w *world) {
+		w.tokens[""] = true // all may come
+		w.pages[resourceMetadata] = http.NotFound
+		a := w.account()
+		if got, err := w.call(a); got != "200 hello world" {
+			t.Errorf("call: %q %v", got, err)
+		}
+		if _, err := a.Login(t.Context(), Login{Show: browser}); !errors.Is(err, ErrNotNeeded) {
+			t.Errorf("error %v", err)
+		}
+		if s, err := a.Status(t.Context()); err != nil || s.Asked || s.SignedIn {
+			t.Errorf("status %+v %v", s, err)
+		}
+		if left, _ := os.ReadDir(w.dir); len(left) > 0 {
+			t.Errorf("kept: %v", left)
+		}
+	})
 }
 
 // TestAllRefused holds that a server which refuses each request costs no token each: its
 // authorization server would be asked as often as agents call.
 func TestAllRefused(t *testing.T) {
-	w := newWorld(t)
-	a := w.signedIn()
-	w.pages["/mcp"] = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }
-	for range 20 {
-		if _, err := w.call(a); err == nil || !strings.Contains(err.Error(), "refuses even a new token") {
-			t.Errorf("error %v", err)
+	each(t, func(t *testing.T, w *world) {
+		a := w.signedIn()
+		w.pages["/mcp"] = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }
+		for range 20 {
+			if _, err := w.call(a); err == nil || !strings.Contains(err.Error(), "refuses even a new token") {
+				t.Errorf("error %v", err)
+			}
+			a.failedAt = time.Time{} // as if time had passed
 		}
-		a.failedAt = time.Time{} // as if time had passed
-	}
-	if n := w.times("refresh_token"); n != 1 {
-		t.Errorf("%d renewals for 20 requests", n)
-	}
+		if n := w.times("refresh_token"); n != 1 {
+			t.Errorf("%d renewals for 20 requests", n)
+		}
+	})
 }
 
 // TestChangedEntry holds that a token is not used where the configuration has another
 // authorization server or client by now.
 func TestChangedEntry(t *testing.T) {
-	w := newWorld(t)
-	w.signedIn()
-	issuer := func(url string) func(*Server) { return func(s *Server) { s.Issuer = url } }
-	kept := func(change func(*Server)) bool {
-		g, err := w.account(change).load()
-		return g != nil && err == nil
-	}
-	if !kept(issuer(w.issuer.URL)) || !kept(issuer(w.issuer.URL+"/")) || kept(issuer("https://issuer.example")) || kept(configuredAs("known", "")) {
-		t.Error("registered: the wrong entries have the token")
-	}
-	if _, err := w.account(configuredAs("known", "")).Login(t.Context(), Login{Show: browser, Wait: 5 * time.Second}); err != nil {
-		t.Fatal(err)
-	}
-	if !kept(configuredAs("known", "")) || kept(configuredAs("other", "")) || kept(func(*Server) {}) {
-		t.Error("configured: the wrong entries have the token")
-	}
+	each(t, func(t *testing.T, w *world) {
+		w.signedIn()
+		issuer := func(url string) func(*Server) { return func(s *Server) { s.Issuer = url } }
+		kept := func(change func(*Server)) bool {
+			g, err := w.account(change).load()
+			return g != nil && err == nil
+		}
+		if !kept(issuer(w.issuer.URL)) || !kept(issuer(w.issuer.URL+"/")) || kept(issuer("https://issuer.example")) || kept(configuredAs("known", "")) {
+			t.Error("registered: the wrong entries have the token")
+		}
+		if _, err := w.account(configuredAs("known", "")).Login(t.Context(), Login{Show: browser, Wait: 5 * time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		if !kept(configuredAs("known", "")) || kept(configuredAs("other", "")) || kept(func(*Server) {}) {
+			t.Error("configured: the wrong entries have the token")
+		}
+	})
 }
 
 // TestRegisteredAgain holds when a registered client is not used again: where the authorization
@@ -497,7 +508,7 @@ func TestRegisteredAgain(t *testing.T) {
 func TestLocked(t *testing.T) {
 	w := newWorld(t)
 	a := w.signedIn()
-	unlock, err := w.account().lock(t.Context())
+	unlock, _, err := w.account().vault.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -523,36 +534,37 @@ var manyScopes = func() (all string) {
 // TestStepUp holds that a right which is missing refuses one call, and that the next sign-in
 // asks for it besides the others.
 func TestStepUp(t *testing.T) {
-	w := newWorld(t)
-	a := w.signedIn()
-	w.scope = "files:write it's"
-	_, err := w.call(a)
-	var needs *transport.SignInError
-	if !errors.As(err, &needs) || !needs.Call || !strings.HasSuffix(needs.Hint, "rlmproxy auth login x --scope files:write") {
-		t.Errorf("error %v %+v", err, needs)
-	}
-	for scope, hint := range map[string]string{
-		"a&calc b;id $(id) c|d %x% repo:* ok":              " --scope 'repo:*' --scope ok",
-		strings.Repeat("x", 200) + strings.Repeat(" y", 9): " --scope " + strings.Repeat("x", 200) + " --scope y",
-		strings.Repeat("please-run/this ", 1) + manyScopes: " --scope please-run/this",
-	} {
-		w.scope = scope
-		if _, err := w.call(a); !errors.As(err, &needs) || !strings.Contains(needs.Hint, "rlmproxy auth login x"+hint) || len(needs.Hint) > 600 || strings.ContainsAny(needs.Hint, "&;$|%") {
-			t.Errorf("%s: hint %q", scope, needs.Hint)
+	each(t, func(t *testing.T, w *world) {
+		a := w.signedIn()
+		w.scope = "files:write it's"
+		_, err := w.call(a)
+		var needs *transport.SignInError
+		if !errors.As(err, &needs) || !needs.Call || !strings.HasSuffix(needs.Hint, "rlmproxy auth login x --scope files:write") {
+			t.Errorf("error %v %+v", err, needs)
 		}
-	}
-	w.scope = ""
-	scope := ""
-	w.answer = func(url.Values) {
-		for _, form := range w.codes {
-			scope = form.Get("scope")
+		for scope, hint := range map[string]string{
+			"a&calc b;id $(id) c|d %x% repo:* ok":              " --scope 'repo:*' --scope ok",
+			strings.Repeat("x", 200) + strings.Repeat(" y", 9): " --scope " + strings.Repeat("x", 200) + " --scope y",
+			strings.Repeat("please-run/this ", 1) + manyScopes: " --scope please-run/this",
+		} {
+			w.scope = scope
+			if _, err := w.call(a); !errors.As(err, &needs) || !strings.Contains(needs.Hint, "rlmproxy auth login x"+hint) || len(needs.Hint) > 600 || strings.ContainsAny(needs.Hint, "&;$|%") {
+				t.Errorf("%s: hint %q", scope, needs.Hint)
+			}
 		}
-	}
-	for _, step := range [][2]string{{"files:write", "read offline_access files:write"}, {"mail", "read offline_access files:write mail"}} {
-		if _, err := a.Login(t.Context(), Login{Show: browser, Scopes: step[:1], Wait: 5 * time.Second}); err != nil || scope != step[1] {
-			t.Errorf("asked for %q, error %v", scope, err)
+		w.scope = ""
+		scope := ""
+		w.answer = func(url.Values) {
+			for _, form := range w.codes {
+				scope = form.Get("scope")
+			}
 		}
-	}
+		for _, step := range [][2]string{{"files:write", "read offline_access files:write"}, {"mail", "read offline_access files:write mail"}} {
+			if _, err := a.Login(t.Context(), Login{Show: browser, Scopes: step[:1], Wait: 5 * time.Second}); err != nil || scope != step[1] {
+				t.Errorf("asked for %q, error %v", scope, err)
+			}
+		}
+	})
 }
 
 // TestMachine holds that a client with a secret signs in by itself, when it is asked to, and again
@@ -596,28 +608,29 @@ func TestMachine(t *testing.T) {
 // TestLogout holds that tokens are revoked and forgotten, and that the token of one URL is not
 // for another.
 func TestLogout(t *testing.T) {
-	w := newWorld(t)
-	a := w.signedIn()
-	elsewhere := w.account(func(s *Server) { s.URL += "/" })
-	if g, err := elsewhere.load(); g != nil || err != nil {
-		t.Errorf("another URL has %v, %v", g, err)
-	}
-	if had, revoked, err := a.Logout(t.Context()); !had || revoked != nil || err != nil || len(w.tokens)+len(w.refresh) > 0 {
-		t.Errorf("%v %v %v, left %v %v", had, revoked, err, w.tokens, w.refresh)
-	}
-	if had, _, err := a.Logout(t.Context()); had || err != nil {
-		t.Errorf("again: %v %v", had, err)
-	}
-	w.meta = func(m *oauthex.AuthServerMeta) { m.RevocationEndpoint = "http://issuer.example/revoke" }
-	if _, revoked, err := w.signedIn().Logout(t.Context()); err != nil || revoked == nil || !strings.Contains(revoked.Error(), "does not revoke") {
-		t.Errorf("revoked without TLS: %v, %v", revoked, err)
-	}
-	if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
-		t.Errorf("error %v", err)
-	}
-	if s, err := a.Status(t.Context()); err != nil || s.SignedIn || !s.Asked {
-		t.Errorf("status %+v %v", s, err)
-	}
+	each(t, func(t *testing.T, w *world) {
+		a := w.signedIn()
+		elsewhere := w.account(func(s *Server) { s.URL += "/" })
+		if g, err := elsewhere.load(); g != nil || err != nil {
+			t.Errorf("another URL has %v, %v", g, err)
+		}
+		if had, revoked, err := a.Logout(t.Context()); !had || revoked != nil || err != nil || len(w.tokens)+len(w.refresh) > 0 {
+			t.Errorf("%v %v %v, left %v %v", had, revoked, err, w.tokens, w.refresh)
+		}
+		if had, _, err := a.Logout(t.Context()); had || err != nil {
+			t.Errorf("again: %v %v", had, err)
+		}
+		w.meta = func(m *oauthex.AuthServerMeta) { m.RevocationEndpoint = "http://issuer.example/revoke" }
+		if _, revoked, err := w.signedIn().Logout(t.Context()); err != nil || revoked == nil || !strings.Contains(revoked.Error(), "does not revoke") {
+			t.Errorf("revoked without TLS: %v, %v", revoked, err)
+		}
+		if _, err := w.call(a); !errors.As(err, new(*transport.SignInError)) {
+			t.Errorf("error %v", err)
+		}
+		if s, err := a.Status(t.Context()); err != nil || s.SignedIn || !s.Asked {
+			t.Errorf("status %+v %v", s, err)
+		}
+	})
 }
 
 // TestWhere holds that tokens go to the server alone, and that a server on the Internet does not

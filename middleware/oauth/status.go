@@ -44,7 +44,7 @@ func (a *Account) Status(ctx context.Context) (*Status, error) {
 	}
 	g, err := a.load()
 	if err != nil {
-		return nil, fmt.Errorf("the keyring: %w", err)
+		return nil, a.unread(err)
 	}
 	if g != nil {
 		return a.status(g), nil
@@ -62,23 +62,27 @@ func (a *Account) Status(ctx context.Context) (*Status, error) {
 // authorization server can do that (RFC 7009). It reports whether there were any. Revoked is
 // why they could not be revoked.
 func (a *Account) Logout(ctx context.Context) (had bool, revoked, err error) {
-	if !a.known() {
+	if !a.vault.known() {
 		return false, nil, nil
 	}
-	unlock, err := a.lock(ctx)
+	unlock, ends, err := a.vault.lock(ctx)
 	if err != nil {
 		return false, nil, err
 	}
 	defer unlock()
 	g, err := a.load()
-	if err != nil {
-		return false, nil, fmt.Errorf("the keyring: %w", err)
-	}
-	if g != nil && g.Refresh+g.Access != "" {
+	switch {
+	case errors.Is(err, errSealed):
+		revoked = errSealed
+	case err != nil:
+		return false, nil, a.unread(err)
+	case g != nil && g.Refresh+g.Access != "":
+		ctx, cancel := within(ctx, ends)
 		revoked = a.revoke(ctx, g)
+		cancel()
 	}
 	a.hold(nil)
-	err = a.opts.Keyring.Delete(a.name())
+	err = a.vault.remove()
 	if errors.Is(err, keyring.ErrNotFound) {
 		return false, revoked, nil
 	}

@@ -29,7 +29,7 @@ const (
 func (a *Account) token(ctx context.Context, refused string) (string, error) {
 	g, err := a.held()
 	if err != nil {
-		return "", fmt.Errorf("the keyring: %w", err)
+		return "", a.unread(err)
 	}
 	if g == nil && refused == "" || g.good(refused) {
 		return g.access(), nil
@@ -62,7 +62,7 @@ func (a *Account) token(ctx context.Context, refused string) (string, error) {
 		a.failed, a.failedAt = err, time.Now()
 		a.mu.Unlock()
 	}
-	if g, _ := a.held(); g != nil && g.Refused == "" && g.Access != refused && time.Now().Before(g.Expires) {
+	if g, _ := a.held(); g.usable(refused) {
 		return g.access(), nil // it was only ahead of time
 	}
 	return "", err
@@ -71,6 +71,11 @@ func (a *Account) token(ctx context.Context, refused string) (string, error) {
 // good reports whether g can be used now, and is not what the server has refused.
 func (g *grant) good(refused string) bool {
 	return g != nil && g.Refused == "" && g.Access != refused && !g.due(time.Now())
+}
+
+// usable reports whether the server takes g for a while yet, though it may be due.
+func (g *grant) usable(refused string) bool {
+	return g != nil && g.Refused == "" && g.Access != refused && time.Now().Before(g.Expires)
 }
 
 // A server that has refused a token which was renewed for it refuses the next one, too. Without this pause,
@@ -115,19 +120,21 @@ func (a *Account) renew(ctx context.Context, refused string) (*grant, error) {
 		g := *old
 		return a.machine(context.WithoutCancel(ctx), &g)
 	}
-	if !a.known() {
+	if !a.vault.known() {
 		return nil, a.needed("nobody is signed in")
 	}
-	unlock, err := a.lock(ctx)
+	unlock, ends, err := a.lock(ctx, refused)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	ctx = context.WithoutCancel(ctx) // a caller that goes away does not take along a token that the server has replaced
+	ctx, cancel := within(ctx, ends)
+	defer cancel()
 	old, err := a.load()
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the keyring: %w", err)
+		return nil, a.unread(err)
 	case old == nil:
 		a.hold(nil)
 		return nil, a.needed("nobody is signed in")
@@ -160,6 +167,28 @@ func (a *Account) renew(ctx context.Context, refused string) (*grant, error) {
 	a.hold(&g)
 	a.opts.Logger.Debug("token renewed")
 	return &g, nil
+}
+
+// lock takes the lock of the grant. A replica does not wait long for another that renews a token
+// of which its own can still be used.
+func (a *Account) lock(ctx context.Context, refused string) (unlock func(), ends time.Time, err error) {
+	a.mu.Lock()
+	g := a.grant
+	a.mu.Unlock()
+	if _, ok := a.vault.(*sharedVault); ok && g.usable(refused) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, aheadTime, errors.New("another replica renews the token"))
+		defer cancel()
+	}
+	return a.vault.lock(ctx)
+}
+
+// within is ctx until the end of a lock, if it has one.
+func within(ctx context.Context, ends time.Time) (context.Context, context.CancelFunc) {
+	if ends.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, ends)
 }
 
 // lapse remembers that a grant is of no use any more. Whoever connects logs why.

@@ -2,7 +2,8 @@
 //
 //	tools/list of a server ─► Server.Check ─► as pinned: agents get them
 //	                             │        └─► changed: held back, until the operator accepts
-//	                             └─► a file of the server, in the state folder
+//	                             └─► a record of the server: a file in the state folder,
+//	                                 or in the store that replicas share
 //
 // What an operator has read and let pass is a definition: name, description, schemas,
 // annotations. A server that changes it later, by an update or to do harm, changes what a
@@ -10,14 +11,16 @@
 package pin
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
-	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unsafe"
 
+	"rlmproxy/fleet"
 	"rlmproxy/middleware/scan"
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/pipeline/show"
@@ -27,6 +30,7 @@ import (
 type Server struct {
 	store      *Store
 	id         Identity
+	name       string // of its record
 	quarantine bool
 	log        *slog.Logger
 
@@ -34,14 +38,20 @@ type Server struct {
 	list    []upstream.Tool
 	verdict *Verdict  // about list
 	kept    bool      // list is not from the server itself
-	read    stamp     // of the file when verdict was found
+	read    string    // the record's revision when verdict was found
 	at      time.Time // then
 }
 
 // Server returns what checks the tools of a server. With quarantine, tools that were
 // never seen are held back too.
 func (s *Store) Server(id Identity, quarantine bool, log *slog.Logger) *Server {
-	return &Server{store: s, id: id, quarantine: quarantine, log: log}
+	name := recordName(id)
+	s.mu.Lock()
+	if !slices.Contains(s.served, name) {
+		s.served = append(s.served, name)
+	}
+	s.mu.Unlock()
+	return &Server{store: s, id: id, name: name, quarantine: quarantine, log: log}
 }
 
 // A Verdict is about one list of tools. It does not change.
@@ -49,6 +59,7 @@ type Verdict struct {
 	held  map[string]string // why, by tool
 	names []string          // of held, in the list's order
 	err   error             // why the pins cannot be read or written, or nil
+	away  bool              // err is that they are where nobody can ask now
 }
 
 // Held returns why a tool is held back, which goes on after its name, if it is. A nil
@@ -96,13 +107,15 @@ func (s *Server) check(tools []upstream.Tool, offers func(string) bool, kept boo
 	if len(tools) == 0 && s.verdict == nil {
 		return nil // not connected yet
 	}
-	s.read, s.at = stampOf(s.path()), time.Now() // before the file is read: what is written meanwhile is read next time
 	last := s.verdict
-	if s.kept {
+	if s.kept || last != nil && last.away {
 		last = nil // nobody was told of that
 	}
-	s.kept = kept
-	seen, err := s.compare(tools, offers)
+	s.kept, s.at = kept, time.Now()
+	seen, err := s.compare(tools, offers, same)
+	if same && errors.As(err, new(*fleet.AwayError)) {
+		return s.verdict // the last that is known
+	}
 	s.list, s.verdict = tools, s.judge(tools, offers, seen, err)
 	s.report(last, seen)
 	return s.verdict
@@ -110,8 +123,11 @@ func (s *Server) check(tools []upstream.Tool, offers func(string) bool, kept boo
 
 // outdated reports whether what is held back may pass by now. s.mu must be held.
 func (s *Server) outdated() bool {
-	const again = 2 * time.Second // for a folder that could not be used
-	return len(s.verdict.names) > 0 && (s.read != stampOf(s.path()) || s.verdict.err != nil && time.Since(s.at) > again)
+	const again = 2 * time.Second // for pins that could not be read or written
+	if s.verdict.err != nil && time.Since(s.at) > again {
+		return true
+	}
+	return len(s.verdict.names) > 0 && s.read != s.store.shelf.revision(s.name)
 }
 
 // A sight is what a comparison found of the tools that are not as pinned.
@@ -123,45 +139,54 @@ type sight struct {
 	raw   map[string][]byte // canonical definitions of held and added
 }
 
-// compare compares tools with the server's file, and notes there what is new. s.mu must be
-// held.
-func (s *Server) compare(tools []upstream.Tool, offers func(string) bool) (seen sight, err error) {
-	r, err := load(s.path())
+// compare compares tools with the server's record, and notes there what is new. Again is
+// set for the list of the last time. s.mu must be held.
+func (s *Server) compare(tools []upstream.Tool, offers func(string) bool, again bool) (seen sight, err error) {
+	r, err := s.store.ours(s.name)
+	if errors.As(err, new(*fleet.AwayError)) {
+		// As it was when the store was last there, and nothing new.
+		return s.store.last(s.name).see(tools, offers, true, again), err
+	}
 	if err != nil {
+		s.read = s.store.shelf.revision(s.name)
 		return seen, err
 	}
-	seen = r.see(tools, offers, s.quarantine)
+	s.read = r.revision
+	seen = r.see(tools, offers, s.quarantine, again)
 	if !r.changed || s.store.readOnly || s.kept {
 		return seen, nil
 	}
-	// Once more, with the other proxies of this folder kept out.
-	unlock, err := s.store.lock()
-	if err != nil {
-		return seen, err
+	// Once more, with the other proxies kept out, or after those that were faster.
+	err = s.store.change(func() ([]*Record, error) {
+		if r, err = s.store.ours(s.name); err != nil {
+			return nil, err
+		}
+		r.Server = s.id.Name
+		seen = r.see(tools, offers, s.quarantine, again)
+		seen.other = seen.first && s.store.hasOther(s.id)
+		return []*Record{r}, nil
+	})
+	if errors.As(err, new(*fleet.AwayError)) { // and nobody knows what has been pinned
+		return s.store.last(s.name).see(tools, offers, true, again), err
 	}
-	defer unlock()
-	if r, err = load(s.path()); err != nil {
-		return seen, err
+	if r != nil {
+		s.read = r.revision
 	}
-	r.Server = s.id.Name
-	seen = r.see(tools, offers, s.quarantine)
-	seen.other = seen.first && s.store.hasOther(s.id)
-	if r.changed {
-		err = r.save()
-	}
-	s.read = stampOf(s.path())
 	return seen, err
 }
 
 // judge makes a verdict of what was found. Where the pins cannot be told, all is held.
 func (s *Server) judge(tools []upstream.Tool, offers func(string) bool, seen sight, err error) *Verdict {
-	v := &Verdict{held: map[string]string{}, err: err}
+	v := &Verdict{held: map[string]string{}, err: err, away: errors.As(err, new(*fleet.AwayError))}
 	for _, t := range tools {
-		why := seen.held[t.Name]
-		if err != nil {
-			why = fmt.Sprintf("the pins of its server cannot be read: %v", err)
+		why, held := seen.held[t.Name]
+		switch {
+		case v.away && held:
+			why = "the shared store with the pins is away, and its definition is not one that this replica knows: it is checked when the store is back"
+		case v.err != nil && !v.away:
+			why, held = fmt.Sprintf("the pins of its server cannot be read: %v", err), true
 		}
-		if why != "" && offers(t.Name) {
+		if held && offers(t.Name) {
 			v.held[t.Name] = "is held back: " + why
 			v.names = append(v.names, t.Name)
 		}
@@ -180,7 +205,13 @@ func (s *Server) report(last *Verdict, seen sight) {
 		return
 	}
 	v := s.verdict
-	if v.err != nil {
+	switch {
+	case v.away && len(v.names) > 0:
+		s.log.Warn("tools held back while the shared store is away", "tools", clipped(v.names))
+		return
+	case v.away:
+		return
+	case v.err != nil:
 		if last == nil || last.err == nil {
 			s.log.Error("the server's tools are held back: its pins cannot be read", "error", v.err, "hint", s.repair())
 		}
@@ -218,20 +249,4 @@ func clipped(names []string) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-func (s *Server) path() string { return s.store.path(s.id) }
-
-// A stamp changes when a file is written.
-type stamp struct {
-	at   time.Time
-	size int64
-}
-
-func stampOf(path string) stamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{info.ModTime(), info.Size()}
 }

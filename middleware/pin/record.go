@@ -3,25 +3,24 @@ package pin
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 
 	"rlmproxy/middleware/upstream"
-	"rlmproxy/private"
 )
 
-// A Record is what a file holds: the tools of one server.
+// A Record is the tools of one server, as a file or an entry of a store has it.
 type Record struct {
 	Version int              `json:"version"`
 	Server  string           `json:"server"` // its name
 	Tools   map[string]*Tool `json:"tools"`
 
-	path    string
-	changed bool // since it was loaded
+	name     string // on the shelf
+	revision string
+	changed  bool // since it was loaded
+	gone     bool // it was forgotten
 }
 
 // A Tool is one that a server has offered, its definitions canonical.
@@ -39,46 +38,41 @@ const (
 	maxBytes = 64 << 20
 )
 
-// load reads a file. One that is not there is an empty record.
-func load(path string) (*Record, error) {
-	r := &Record{path: path}
-	data, err := private.Read(path, 2*maxBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Record{Version: version, Tools: map[string]*Tool{}, path: path}, nil
-	}
-	if err != nil {
-		return nil, err
+// parse reads a record, nil data being an empty one. At is where it is, for people.
+func parse(data []byte, at string) (*Record, error) {
+	r := &Record{}
+	if data == nil {
+		return &Record{Version: version, Tools: map[string]*Tool{}}, nil
 	}
 	switch err := json.Unmarshal(data, r); {
 	case err != nil:
-		return nil, fmt.Errorf("%s is not in rlmproxy's format: %w", path, err)
+		return nil, fmt.Errorf("%s is not in rlmproxy's format: %w", at, err)
 	case r.Version != version || r.Tools == nil:
-		return nil, fmt.Errorf("%s is not in this rlmproxy's format: version %d", path, r.Version)
+		return nil, fmt.Errorf("%s is not in this rlmproxy's format: version %d", at, r.Version)
 	}
 	for name, t := range r.Tools {
 		if t == nil || t.Pinned == nil && t.Seen == nil {
-			return nil, fmt.Errorf("%s is not in rlmproxy's format: the tool %q has no definition", path, name)
+			return nil, fmt.Errorf("%s is not in rlmproxy's format: the tool %q has no definition", at, name)
 		}
 		t.Pinned, t.Seen = canonical(t.Pinned), canonical(t.Seen)
 	}
 	return r, nil
 }
 
-// save writes the file anew, as a whole or not at all.
-func (r *Record) save() error {
+// encode is what parse reads.
+func (r *Record) encode() ([]byte, error) {
 	var data bytes.Buffer
 	enc := json.NewEncoder(&data)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", " ")
-	if err := enc.Encode(r); err != nil {
-		return err
-	}
-	return private.Replace(r.path, data.Bytes())
+	err := enc.Encode(r)
+	return data.Bytes(), err
 }
 
 // see compares tools with the record, which it changes: what is new is pinned, or with
-// quarantine waits, and so does what has changed.
-func (r *Record) see(tools []upstream.Tool, offers func(string) bool, quarantine bool) sight {
+// quarantine waits, and so does what has changed. Of a list that was seen before, what others
+// have seen since stays: with different lists, two proxies would write by turns without end.
+func (r *Record) see(tools []upstream.Tool, offers func(string) bool, quarantine, again bool) sight {
 	seen := sight{held: map[string]string{}, raw: map[string][]byte{}, first: len(r.Tools) == 0}
 	size := 0
 	for _, t := range r.Tools {
@@ -93,8 +87,9 @@ func (r *Record) see(tools []upstream.Tool, offers func(string) bool, quarantine
 		t := r.Tools[key]
 		switch {
 		case t != nil && bytes.Equal(t.Pinned, def):
-			r.changed = r.changed || t.Seen != nil
-			t.Seen = nil
+			if t.Seen != nil && !again {
+				t.Seen, r.changed = nil, true
+			}
 			continue
 		case t == nil && len(r.Tools) == maxTools, size+len(def) > maxBytes:
 			seen.held[tool.Name] = "too many tools of this server are pinned already"
@@ -110,21 +105,23 @@ func (r *Record) see(tools []upstream.Tool, offers func(string) bool, quarantine
 			seen.added = append(seen.added, tool.Name)
 			continue
 		}
-		if !bytes.Equal(t.Seen, def) {
+		if !bytes.Equal(t.Seen, def) && (t.Seen == nil || !again) {
 			t.Seen, r.changed = def, true
 			size += len(def)
 		}
-		seen.held[tool.Name] = t.Change()
+		seen.held[tool.Name] = change(t.Pinned, def)
 	}
 	return seen
 }
 
 // Change says in a few words why a tool is held back.
-func (t *Tool) Change() string {
-	if t.Pinned == nil {
+func (t *Tool) Change() string { return change(t.Pinned, t.Seen) }
+
+func change(pinned, seen json.RawMessage) string {
+	if pinned == nil {
 		return "it is new, and in quarantine"
 	}
-	members := differing(t.Pinned, t.Seen)
+	members := differing(pinned, seen)
 	return fmt.Sprintf("its definition has changed since it was pinned (%s)", strings.Join(members, ", "))
 }
 

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,10 +23,14 @@ import (
 // Where one party alone has ever used a connection, all that comes by it is that party's,
 // and passes as it is. The connection of a single agent is such a one.
 
-// alone reports whether nobody but the party has used the connection.
+// alone reports whether nobody but the party has used the connection. To a server that runs
+// elsewhere other replicas have connections, too.
 func (c *Connection) alone(party string) bool {
 	if c.agent != "" {
 		return true
+	}
+	if c.server.relay.opts.Fleet != nil && c.server.remote.Load() {
+		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,16 +46,18 @@ func (c *Connection) handle(kind handle.Kind, id string) handle.Handle {
 
 // admit refuses a request about what was given to others, as if there were no such thing,
 // and one that may be about anything. It returns the params that the server gets.
-func (c *Connection) admit(m Sending) (json.RawMessage, error) {
+func (c *Connection) admit(ctx context.Context, m Sending) (json.RawMessage, error) {
 	r, party := m.Request, m.Request.Session.Party
+	if r.Method == "tasks/list" && c.seals(party) {
+		return c.server.relay.cursors.open(m.Params, c.server.name, party)
+	}
 	if c.alone(party) {
 		return m.Params, nil
 	}
 	switch {
-	case r.Method == "tasks/list":
-		return c.server.relay.cursors.open(m.Params, c.server.name, party)
 	case isTask(r.Method):
-		if id, ok := onlyTaskID(m.Params); !ok || !c.handles().Has(party, c.handle(handle.Task, id)) {
+		id, ok := onlyTaskID(m.Params)
+		if !ok || !c.handles().Has(party, c.handle(handle.Task, id)) && !c.server.relay.givers.Gave(ctx, party, c.server.id, id)[id] {
 			return nil, errNoTask
 		}
 	case m.Unknown:
@@ -59,6 +66,12 @@ func (c *Connection) admit(m Sending) (json.RawMessage, error) {
 			show.ClipBytes(r.Method, 80), c.server.name)}
 	}
 	return m.Params, nil
+}
+
+// seals reports whether the cursors of a party's lists of tasks are sealed: those of another
+// replica's server mean nothing to this one's.
+func (c *Connection) seals(party string) bool {
+	return c.server.relay.opts.Fleet != nil || !c.alone(party)
 }
 
 // errNoTask is what everybody hears of a task that is not theirs, whether there is one or
@@ -89,35 +102,40 @@ const maxTaskBytes = 64 << 10
 
 // handOut notes what a result gives the party that asked, and takes out of a list of tasks
 // those of others.
-func (c *Connection) handOut(r *session.Request, raw json.RawMessage) (json.RawMessage, error) {
-	if c.agent != "" {
-		return raw, nil
-	}
+func (c *Connection) handOut(ctx context.Context, r *session.Request, raw json.RawMessage) (json.RawMessage, error) {
 	party := r.Session.Party
 	switch {
 	case r.Method == "tasks/list":
-		return c.ownTasks(party, raw)
+		return c.ownTasks(ctx, party, raw)
 	case r.Method == "tasks/result", len(raw) > maxTaskBytes || !bytes.Contains(raw, []byte("taskId")):
 	case isTask(r.Method):
 		if id := jsonscan.StringMember(raw, "taskId"); id == jsonscan.StringMember(r.Params, "taskId") {
-			c.giveTask(party, raw)
+			c.giveTasks(ctx, party, raw)
 		}
 	case jsonscan.StringMember(raw, "resultType") == "task":
-		c.giveTask(party, raw)
+		c.giveTasks(ctx, party, raw)
 	default:
-		c.giveTask(party, jsonscan.Member(raw, "task"))
+		c.giveTasks(ctx, party, jsonscan.Member(raw, "task"))
 	}
 	return raw, nil
 }
 
-// giveTask notes a task that a party was given, an object, and tells what came too early.
-func (c *Connection) giveTask(party string, task json.RawMessage) {
-	id := jsonscan.StringMember(task, "taskId")
-	if id == "" {
-		return
+// giveTasks notes tasks that a party was given, objects, and tells what came too early.
+func (c *Connection) giveTasks(ctx context.Context, party string, tasks ...json.RawMessage) {
+	lives := map[string]time.Duration{}
+	for _, task := range tasks {
+		if id := jsonscan.StringMember(task, "taskId"); id != "" {
+			lives[id] = lifeOf(task)
+			c.handles().Give(party, c.handle(handle.Task, id), lives[id])
+		}
 	}
-	c.handles().Give(party, c.handle(handle.Task, id), lifeOf(task))
-	c.tellEarly(c.handle(handle.Task, id))
+	// Other replicas know of it before its client does.
+	if err := c.server.relay.givers.Note(ctx, party, c.server.name, c.server.id, lives); err != nil {
+		c.log.Warn("only this replica knows of a task", "error", err)
+	}
+	for id := range lives {
+		c.tellEarly(c.handle(handle.Task, id))
+	}
 }
 
 // lifeOf is the time to live of a task, zero if it has no end.
@@ -133,38 +151,54 @@ func lifeOf(task json.RawMessage) time.Duration {
 
 // ownTasks is a page of tasks without those of other parties. All of it is the party's that
 // is alone, and stays so when others come.
-func (c *Connection) ownTasks(party string, raw json.RawMessage) (json.RawMessage, error) {
-	if c.alone(party) {
-		_ = jsonscan.Elements(jsonscan.Member(raw, "tasks"), func(task json.RawMessage) error {
-			c.giveTask(party, task)
+func (c *Connection) ownTasks(ctx context.Context, party string, raw json.RawMessage) (json.RawMessage, error) {
+	var all []json.RawMessage
+	if list := jsonscan.Member(raw, "tasks"); jsonscan.Kind(list) == '[' {
+		_ = jsonscan.Elements(list, func(task json.RawMessage) error {
+			all = append(all, task)
 			return nil
 		})
+	}
+	alone := c.alone(party)
+	if !alone {
+		all = c.tasksOf(ctx, party, all)
+	}
+	c.giveTasks(ctx, party, all...)
+	if !c.seals(party) {
 		return raw, nil
 	}
-	var failed error
-	out, err := jsonscan.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
+	return jsonscan.Rewrite(raw, func(key string, value json.RawMessage) json.RawMessage {
 		switch {
 		case key == "nextCursor" && value[0] == '"':
 			return jsonscan.Quote(c.server.relay.cursors.seal(jsonscan.Unquote(value), c.server.name, party))
-		case key != "tasks":
+		case key != "tasks" || alone:
 			return value
-		case value[0] != '[':
-			return json.RawMessage("[]")
 		}
 		own := []byte{'['}
-		failed = jsonscan.Elements(value, func(task json.RawMessage) error {
-			if c.handles().Has(party, c.handle(handle.Task, jsonscan.StringMember(task, "taskId"))) {
-				c.giveTask(party, task)
-				own = jsonscan.AppendElement(own, task)
-			}
-			return nil
-		})
+		for _, task := range all {
+			own = jsonscan.AppendElement(own, task)
+		}
 		return append(own, ']')
 	})
-	if err = errors.Join(err, failed); err != nil {
-		return nil, err
+}
+
+// tasksOf are those of some tasks, objects, that a party was given.
+func (c *Connection) tasksOf(ctx context.Context, party string, tasks []json.RawMessage) (own []json.RawMessage) {
+	var ids []string
+	has := map[string]bool{}
+	for _, task := range tasks {
+		id := jsonscan.StringMember(task, "taskId")
+		if has[id] = c.handles().Has(party, c.handle(handle.Task, id)); !has[id] && id != "" {
+			ids = append(ids, id)
+		}
 	}
-	return out, nil
+	gave := c.server.relay.givers.Gave(ctx, party, c.server.id, ids...)
+	for _, task := range tasks {
+		if id := jsonscan.StringMember(task, "taskId"); has[id] || gave[id] {
+			own = append(own, task)
+		}
+	}
+	return own
 }
 
 // codeNeedsURL is that of an error of 2025-11-25: a person has to visit a URL first.
@@ -209,6 +243,40 @@ func (r *Relay) GivenTask(party, id string) *Server {
 		}
 	}
 	return nil
+}
+
+// Giver says which replica gave a party a task, if another one did and this one did not. The
+// error is that the store cannot be asked.
+func (r *Relay) Giver(ctx context.Context, party, id string) (giver handle.Giver, ok bool, err error) {
+	if r.givers == nil || id == "" || r.GivenTask(party, id) != nil {
+		return giver, false, nil
+	}
+	givers, err := r.givers.Of(ctx, party, id)
+	giver, ok = givers[id]
+	return giver, ok && giver.Replica != r.opts.Fleet.Replica(), err
+}
+
+// TakeOver has this replica have a task whose giver is lost, by its own connection to the server.
+// It reports whether that can be: the server runs elsewhere.
+func (r *Relay) TakeOver(v *Server, party, id string) bool {
+	if !v.remote.Load() {
+		return false
+	}
+	r.handles.Give(party, handle.Handle{Server: v.id, Kind: handle.Task, ID: id}, 0)
+	return true
+}
+
+// ListedAt is the replica whose list of tasks goes on with a party's cursor, "" if that is this one
+// or nobody's.
+func (r *Relay) ListedAt(v *Server, party string, params json.RawMessage) string {
+	if r.opts.Fleet == nil {
+		return ""
+	}
+	replica, _, ok := r.cursors.unseal(jsonscan.Member(params, "cursor"), v.name, party)
+	if !ok || replica == r.opts.Fleet.Replica() {
+		return ""
+	}
+	return replica
 }
 
 // NoTask is the error for a task that a party was not given.

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"rlmproxy/fleet"
 	"rlmproxy/middleware/deferred"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/handle"
@@ -68,6 +69,8 @@ type Options struct {
 	// ResourcesChanged is called when a server says that its resources have changed, for
 	// clients of one agent or, if that is "", for all.
 	ResourcesChanged func(server, agent string)
+	// Fleet is what replicas share. Nil: there is one.
+	Fleet *fleet.Store
 	// MaySee reports whether a client may hear of a server. Nil: all may.
 	MaySee func(s *session.Session, server string) bool
 	Logger *slog.Logger
@@ -81,6 +84,7 @@ type Relay struct {
 	pool     *isolation.Pool[agentConnection]
 	watches  watches
 	handles  handle.Table
+	givers   *handle.Givers // nil: there is one replica
 	cursors  cursors
 
 	mu      sync.Mutex      // guards the fields below
@@ -93,8 +97,9 @@ func New(opts Options) *Relay {
 	return &Relay{
 		opts:     opts,
 		log:      opts.Logger,
-		deferred: deferred.NewList(opts.Accounts),
-		cursors:  newCursors(),
+		deferred: deferred.NewList(opts.Accounts, opts.Fleet),
+		givers:   handle.NewGivers(opts.Fleet),
+		cursors:  newCursors(opts.Fleet),
 		ids:      map[string]bool{},
 		pool:     isolation.New[agentConnection](opts.AgentIdle, opts.Logger),
 		watches:  watches{accounts: opts.Accounts, count: guard.NewCalls("subscriptions", opts.MaxSubscriptions, 0), open: map[watched]map[*subscription]bool{}, clients: map[*session.Session]map[named]*subscription{}},
@@ -157,6 +162,7 @@ type Server struct {
 	// none to shared.
 	start  func(c *Connection) OwnConn
 	policy atomic.Pointer[policy]
+	remote atomic.Bool // other replicas have connections to the same server
 
 	mu       sync.Mutex    // guards the fields below
 	requests int           // that have taken a connection
@@ -195,6 +201,10 @@ func (r *Relay) NewServer(name string, conn Conn, hide Hider, start func(c *Conn
 // SetPolicy changes what is hidden of what the server tells and asks, and how many agents
 // may have a connection of their own.
 func (v *Server) SetPolicy(hide Hider, most int) { v.policy.Store(&policy{hide, most}) }
+
+// SetRemote says that the server runs elsewhere: what it has handed out by the connection of
+// one replica can be asked for by that of another.
+func (v *Server) SetRemote(remote bool) { v.remote.Store(remote) }
 
 func (v *Server) hide() Hider { return v.policy.Load().hide }
 

@@ -71,7 +71,7 @@ func (v *Server) run(ctx context.Context, m Sending, d *deferred.Request) (json.
 		return nil, err
 	}
 	defer done()
-	if m.Params, err = c.admit(m); err != nil {
+	if m.Params, err = c.admit(ctx, m); err != nil {
 		return nil, err
 	}
 	r := upstream.Request{Method: m.Request.Method, Params: m.Params, Stateless: m.Request.Stateless}
@@ -96,7 +96,7 @@ func (v *Server) run(ctx context.Context, m Sending, d *deferred.Request) (json.
 		c.handOutInError(client.Party, err)
 		return nil, err
 	}
-	if raw, err = c.handOut(m.Request, raw); err != nil {
+	if raw, err = c.handOut(ctx, m.Request, raw); err != nil {
 		return nil, err
 	}
 	// Whoever takes the result of a deferred request, what its own policy hides stays

@@ -122,8 +122,8 @@ func checkID(id json.RawMessage) error {
 	return errors.New("the id is neither a string nor a number")
 }
 
-// answer returns what a response holds: its result, or its error as a [Failure].
-func (m Message) answer() (json.RawMessage, error) {
+// Answer returns what a response holds: its result, or its error as a [Failure].
+func (m Message) Answer() (json.RawMessage, error) {
 	switch {
 	case m.Error != nil && m.Error[0] == '{':
 		var e jsonrpc.Error

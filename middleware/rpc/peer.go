@@ -185,7 +185,7 @@ func (p *Peer) Call(ctx context.Context, method string, params json.RawMessage, 
 func (c *call) answerOf(m Message, ok bool) (json.RawMessage, error) {
 	switch {
 	case ok:
-		return m.answer()
+		return m.Answer()
 	case c.failed != nil:
 		return nil, c.failed
 	}

@@ -25,6 +25,9 @@ type Identity struct {
 	// Peer is whatever else tells clients without session apart: where they come
 	// from and which program they are.
 	Peer string
+	// Replica is the name of this process, where the agents of several are kept together: a
+	// connection is one agent among those of all.
+	Replica string
 	// Who is what is known for the operator's rules. It may change from one request to
 	// the next, see [Session.Who].
 	Who rights.Who
@@ -52,13 +55,44 @@ func (i Identity) agent(n int) (name string, ends bool) {
 	case i.Peer != "":
 		return "peer " + short(i.Peer), false
 	}
+	if i.Replica != "" {
+		return "connection-" + i.Replica + "-" + strconv.Itoa(n), true
+	}
 	return "connection-" + strconv.Itoa(n), true
+}
+
+// known reports whether an identity is more than that of a connection.
+func (i Identity) known() bool {
+	return i.Subject != "" || i.Session != "" || i.Name != "" || i.Pipe != "" || i.Peer != ""
+}
+
+// Identity is who the client is, as it is on each replica, by the rights of its last request.
+// ok is false if nothing but its connection tells it from others.
+func (s *Session) Identity() (who Identity, ok bool) {
+	who = s.opts.Identity
+	who.Who = s.Who()
+	return who, who.known()
+}
+
+// Guest reports whether another replica has the client, and has handed on one request of it.
+func (s *Session) Guest() bool { return s.opts.Guest }
+
+// Everywhere names an MCP session on each replica alike, in 64 letters and digits. It is ""
+// for a client without one.
+func (s *Session) Everywhere() string {
+	if s.opts.Identity.Session == "" {
+		return ""
+	}
+	return hash(s.opts.Identity.Session)
 }
 
 // Lasts reports whether somebody may be the agent of this name after a restart.
 func Lasts(agent string) bool {
-	return !strings.HasPrefix(agent, "session ") && !strings.HasPrefix(agent, "connection-")
+	return !strings.HasPrefix(agent, "session ") && !Local(agent)
 }
+
+// Local reports whether the agent of this name is another one in each process.
+func Local(agent string) bool { return strings.HasPrefix(agent, "connection-") }
 
 // short bounds a name that a client may have chosen. The hash of a long one does
 // not begin as the others do.

@@ -62,6 +62,12 @@ type Options struct {
 	// Past, if not nil, is what the client has said to another replica: it has shaken
 	// hands there.
 	Past *Past
+	// Guest says that another replica has the client, and hands on one request of it: nothing
+	// of its agent ends with the session.
+	Guest bool
+	// Handshake are the params of an initialize that a guest's own replica has answered. Nil:
+	// it sends a request of 2026-07-28.
+	Handshake json.RawMessage
 }
 
 // sharedAgent is everybody, where the operator turned isolation off.
@@ -117,6 +123,13 @@ func New(opts Options, base rpc.Options, bind func(rpc.Options) *rpc.Peer) *Sess
 	}
 	if opts.Past != nil {
 		s.resume(*opts.Past)
+	}
+	if opts.Guest {
+		s.Ends, s.PartyEnds = false, false
+	}
+	if opts.Handshake != nil && s.begin(opts.Handshake) == nil {
+		s.shaken = true
+		s.gate.release()
 	}
 	base.Handle, base.Notified, base.Refused = s.handle, s.notified, s.refused
 	s.Peer = bind(base)

@@ -16,19 +16,33 @@ import (
 // it is likely to have that before it. It is safe for concurrent use; a nil Seen remembers
 // nothing.
 type Seen struct {
+	// Memory, if not nil, is where replicas remember it together.
+	Memory Memory
+
 	mu      sync.Mutex // guards the fields below
 	replies int
-	last    []sight // the latest last
+	last    []Sight // the latest last
+	missed  int     // replies that Memory has not heard of
 }
 
-// A sight is a reply that showed some of a kept result.
-type sight struct {
-	id    cache.ID
-	reply int
+// A Memory remembers what a session was shown by several replicas.
+type Memory interface {
+	// Note counts that many replies, of which the last showed some of the result id, or of none
+	// if that is empty.
+	Note(replies int, id cache.ID) error
+	// Recall returns how many replies there were, and those of the last Recent that showed
+	// some of a result, the latest last.
+	Recall() (replies int, last []Sight, err error)
 }
 
-// recent is how many replies back a session is taken to know.
-const recent = 20
+// A Sight is a reply that showed some of a kept result.
+type Sight struct {
+	ID    cache.ID
+	Reply int // its number
+}
+
+// Recent is how many replies back a session is taken to know.
+const Recent = 20
 
 // Note counts a reply, which showed some of the result id. An empty id is no such reply.
 func (s *Seen) Note(id cache.ID) {
@@ -37,10 +51,17 @@ func (s *Seen) Note(id cache.ID) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.Memory != nil {
+		s.missed++
+		if s.Memory.Note(s.missed, id) == nil {
+			s.missed = 0
+		}
+		return
+	}
 	s.replies++
-	s.last = slices.DeleteFunc(s.last, func(x sight) bool { return x.id == id || s.replies-x.reply >= recent })
+	s.last = slices.DeleteFunc(s.last, func(x Sight) bool { return x.ID == id || s.replies-x.Reply >= Recent })
 	if id != "" {
-		s.last = append(s.last, sight{id, s.replies})
+		s.last = append(s.last, Sight{id, s.replies})
 	}
 }
 
@@ -52,11 +73,18 @@ func (s *Seen) recall(id cache.ID) (ago int, others []cache.ID) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.Memory != nil {
+		var err error
+		if s.replies, s.last, err = s.Memory.Recall(); err != nil {
+			return 0, nil // then each reply stands for itself
+		}
+		s.replies += s.missed
+	}
 	for _, x := range slices.Backward(s.last) {
-		if x.id == id {
-			ago = s.replies + 1 - x.reply
+		if x.ID == id {
+			ago = s.replies + 1 - x.Reply
 		} else {
-			others = append(others, x.id)
+			others = append(others, x.ID)
 		}
 	}
 	return ago, others

@@ -20,9 +20,12 @@ const (
 	// headerBytes bounds the headers of a request. Mcp-Param-* may hold arguments.
 	headerBytes = 64 << 10
 
-	// drainTime is what requests that run have left at the end, and then what they
-	// have to say that they were cancelled.
-	drainTime, lateTime = 5 * time.Second, time.Second
+	// settleTime is how long requests may take to come on connections that were accepted
+	// last. What net/http reads after its Shutdown it does not answer.
+	settleTime = 250 * time.Millisecond
+
+	// lateTime is what requests that were cancelled at the end have to say so.
+	lateTime = time.Second
 )
 
 // Address completes what an operator types: a host and a port, or a port alone,
@@ -58,9 +61,14 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// Serve answers requests on l until ctx ends: then it refuses new ones, lets
-// those that run end for drainTime, and closes h. The error is nil unless l
-// failed.
+// Serve answers requests on l until ctx ends, and then in order:
+//
+//	NoticeTime             /readyz says no, all else is as before
+//	the rest of DrainTime  l is closed, streams on which clients listen end, requests that run go on
+//	a second               they are cancelled, and answered so
+//
+// It returns as soon as nothing runs after NoticeTime, and has closed h. The error is nil
+// unless l failed.
 func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler:           h,
@@ -73,23 +81,40 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 		ConnState: h.connections.changed,
 		ErrorLog:  slog.NewLogLogger(h.log.Handler(), slog.LevelDebug),
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener{l, h.connections}) }()
+	var failed error
+	ended := make(chan struct{})
+	go func() {
+		failed = server.Serve(listener{l, h.connections})
+		close(ended)
+	}()
 	select {
-	case err := <-ended:
+	case <-ended:
 		h.Close()
-		return err
+		return failed
 	case <-ctx.Done():
 	}
+	h.leaving.Store(true)
+	asked := time.Now()
+	if notice := min(h.opts.NoticeTime, h.opts.DrainTime); notice > 0 {
+		h.log.Info("shutting down: /readyz says no, and requests are still taken", "for", notice)
+		select {
+		case <-ended:
+		case <-time.After(notice):
+			_ = l.Close()
+			<-ended
+			time.Sleep(settleTime)
+		}
+	}
+	left := h.opts.DrainTime - time.Since(asked)
+	h.log.Info("shutting down once running requests have ended", "at_most", left.Round(time.Millisecond))
 	h.Drain()
-	h.log.Info("shutting down once running requests have ended", "at_most", drainTime)
 	shutdown := func(within time.Duration) error {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 		defer cancel()
 		return server.Shutdown(late)
 	}
-	if shutdown(drainTime) != nil {
-		h.end(errShutdown)
+	if shutdown(left) != nil {
+		h.cancel()
 		if shutdown(lateTime) != nil {
 			_ = server.Close() // a request whose body does not come, or whose client does not read
 		}

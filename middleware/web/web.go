@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rlmproxy/fleet"
@@ -81,6 +82,12 @@ type Options struct {
 	// ResumeTime is how long the requests of a stream go on when the client was
 	// cut off and could come back for their answers. Zero means 10 seconds.
 	ResumeTime time.Duration
+	// DrainTime is how long requests may go on once Serve is to end. Zero cancels them at once.
+	DrainTime time.Duration
+	// NoticeTime is how much of it passes before no request is taken any more: whoever sends
+	// them asks /readyz now and then only, or hears of the end late. Zero is for a process
+	// that is alone.
+	NoticeTime time.Duration
 	// Fleet is the store by which other replicas go on with the sessions of this one, and
 	// this one with theirs. Nil: there is one replica.
 	Fleet *fleet.Store
@@ -104,12 +111,14 @@ type Handler struct {
 	connections *connections
 	shared      *shared // nil: there is one replica
 
-	life  context.Context // ended by Close, with errShutdown
-	end   context.CancelCauseFunc
-	drain chan struct{} // closed by Drain
+	life    context.Context // ended by Close, with errShutdown
+	end     context.CancelCauseFunc
+	leaving atomic.Bool   // clients should go elsewhere
+	drain   chan struct{} // closed by Drain
 
-	mu      sync.Mutex     // guards running.Add and the closing of drain
-	running sync.WaitGroup // requests; none is added once drain is closed
+	mu      sync.Mutex     // guards running.Add, closed, and the closing of drain
+	closed  bool           // no request is taken
+	running sync.WaitGroup // requests; none is added once closed
 }
 
 // New returns a handler. Close ends its sessions.
@@ -146,6 +155,9 @@ func New(opts Options) *Handler {
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if h.leaving.Load() {
+		w.Header().Set("Connection", "close") // the next request finds another replica
+	}
 	if r.Body != http.NoBody {
 		// net/http reads what is left of a body before it answers, for as long as
 		// that takes. A body that is read has its own time.
@@ -192,7 +204,7 @@ func (h *Handler) serveHealth(w http.ResponseWriter, r *http.Request) {
 		if !h.opts.Guard.Knows(r) {
 			text = map[bool]string{true: "ready", false: "not ready"}[ok]
 		}
-		if h.draining() {
+		if h.leaving.Load() {
 			ok, text = false, "shutting down"
 		}
 	}
@@ -248,37 +260,39 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) begin() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.draining() {
+	if h.closed {
 		return false
 	}
 	h.running.Add(1)
 	return true
 }
 
-func (h *Handler) draining() bool {
+// Drain says that clients should go elsewhere: streams on which they listen end. What they
+// ask nevertheless is answered.
+func (h *Handler) Drain() {
+	h.leaving.Store(true)
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	select {
 	case <-h.drain:
-		return true
 	default:
-		return false
+		close(h.drain)
 	}
 }
 
-// Drain refuses new requests and ends the streams on which clients listen. Calls
-// go on.
-func (h *Handler) Drain() {
+// cancel cancels what runs, and takes no more.
+func (h *Handler) cancel() {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.draining() {
-		close(h.drain)
-	}
+	h.closed = true
+	h.mu.Unlock()
+	h.end(errShutdown)
 }
 
 // Close cancels what runs, ends all sessions, which with a fleet go on elsewhere, and returns
 // when nothing is left.
 func (h *Handler) Close() {
 	h.Drain()
-	h.end(errShutdown)
+	h.cancel()
 	h.running.Wait() // no session begins after that
 	var ends sync.WaitGroup
 	for _, s := range h.places.all() { // together: each may wait for a slow server

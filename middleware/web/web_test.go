@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -103,7 +104,7 @@ func serveShaped(t testing.TB, f *fake, shape *bool, opts Options, who auth.Opti
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Guard = guard
+	opts.Guard, opts.DrainTime = guard, cmp.Or(opts.DrainTime, 5*time.Second)
 	opts.Attach, opts.InputSchema, opts.Accounts = attach(server), server.InputSchema, server.Accounts()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
