@@ -3,9 +3,14 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestEvict(t *testing.T) {
@@ -133,4 +138,62 @@ func TestLargeDisplacesMany(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// TestVictims: with hundreds of entries of all sizes, in memory and in Redis the same ones go.
+func TestVictims(t *testing.T) {
+	for _, entries := range []int{25, 100} { // with 25, an agent's quota is reached first, with 100 the ceiling
+		t.Run(fmt.Sprint(entries), func(t *testing.T) { testVictims(t, entries) })
+	}
+}
+
+func testVictims(t *testing.T, entries int) {
+	opts := Options{MaxEntriesPerAgent: entries, MaxBytesPerAgent: 60_000, MaxBytes: 80_000, MaxAgents: 5, TTL: time.Hour}
+	worlds := []*world{newWorld(t, "memory", nil), newWorld(t, "redis", nil)}
+	worlds[1].time = worlds[0].time
+	var stores []*Store
+	for _, w := range worlds {
+		stores = append(stores, w.open(t, opts))
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	kept := func(s *Store) (all []string) {
+		list, n := s.List(1000)
+		for _, e := range list {
+			all = append(all, fmt.Sprint(e.Agent, e.Bytes, e.Kept.UnixMicro(), e.Ends.UnixMicro()))
+		}
+		if slices.Sort(all); n != len(all) {
+			t.Fatalf("%d are listed of %d", len(all), n)
+		}
+		return all
+	}
+	var ids [2][]ID
+	for i := range 1500 {
+		agent, size := fmt.Sprint(r.IntN(5)), int(math.Exp2(r.Float64()*12))
+		switch r.IntN(200) {
+		case 0: // takes the place of many
+			size = 50_000
+		default:
+			if i/50%3 == 0 { // many are alike
+				size = 400 + size%3
+			}
+		}
+		var again int
+		if i > 0 {
+			again = r.IntN(i)
+		}
+		d := time.Duration(r.IntN(20_000)) * time.Millisecond * time.Duration(r.IntN(6)/5)
+		for n, s := range stores {
+			ids[n] = append(ids[n], put(t, s, agent, fmt.Sprintf("%0*d", size, i)))
+			for a := range 5 {
+				s.Get(fmt.Sprint(a), ids[n][again])
+			}
+			worlds[n].sleep(d)
+		}
+		if i%50 != 49 {
+			continue
+		}
+		if diff := cmp.Diff(kept(stores[0]), kept(stores[1])); diff != "" {
+			t.Fatalf("after %d: memory -, Redis +: %s", i+1, diff)
+		}
+	}
 }

@@ -22,9 +22,9 @@ type model struct {
 	kept []*item // oldest first
 	// forgotten are those that are gone with their agent's session.
 	forgotten map[ID]bool
-	gone map[string]map[ID]Reason
-	used map[string]used // of agents that keep something
-	n    int
+	gone      map[string]map[ID]Reason
+	used      map[string]used // of agents that keep something
+	n         int
 }
 
 type item struct {
@@ -245,7 +245,7 @@ func modelProperty(rt *rapid.T, worlds []*world) {
 	}
 	rt.Repeat(map[string]func(*rapid.T){
 		"put": func(rt *rapid.T) {
-			a, n := agent.Draw(rt, "agent"), rapid.IntRange(0, 60).Draw(rt, "size")
+			a, n := agent.Draw(rt, "agent"), rapid.SampledFrom([]int{0, 1, 2, 20, 21, 30, 60}).Draw(rt, "size")
 			data := fmt.Sprintf("%0*d", n, rapid.IntRange(0, 2).Draw(rt, "text"))
 			size, name := int64(len(data)+1), ID(a+"/"+data)
 			large := size > opts.largest()
@@ -283,7 +283,7 @@ func modelProperty(rt *rapid.T, worlds []*world) {
 			m.forget(a)
 		},
 		"wait": func(rt *rapid.T) {
-			d := time.Duration(rapid.IntRange(1, 40).Draw(rt, "seconds")) * time.Second
+			d := time.Duration(rapid.SampledFrom([]int{1, 20, 30, 40}).Draw(rt, "seconds")) * time.Second
 			for _, w := range worlds {
 				w.sleep(d)
 			}
@@ -306,28 +306,33 @@ func modelProperty(rt *rapid.T, worlds []*world) {
 				}
 			})
 		},
-		"": func(rt *rapid.T) {
+		"sweep": func(rt *rapid.T) {
 			m.expire()
 			want := m.bytes("", 0)
-			var listed []string
-			for _, it := range m.kept {
-				listed = append(listed, fmt.Sprint(it.agent, len(it.data), it.kept.UnixMicro(), it.read.Add(opts.TTL).UnixMicro()))
-			}
-			slices.Sort(listed)
 			each(rt, func(g *target, s *Store) {
 				s.index.sweep()
 				got := totals(s)
 				if got.tombstones = 0; got != (total{agents: len(m.used), entries: want.entries, bytes: want.bytes}) {
 					rt.Fatalf("%s: %+v, want %+v of %d agents", g.world.form, got, want, len(m.used))
 				}
+			})
+		},
+		"": func(rt *rapid.T) {
+			m.expire()
+			var listed []string
+			for _, it := range m.kept {
+				listed = append(listed, fmt.Sprint(it.agent, len(it.data), it.kept.UnixMicro(), it.read.Add(opts.TTL).UnixMicro()))
+			}
+			slices.Sort(listed)
+			each(rt, func(g *target, s *Store) {
 				list, all := s.List(100)
-				var got2 []string
+				var has []string
 				for _, e := range list {
-					got2 = append(got2, fmt.Sprint(e.Agent, e.Bytes, e.Kept.UnixMicro(), e.Ends.UnixMicro()))
+					has = append(has, fmt.Sprint(e.Agent, e.Bytes, e.Kept.UnixMicro(), e.Ends.UnixMicro()))
 				}
-				slices.Sort(got2)
-				if all != len(listed) || !slices.Equal(got2, listed) {
-					rt.Fatalf("%s lists %d: %v, want %v", g.world.form, all, got2, listed)
+				slices.Sort(has)
+				if all != len(listed) || !slices.Equal(has, listed) {
+					rt.Fatalf("%s lists %d: %v, want %v", g.world.form, all, has, listed)
 				}
 			})
 		},

@@ -157,7 +157,7 @@ func Settings() []Setting {
 		{"cacheDir", "", unitFile, "folder that keeps cached results over a restart; without it, they are lost", word},
 		{"cacheURL", "", unitURL, "Redis or Valkey that several replicas share for cached results, sessions and limits, such as redis://host:6379; set one with a password in the environment", storeURL},
 		{"fleetName", "rlmproxy", unitText, "with cacheURL: name of the replicas that belong together, where several fleets use one store", fleetName},
-		{"fleetKey", "", unitSecret, "with cacheURL: secret of all replicas that IDs of cached results are made with, in place of one that is kept in the store; set in the environment only", longSecret},
+		{"fleetKey", "", unitSecret, "with cacheURL: secret of all replicas that IDs of cached results are made and sign-ins are sealed with, in place of one that is kept in the store; set in the environment only", longSecret},
 		// 64 MiB is forty times the largest result met in practice (1.5 MB).
 		{"maxLineBytes", "64MiB", "bytes", "longest message accepted, from a server or the client", size(64<<10, 1<<30)},
 		// As long as clients of the TypeScript SDK wait.

@@ -44,6 +44,7 @@ func (s *Server) attach(who Identity, opts rpc.Options, bind func(rpc.Options) *
 
 func (s *Server) attachWith(who Identity, opts rpc.Options, of session.Options, bind func(rpc.Options) *rpc.Peer) *Session {
 	number := s.clients.Number()
+	who.Replica = s.opts.Replica
 	opts.Account = s.account.Of(who.Party(number))
 	opts.Fault = func(err error) { s.logger.Error("internal error", "error", err) }
 	of.Hooks = session.Hooks{Offer: s.offer, Request: s.request, Refused: s.watch.Refused, Notification: s.notification, Ended: s.forget, Follow: s.follow, Subscriptions: s.relay.Subscriptions}

@@ -85,17 +85,17 @@ func explained(tool string, err error) (e *pipeline.Error, ok bool) {
 		return nil, false
 	case errors.As(err, &repairable):
 		e = repairable
+	case errors.As(err, &away):
+		e = shape.StoreAway(away)
+		if acted != "" {
+			e.Hint = ""
+		}
 	case errors.As(err, &busy):
 		e.Code, e.Text, e.Hint = codeTooBusy, busy.Text, "try again when some have ended"
 	case errors.As(err, &rate):
 		e.Code, e.Text, e.Hint = codeRateLimited, rate.Text, fmt.Sprintf("try again in %v", rate.Wait)
 	case errors.As(err, &lost):
 		e.Code, e.Text, e.Hint = codeUnavailable, lost.Error(), "call the tool again"
-		if acted != "" {
-			e.Hint = ""
-		}
-	case errors.As(err, &away):
-		e.Code, e.Text, e.Hint = codeUnavailable, "the store that the replicas of the proxy share is away", fmt.Sprintf("try again in %v", away.Retry)
 		if acted != "" {
 			e.Hint = ""
 		}
@@ -156,6 +156,9 @@ func protocolError(err error) error {
 	var away *fleet.AwayError
 	var long *forward.TooLongError
 	switch {
+	case errors.As(err, &away):
+		e := shape.StoreAway(away)
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Code + ": " + e.Text + "; " + e.Hint}
 	case errors.As(err, &busy), errors.As(err, &rate):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case errors.As(err, &down):
@@ -166,8 +169,6 @@ func protocolError(err error) error {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + text}
 	case errors.As(err, &lost):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + lost.Error()}
-	case errors.As(err, &away):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: codeUnavailable + ": " + away.Error()}
 	case errors.As(err, &long):
 		return session.InvalidParams("%v", long)
 	case err == nil, errors.As(err, &rpc), errors.Is(err, context.Canceled):

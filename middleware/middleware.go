@@ -91,6 +91,9 @@ type Options struct {
 	// is handed; what a client was asked and shown, and the calls of an agent, count on each.
 	// Nil: there is one.
 	Fleet *fleet.Store
+	// Replica, if not "", is the name of this process among those that use one store: a
+	// client without any other name is none of another process's.
+	Replica string
 	// SharedCache puts all connections on one agent's shelf.
 	SharedCache bool
 	// Exposure says how agents come to know the tools of servers. Empty means ExposeAuto.

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/tidwall/gjson"
 
+	"rlmproxy/fleet"
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/session"
@@ -240,6 +241,10 @@ func (s *Server) readBlock(ctx context.Context, r *session.Request, uri string) 
 		return nil, notFound(uri)
 	}
 	raw, err := s.shaper.Block(ctx, r.Session.Agent, h)
+	var away *fleet.AwayError
+	if errors.As(err, &away) {
+		return nil, protocolError(err)
+	}
 	if gone := shape.Gone(err); gone != nil {
 		healed, err := s.healerOf(r, nil).Heal(ctx, gone)
 		switch {

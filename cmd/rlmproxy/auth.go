@@ -32,7 +32,7 @@ func (c *cli) authCommand() *cobra.Command {
 		Short: "Sign in to remote servers",
 		Long: `Servers at a URL may want you to sign in (OAuth). rlmproxy keeps the tokens in the
 system's keyring, or else in a file that only you can read, and renews them.
-Running proxies use them at once.`,
+With cacheURL, all replicas have them in their store. Running proxies use them at once.`,
 		Example: "  rlmproxy auth status\n  rlmproxy auth login wiki\n  rlmproxy auth login https://mcp.example.com/mcp   # for wrap --url",
 	})
 	var noBrowser bool
@@ -43,10 +43,11 @@ Running proxies use them at once.`,
 		Long: `Login opens a browser and waits up to 5 minutes for it to come back. If the browser
 runs on another machine, paste the address of its last page into the terminal.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, sc, err := c.account(cmd, args)
+			a, sc, end, err := c.account(cmd, args)
 			if err != nil {
 				return err
 			}
+			defer end()
 			return c.login(cmd.Context(), a, sc, scopes, noBrowser)
 		},
 	}
@@ -56,10 +57,11 @@ runs on another machine, paste the address of its last page into the terminal.`,
 		Use:   "logout SERVER",
 		Short: "Revoke and forget the tokens of a server",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, sc, err := c.account(cmd, args)
+			a, sc, end, err := c.account(cmd, args)
 			if err != nil {
 				return err
 			}
+			defer end()
 			done := c.log.Progress(func() string { return "revoking the tokens of " + sc.Name })
 			had, revoked, err := a.Logout(cmd.Context())
 			done()
@@ -84,46 +86,63 @@ runs on another machine, paste the address of its last page into the terminal.`,
 		},
 	}
 	for _, cmd := range []*cobra.Command{login, logout, status} {
-		c.stateFlags(cmd)
+		c.stateFlags(cmd, "cache-url", "fleet-name")
 		cmd.ValidArgsFunction = c.completing(1, c.remoteNames)
 		auth.AddCommand(cmd)
 	}
 	return auth
 }
 
-// account is that of the one server that args name, by its name in the file or by its URL.
-func (c *cli) account(cmd *cobra.Command, args []string) (*oauth.Account, config.Server, error) {
+// account is that of the one server that args name, by its name in the file or by its URL. The
+// caller ends it.
+func (c *cli) account(cmd *cobra.Command, args []string) (a *oauth.Account, sc config.Server, end func(), err error) {
 	if len(args) != 1 {
-		return nil, config.Server{}, &usageError{errors.New("name one server"), "rlmproxy auth status lists them"}
+		return nil, sc, nil, &usageError{errors.New("name one server"), "rlmproxy auth status lists them"}
 	}
 	cfg, err := c.read(cmd)
 	byURL := strings.Contains(args[0], "://")
 	if err != nil && !(byURL && errors.Is(err, config.ErrNoConfig)) {
-		return nil, config.Server{}, &usageError{err: err}
+		return nil, sc, nil, &usageError{err: err}
 	}
-	sc := config.Server{URL: args[0]}
+	sc = config.Server{URL: args[0]}
 	sc.Name = nameOf(sc)
 	if byURL {
 		cfg.Path = ""
 	} else {
 		i := slices.IndexFunc(cfg.Servers, func(s config.Server) bool { return s.Name == args[0] })
 		if i < 0 {
-			return nil, sc, &usageError{fmt.Errorf("there is no server %q in %s", args[0], cfg.Path), "rlmproxy auth status lists them"}
+			return nil, sc, nil, &usageError{fmt.Errorf("there is no server %q in %s", args[0], cfg.Path), "rlmproxy auth status lists them"}
 		}
 		sc = cfg.Servers[i]
 	}
 	switch {
 	case sc.URL == "":
-		return nil, sc, &usageError{fmt.Errorf("rlmproxy starts server %q itself, so there is nothing to sign in to", sc.Name), "pass secrets to it in env"}
+		return nil, sc, nil, &usageError{fmt.Errorf("rlmproxy starts server %q itself, so there is nothing to sign in to", sc.Name), "pass secrets to it in env"}
 	case sc.HasAuthorization():
-		return nil, sc, &usageError{fmt.Errorf("server %q has an Authorization in its headers, which rlmproxy sends instead of a sign-in", sc.Name), "remove it to sign in"}
+		return nil, sc, nil, &usageError{fmt.Errorf("server %q has an Authorization in its headers, which rlmproxy sends instead of a sign-in", sc.Name), "remove it to sign in"}
 	}
-	a, err := account(cfg, sc, nil)
-	return a, sc, err
+	signIns, end, err := signIns(cfg.Proxy)
+	if err != nil {
+		return nil, sc, nil, err
+	}
+	if a, err = account(cfg, sc, signIns, nil); err != nil {
+		end()
+	}
+	return a, sc, end, err
 }
 
-// account is ours at a remote server.
-func account(cfg *config.Config, sc config.Server, logger *slog.Logger) (*oauth.Account, error) {
+// signIns are those that replicas share, until end is called; nil where there are none.
+func signIns(p config.Proxy) (all *oauth.Replicas, end func(), err error) {
+	shared, err := reach(p)
+	if shared != nil {
+		all = oauth.NewReplicas(shared, false)
+	}
+	return all, shared.Close, err
+}
+
+// account is ours at a remote server. The sign-ins that replicas share are nil where this machine has
+// them.
+func account(cfg *config.Config, sc config.Server, shared *oauth.Replicas, logger *slog.Logger) (*oauth.Account, error) {
 	dir, flags, err := stateDir(cfg.Proxy)
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("the state folder cannot be used: %w", err), "name one in stateDir (RLMPROXY_STATE_DIR)"}
@@ -142,16 +161,16 @@ func account(cfg *config.Config, sc config.Server, logger *slog.Logger) (*oauth.
 			s.Login = "rlmproxy auth login " + pin.Quoted(sc.URL)
 		}
 	}
-	return oauth.New(s, oauth.Options{Keyring: keyring.Open(dir), Dir: filepath.Join(dir, "oauth"), Logger: logger}), nil
+	return oauth.New(s, oauth.Options{Keyring: keyring.Open(dir), Replicas: shared, Dir: filepath.Join(dir, "oauth"), Logger: logger}), nil
 }
 
 // authorize adds what a sign-in has brought to requests to a server, nil where the
 // configuration says what they carry.
-func authorize(cfg *config.Config, sc config.Server, logger *slog.Logger) func(http.RoundTripper) http.RoundTripper {
+func authorize(cfg *config.Config, sc config.Server, shared *oauth.Replicas, logger *slog.Logger) func(http.RoundTripper) http.RoundTripper {
 	if sc.HasAuthorization() {
 		return nil
 	}
-	a, err := account(cfg, sc, logger)
+	a, err := account(cfg, sc, shared, logger)
 	if err != nil {
 		logger.Warn("requests carry no sign-in", "server", sc.Name, "error", err)
 		return nil
@@ -232,10 +251,11 @@ func browse(address string) error {
 // authStatus prints how we stand with remote servers.
 func (c *cli) authStatus(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		a, sc, err := c.account(cmd, args)
+		a, sc, end, err := c.account(cmd, args)
 		if err != nil {
 			return err
 		}
+		defer end()
 		asked := c.log.Progress(func() string { return "asking " + sc.Name })
 		line, good := stand(cmd.Context(), a)
 		asked()
@@ -249,10 +269,15 @@ func (c *cli) authStatus(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	shared, end, err := signIns(cfg.Proxy)
+	if err != nil {
+		return err
+	}
+	defer end()
 	lines := make([]string, len(cfg.Servers))
 	var all sync.WaitGroup
 	for i, sc := range cfg.Servers {
-		switch a, err := account(cfg, sc, nil); {
+		switch a, err := account(cfg, sc, shared, nil); {
 		case err != nil:
 			return err
 		case sc.URL == "" || sc.Disabled:

@@ -4,12 +4,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 
 	"rlmproxy/cache"
 	"rlmproxy/config"
+	"rlmproxy/fleet"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/session"
 )
@@ -24,8 +26,17 @@ func cacheDir(cfg *config.Config) (d cache.Dir, err error) {
 	return d, err
 }
 
-// openStore opens what keeps results.
-func openStore(cfg *config.Config, who audience, logger *slog.Logger) (store *cache.Store, kept cache.Dir, err error) {
+// oneCache is an error where results are to be kept in two places.
+func oneCache(p config.Proxy) error {
+	if p.CacheDir == "" || p.CacheURL == "" {
+		return nil
+	}
+	return &usageError{errors.New("cacheDir and cacheURL are both set: results are kept in a folder of this machine or in a store that replicas share"),
+		"leave cacheDir (RLMPROXY_CACHE_DIR) empty: what the store has outlasts a restart, too"}
+}
+
+// openStore opens what keeps results: in the store that replicas share, unless shared is nil.
+func openStore(cfg *config.Config, shared *fleet.Store, who audience, logger *slog.Logger) (store *cache.Store, kept cache.Dir, err error) {
 	if kept, err = cacheDir(cfg); err != nil {
 		return nil, kept, err
 	}
@@ -39,6 +50,7 @@ func openStore(cfg *config.Config, who audience, logger *slog.Logger) (store *ca
 		DerivedBytes:       who.derivedBytes(),
 		Terms:              hiding(cfg),
 		Dir:                kept,
+		Fleet:              shared,
 		Logger:             logger,
 	})
 	if err != nil && kept.Path != "" {

@@ -82,10 +82,11 @@ func (c *cli) remoteNames(cmd *cobra.Command) (names []string) {
 
 // pinnedNames are the servers that have pins.
 func (c *cli) pinnedNames(cmd *cobra.Command) (names []string) {
-	store, err := c.pins(cmd, true)
+	store, done, err := c.pins(cmd, true)
 	if err != nil {
 		return nil
 	}
+	defer done()
 	records, _ := store.Records() // those that can be read
 	for _, r := range records {
 		names = append(names, r.Server)

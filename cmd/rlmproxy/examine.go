@@ -54,6 +54,7 @@ func (c *cli) examine(cmd *cobra.Command, command []string) (*report, error) {
 		d.flags = " --config " + pin.Quoted(cfg.Path) + d.flags
 	}
 	d.folders()
+	d.store(cmd.Context())
 	d.http()
 	looking := c.log.Progress(func() string { return "looking for commands" })
 	s, failed := d.start(cmd)
@@ -93,7 +94,7 @@ func (d *doctor) fails(look *check, err error) {
 // start starts the servers as tools does, without what the doctor has looked at itself.
 func (d *doctor) start(cmd *cobra.Command) (*stack, error) {
 	cfg := *d.cfg
-	cfg.Proxy.CacheDir, cfg.Proxy.CacheURL, cfg.Proxy.AuditFile, cfg.Proxy.KeepLists = "", "", "", false
+	cfg.Proxy.CacheDir, cfg.Proxy.AuditFile, cfg.Proxy.KeepLists = "", "", false
 	logger := slog.New(slog.DiscardHandler) // what it would say is in the findings
 	if cmd.Flags().Changed("log-level") {
 		logger = d.cli.logger(&cfg)
@@ -118,10 +119,13 @@ func (d *doctor) folders() {
 			d.cfg.Servers[i].PinTools, d.cfg.Servers[i].Quarantine = nil, nil
 		}
 	}
+	if err := oneCache(*p); err != nil {
+		d.fails(look, err)
+	}
 	if p.CacheDir != "" {
 		look.Text += ", results in " + p.CacheDir
 		if _, err := os.Stat(p.CacheDir); d.folder(look, "cacheDir", p.CacheDir, p.CacheDir) && err == nil {
-			store, _, err := openStore(d.cfg, nobody, slog.New(slog.DiscardHandler))
+			store, _, err := openStore(d.cfg, nil, nobody, slog.New(slog.DiscardHandler))
 			if err != nil {
 				d.fails(look, err)
 			} else {

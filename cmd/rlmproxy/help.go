@@ -35,12 +35,14 @@ func (c *cli) settings(cmd *cobra.Command, shown ...string) {
 	settings(cmd, shown...)
 }
 
-// stateFlags adds those that say where a command about what is kept finds it.
-func (c *cli) stateFlags(cmd *cobra.Command) {
+// stateFlags adds those that say where a command about what is kept finds it, and more.
+func (c *cli) stateFlags(cmd *cobra.Command, more ...string) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	config.RegisterFlags(all)
 	cmd.Flags().StringVarP(&c.configPath, "config", "c", "", "configuration `file`")
-	cmd.Flags().AddFlag(all.Lookup("state-dir"))
+	for _, name := range append([]string{"state-dir"}, more...) {
+		cmd.Flags().AddFlag(all.Lookup(name))
+	}
 }
 
 func settings(cmd *cobra.Command, shown ...string) {

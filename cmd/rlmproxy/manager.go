@@ -95,7 +95,7 @@ func (m *manager) Plan(changes []tools.Change) (*middleware.Plan, error) {
 
 // review is the command by which a person looks at the tools of a server.
 func (m *manager) review(name string) string {
-	store, err := openPins(m.takeover.now().Proxy, true)
+	store, err := m.takeover.stack.openPins(m.takeover.now())
 	if err != nil {
 		return "rlmproxy trust review"
 	}

@@ -7,15 +7,24 @@ import (
 	"runtime"
 
 	"rlmproxy/config"
+	"rlmproxy/fleet"
 	"rlmproxy/middleware/pin"
 )
 
-// openPins opens the pins of all servers, for reading or to pin as well.
-func openPins(p config.Proxy, readOnly bool) (*pin.Store, error) {
-	dir, flags, err := stateDir(p)
+// openPins opens the pins of all servers, for reading or to pin as well: those of the state
+// folder, or where there are replicas, which then is not nil, of their store.
+func openPins(cfg *config.Config, shared *fleet.Store, readOnly bool) (*pin.Store, error) {
+	dir, flags, err := stateDir(cfg.Proxy)
 	var store *pin.Store
-	if err == nil {
+	switch {
+	case err != nil:
+	case shared == nil:
 		store, err = pin.Open(dir, flags, readOnly)
+	default:
+		if cfg.Path != "" { // which may say where the store is
+			flags = " --config " + pin.Quoted(cfg.Path) + flags
+		}
+		store, err = pin.OpenShared(shared, dir, flags, readOnly)
 	}
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("the state folder cannot be used: %w", err),
@@ -65,13 +74,28 @@ func identity(cfg *config.Config, sc config.Server) pin.Identity {
 // needPins opens the pins if a server is held to them, else it returns nil. A command that
 // calls for a person at a terminal is told what is held back, and pins nothing: what
 // somebody looks at once is not what agents get from then on.
-func needPins(cfg *config.Config, who audience) (*pin.Store, error) {
+func (s *stack) needPins(cfg *config.Config) (*pin.Store, error) {
 	for _, sc := range cfg.Servers {
 		if !sc.Disabled && pinned(cfg.Proxy, sc) {
-			return openPins(cfg.Proxy, who == nobody)
+			return s.openPins(cfg)
 		}
 	}
 	return nil, nil
+}
+
+// openPins opens the pins. Those that replicas share are opened once: of what others change,
+// whoever opened them last is told.
+func (s *stack) openPins(cfg *config.Config) (*pin.Store, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pins != nil {
+		return s.pins, nil
+	}
+	store, err := openPins(cfg, s.fleet, s.who == nobody)
+	if s.fleet != nil {
+		s.pins = store
+	}
+	return store, err
 }
 
 func pinned(p config.Proxy, sc config.Server) bool {

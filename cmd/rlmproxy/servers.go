@@ -67,7 +67,7 @@ func (s *stack) serversOf(cfg *config.Config, made <-chan struct{}) ([]*server, 
 	if err != nil {
 		return nil, err
 	}
-	pins, err := needPins(cfg, s.who)
+	pins, err := s.needPins(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (s *stack) open(r *server, made <-chan struct{}) {
 	r.m.Remote, r.m.Kind = sc.URL != "", listsKey(sc)
 	common := upstream.Options{
 		Name:         sc.Name,
-		Dial:         dialer(s.cfg, sc, s.extra[sc.Name], s.log),
+		Dial:         s.dialer(sc),
 		Impl:         &mcp.Implementation{Name: "rlmproxy", Version: version()},
 		MaxLineBytes: int64(s.cfg.Proxy.MaxLineBytes),
 		Logger:       s.log,
@@ -235,16 +235,16 @@ func ofAgent(opts upstream.Options, c *relay.Connection) upstream.Options {
 	return opts
 }
 
-func dialer(cfg *config.Config, sc config.Server, inProcess *mcp.Server, logger *slog.Logger) upstream.Dialer {
-	switch {
+func (s *stack) dialer(sc config.Server) upstream.Dialer {
+	switch inProcess := s.extra[sc.Name]; {
 	case inProcess != nil:
 		return upstream.InProcess(inProcess)
 	case sc.URL != "":
-		return upstream.SignedIn(sc.URL, sc.Type, sc.Headers, authorize(cfg, sc, logger))
+		return upstream.SignedIn(sc.URL, sc.Type, sc.Headers, authorize(s.cfg, sc, s.signIns, s.log))
 	}
 	cmd := commandOf(sc)
-	if cfg.Path != "" {
-		cmd.Env = append(cmd.Env, serving(os.Environ(), os.Getpid(), cfg.Path))
+	if s.cfg.Path != "" {
+		cmd.Env = append(cmd.Env, serving(os.Environ(), os.Getpid(), s.cfg.Path))
 	}
 	return upstream.Stdio(cmd)
 }

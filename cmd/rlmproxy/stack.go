@@ -21,6 +21,8 @@ import (
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/audit"
 	"rlmproxy/middleware/lastseen"
+	"rlmproxy/middleware/oauth"
+	"rlmproxy/middleware/pin"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/stats"
@@ -49,8 +51,11 @@ type stack struct {
 	ids   map[string]bool // that servers ever had, see [middleware.Upstream.ID]
 	lists *lastseen.File  // nil: what servers offer is not kept
 
-	mu      sync.Mutex // guards the field below
+	signIns *oauth.Replicas // nil: this machine has them
+
+	mu      sync.Mutex // guards the fields below
 	servers []*server
+	pins    *pin.Store // of the fleet; nil: not opened
 }
 
 // An audience is who a proxy is for.
@@ -137,7 +142,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if err != nil {
 		return nil, err
 	}
-	store, kept, err := openStore(cfg, who, logger)
+	store, kept, err := openStore(cfg, shared, who, logger)
 	if err != nil {
 		shared.Close()
 		return nil, err
@@ -159,6 +164,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger}),
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
 		stats: openStats(cfg, who, logger),
+	}
+	if shared != nil {
+		s.signIns = oauth.NewReplicas(shared, who != nobody)
 	}
 	if who == manyClients {
 		if s.desk, err = openDesk(store); err != nil {
@@ -209,6 +217,9 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	}
 	if who != nobody || logger.Enabled(context.Background(), slog.LevelInfo) {
 		opts.Observers = append(opts.Observers, callLog{s})
+	}
+	if shared != nil {
+		opts.Replica = shared.Replica()
 	}
 	if log != nil {
 		opts.Observers = append(opts.Observers, log)

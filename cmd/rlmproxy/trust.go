@@ -28,10 +28,11 @@ Running proxies notice that by themselves.`,
 		Use:   "review [SERVER[/TOOL]...]",
 		Short: "Show what is held back: old and new",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := c.pins(cmd, true)
+			store, done, err := c.pins(cmd, true)
 			if err != nil {
 				return err
 			}
+			defer done()
 			return c.review(store, args)
 		},
 	}
@@ -42,10 +43,11 @@ Running proxies notice that by themselves.`,
 			if len(args) == 0 == !everything {
 				return &usageError{errors.New("name what to accept, or write --all"), "rlmproxy trust review shows what there is"}
 			}
-			store, err := c.pins(cmd, false)
+			store, done, err := c.pins(cmd, false)
 			if err != nil {
 				return err
 			}
+			defer done()
 			return c.accept(store, args)
 		},
 	}
@@ -57,28 +59,38 @@ Running proxies notice that by themselves.`,
 			if len(args) == 0 {
 				return &usageError{errors.New("name a server"), "rlmproxy trust review lists those that are pinned"}
 			}
-			store, err := c.pins(cmd, false)
+			store, done, err := c.pins(cmd, false)
 			if err != nil {
 				return err
 			}
+			defer done()
 			return c.forget(store, args)
 		},
 	}
 	for _, cmd := range []*cobra.Command{review, accept, forget} {
-		c.stateFlags(cmd)
+		c.stateFlags(cmd, "cache-url", "fleet-name")
 		cmd.ValidArgsFunction = c.completing(0, c.pinnedNames)
 		trust.AddCommand(cmd)
 	}
 	return trust
 }
 
-// pins opens the pins that the command's flags, the environment or a file name.
-func (c *cli) pins(cmd *cobra.Command, readOnly bool) (*pin.Store, error) {
+// pins opens the pins that the command's flags, the environment or a file name, until done
+// is called.
+func (c *cli) pins(cmd *cobra.Command, readOnly bool) (store *pin.Store, done func(), err error) {
 	cfg, err := c.readSettings(cmd)
 	if err != nil && !errors.Is(err, config.ErrNoConfig) {
-		return nil, &usageError{err: err}
+		return nil, nil, &usageError{err: err}
 	}
-	return openPins(cfg.Proxy, readOnly)
+	shared, err := reach(cfg.Proxy)
+	if err == nil {
+		store, err = openPins(cfg, shared, readOnly)
+	}
+	if err != nil {
+		shared.Close()
+		return nil, nil, err
+	}
+	return store, shared.Close, nil
 }
 
 // A heldTool is a tool that a person named, of those that are held back.
@@ -163,7 +175,7 @@ func (c *cli) review(store *pin.Store, args []string) error {
 		c.reviewRest(store, records, len(held))
 	}
 	if unreadable != nil {
-		return fmt.Errorf("%w\nthe tools of such a server are held back: look at the file, then remove it or run rlmproxy trust forget SERVER", unreadable)
+		return fmt.Errorf("%w\nthe tools of such a server are held back: look at it, then remove it or run rlmproxy trust forget SERVER", unreadable)
 	}
 	return nil
 }
@@ -208,6 +220,7 @@ func (c *cli) reviewRest(store *pin.Store, records []*pin.Record, held int) {
 func (c *cli) accept(store *pin.Store, args []string) error {
 	var done []string
 	err := store.Update(func(all []*pin.Record) error {
+		done = nil
 		held, err := heldOf(all, args)
 		for _, t := range held {
 			if t.record.Tools[t.name].Seen == nil {

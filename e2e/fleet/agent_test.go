@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -96,7 +97,7 @@ func (a *agent) step() {
 		}
 	}
 	switch p := a.r.IntN(100); {
-	case p < 22:
+	case p < 18:
 		a.tool("short")
 	case p < 27:
 		a.tool("slow")
@@ -182,11 +183,15 @@ func (a *agent) excuse(d done) outcome {
 		return struck
 	case d.timedOut:
 		return hangs
-	case a.line.without(d.begun, d.ended) && (f != nil && f.status == 503 || strings.Contains(text, "try again") || strings.Contains(text, "Service Unavailable")):
+	case a.line.without(d.begun, d.ended) && (f != nil && f.status == 503 || storeGone.MatchString(text)):
 		return storeAway
 	}
 	return unexcused
 }
+
+// storeGone is how the fleet says that its store is away; of 503 the SDK says no more than
+// the name.
+var storeGone = regexp.MustCompile(`shared store (is away|does not answer)|Service Unavailable`)
 
 // own reports whether nothing in a text is another agent's.
 func (a *agent) own(text string) bool {
@@ -207,6 +212,7 @@ func (a *agent) tool(tool string) {
 	var args callArgs
 	d := a.do(func(ctx context.Context, name string) (answer, error) {
 		args = newArgs(a.name, name, a.revision)
+		args.Pause = 1000
 		return a.client.call(ctx, name, tool, args)
 	})
 	o := a.excuse(d)
@@ -278,8 +284,6 @@ func (a *agent) judge(k *kept, d done, want string) outcome {
 			return elsewhere
 		}
 		return lost
-	case o == unexcused && alone && strings.Contains(d.text, "try again"):
-		return elsewhere
 	}
 	return o
 }

@@ -149,7 +149,7 @@ func (l *load) finish(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d agents, %v; %d ids handed out; %d sessions begun anew\n%s", len(l.agents), l.time, ids, anew, l.tally)
+	t.Logf("%d agents, %v; %d ids handed out; %d sessions begun anew\n%s%s", len(l.agents), l.time, ids, anew, l.tally, l.tally.excused())
 	for _, fault := range l.tally.faults() {
 		t.Error(fault)
 	}

@@ -7,7 +7,7 @@ const longRows = 150
 
 // newArgs are the arguments of a call by a client of a revision.
 func newArgs(agent, call, revision string) callArgs {
-	a := callArgs{Agent: agent, Call: call, Rows: longRows, By: "elicitation"}
+	a := callArgs{Agent: agent, Call: call, Rows: longRows, By: "elicitation", Pause: 200}
 	if revision < "2025-06-18" {
 		a.By = "sampling"
 	}

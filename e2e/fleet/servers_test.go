@@ -29,14 +29,12 @@ type callArgs struct {
 	Agent string `json:"agent"`
 	Call  string `json:"call"`
 	Rows  int    `json:"rows,omitempty"`
-	By    string `json:"by,omitempty"` // what ask asks with: elicitation or sampling
+	By    string `json:"by,omitempty"`    // what ask asks with: elicitation or sampling
+	Pause int    `json:"pause,omitempty"` // how long slow takes, in milliseconds
 }
 
 // marker stands in everything that a tool answers an agent.
 func marker(agent string) string { return "owner=" + agent + ";" }
-
-// slowTime is how long the tool slow takes.
-const slowTime = 250 * time.Millisecond
 
 // rows is what the tool long answers: JSON that no form makes much shorter, of some 90 bytes
 // a row.
@@ -90,7 +88,7 @@ func serveStdio(file string) {
 					text = rows(p.Arguments)
 				case "slow":
 					select {
-					case <-time.After(slowTime):
+					case <-time.After(time.Duration(p.Arguments.Pause) * time.Millisecond):
 					case <-ctx.Done():
 					}
 				}
@@ -164,8 +162,9 @@ func (a *asker) ask(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolR
 		if err != nil {
 			return nil, err
 		}
-		text, _ := got.Content.(*mcp.TextContent)
-		said = text.Text
+		if text, ok := got.Content.(*mcp.TextContent); ok {
+			said = text.Text
+		}
 	} else {
 		got, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: question,
 			RequestedSchema: json.RawMessage(`{"type":"object","properties":{"said":{"type":"string"}}}`)})

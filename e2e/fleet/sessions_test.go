@@ -118,7 +118,8 @@ func (c *rawClient) listen(t *testing.T, replica int, body string) <-chan string
 }
 
 // TestChanges: a client that has subscribed on one replica and listens on another hears of
-// each change once; of those after its replica was killed, where it listens again.
+// each change, by each replica that has its session once: their servers may be other
+// processes. Of changes after its replica was killed it hears where it listens again.
 func TestChanges(t *testing.T) {
 	s := openSite(t, siteOptions{agents: []string{"ann", "bob"}})
 	session := newRaw(s.URL, tokenOf("ann"), "2025-11-25")
@@ -133,7 +134,7 @@ func TestChanges(t *testing.T) {
 	}
 	heard := map[string]<-chan string{"session": session.listen(t, 1, ""), "single": single.listen(t, 1, listen)}
 	// told changes the resource until who listens has heard of one change, then three times
-	// more, of which each is heard once: changes come in order.
+	// more, of which each is heard.
 	told := func() {
 		t.Helper()
 		updates := func(who string, within time.Duration) (n int) {
@@ -167,7 +168,7 @@ func TestChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			for who := range heard {
-				if n := updates(who, time.Second); n != 1 {
+				if n, most := updates(who, time.Second), map[string]int{"session": 2, "single": 1}[who]; n < 1 || n > most {
 					t.Errorf("%s hears %d times of a change", who, n)
 				}
 			}
@@ -175,10 +176,9 @@ func TestChanges(t *testing.T) {
 	}
 	told()
 	s.Replicas[1].Kill()
-	for who, stream := range heard {
+	for _, stream := range heard {
 		for range stream {
 		}
-		_ = who
 	}
 	heard = map[string]<-chan string{"session": session.listen(t, 2, ""), "single": single.listen(t, 2, listen)}
 	told()

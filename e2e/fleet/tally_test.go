@@ -60,6 +60,19 @@ func (c *tally) count(kind string, o outcome, took time.Duration, example string
 	}
 }
 
+// excused are examples of errors that are allowed, three of each.
+func (c *tally) excused() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var b strings.Builder
+	for o := struck; o < lost; o++ {
+		for _, e := range c.examples[o][:min(3, len(c.examples[o]))] {
+			fmt.Fprintf(&b, "%s: %s\n", o, e)
+		}
+	}
+	return b.String()
+}
+
 // of is how many calls had an outcome.
 func (c *tally) of(o outcome) (n int) {
 	c.mu.Lock()

@@ -34,12 +34,17 @@ func (e *TooLongError) Error() string {
 }
 
 const (
-	// maxBytes bounds a message: on the bus it takes a third more.
-	maxBytes = fleet.MaxTold / 4 * 3 / 10 * 9
+	// maxBytes bounds a message, about 5 MB: on the bus it takes a third more.
+	maxBytes = fleet.MaxTold * 6 / 10
 	// beatTime is how often whoever works on a request says so, and silentTime after how
-	// long without that it is taken for lost. The first sign comes at once.
+	// long without that it is taken for lost.
 	beatTime   = 3 * time.Second
 	silentTime = 10 * time.Second
+	// The first sign comes at once, unless the store was away for a moment: againTime is after
+	// how long the request is sent once more, and beginTime how long a replica that could have heard
+	// of it may take.
+	againTime = time.Second
+	beginTime = beatTime + againTime/2
 	// ackTime is how long an answer is repeated that nobody has confirmed: the store may be
 	// away for a moment.
 	ackTime = 30 * time.Second
@@ -47,8 +52,9 @@ const (
 	tellTime = 2 * time.Second
 	// maxWorks bounds the requests of other replicas that are worked on at one time.
 	maxWorks = 1024
-	// maxQueued bounds the notifications of one request that wait to be handed on.
-	maxQueued = 256
+	// Bounds on the notifications of one request that wait to be handed on.
+	maxQueued      = 256
+	maxQueuedBytes = 1 << 20 // one may be longer than that
 	// maxIDBytes bounds the name that a request has between two replicas.
 	maxIDBytes = 64
 	// maxQuestions bounds what the client of one request is asked at one time.

@@ -18,7 +18,7 @@ import (
 )
 
 // until waits for what happens outside of this process.
-func until(t *testing.T, what string, ok func() bool) {
+func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -27,7 +27,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func open(t *testing.T, redis *fleettest.Server) *fleet.Store {
+func open(t testing.TB, redis *fleettest.Server) *fleet.Store {
 	t.Helper()
 	s, err := fleet.Open(fleet.Options{URL: redis.URL})
 	if err != nil {
@@ -48,7 +48,7 @@ type peer struct{ *rpc.Peer }
 
 func (p peer) End() { p.Close() }
 
-func start(t *testing.T, redis *fleettest.Server, handle func(ctx context.Context, p *rpc.Peer, params json.RawMessage) (json.RawMessage, error)) replica {
+func start(t testing.TB, redis *fleettest.Server, handle func(ctx context.Context, p *rpc.Peer, params json.RawMessage) (json.RawMessage, error)) replica {
 	t.Helper()
 	store := open(t, redis)
 	f := New(Options{Fleet: store, MaxSent: 2, Attach: func(tr rpc.Transport, _ Client, opts rpc.Options) Session {
@@ -64,7 +64,7 @@ func start(t *testing.T, redis *fleettest.Server, handle func(ctx context.Contex
 }
 
 // ready waits until a replica is known to another, and hears.
-func ready(t *testing.T, from, to replica) {
+func ready(t testing.TB, from, to replica) {
 	t.Helper()
 	until(t, "the replicas hear each other", func() bool {
 		_, err := from.Send(t.Context(), to.store.Replica(), "ready", Request{Method: "x", Params: []byte(`{"ready":1}`)}, nobody{})
@@ -207,7 +207,7 @@ func TestGone(t *testing.T) {
 		}
 		silent := open(t, redis)
 		begun := time.Now()
-		if err := send(silent.Replica()); !errors.Is(err, ErrGone) || time.Since(begun) > 2*beatTime {
+		if err := send(silent.Replica()); !errors.Is(err, ErrGone) || time.Since(begun) > 3*beatTime {
 			t.Errorf("it says nothing: %v after %v", err, time.Since(begun))
 		}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, errors.New("enough"))
@@ -266,5 +266,23 @@ func TestQuestions(t *testing.T) {
 	got, err = a.Send(t.Context(), b.store.Replica(), "p", Request{Method: "x"}, asked{make(chan string, 10)})
 	if err != nil || strings.Count(string(got), "can be asked for input only in results") != 3 {
 		t.Errorf("stateless: %s, %v", got, err)
+	}
+}
+
+// BenchmarkSend is a request that another replica answers with as many bytes, both in one process.
+func BenchmarkSend(b *testing.B) {
+	redis := fleettest.Start(b)
+	from, to := start(b, redis, echo), start(b, redis, echo)
+	ready(b, from, to)
+	for _, size := range []int{1 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
+			params := []byte(`"` + strings.Repeat("x", size) + `"`)
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				if _, err := from.Send(b.Context(), to.store.Replica(), "p", Request{Method: "x", Params: params}, nobody{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

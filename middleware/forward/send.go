@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -19,6 +20,7 @@ type sent struct {
 
 	mu    sync.Mutex // guards the fields below
 	came  []wireMessage
+	bytes int           // that they have
 	heard bool          // it was heard of since it was looked
 	wake  chan struct{} // capacity 1: something has come
 }
@@ -66,20 +68,22 @@ func (f *Forwarder) Send(ctx context.Context, replica, party string, r Request, 
 	}
 	// It has the answer, or nobody wants it any more.
 	defer func() { _ = f.tell(context.WithoutCancel(ctx), replica, kindControl, wireControl{ID: id}) }()
-	return f.receive(ctx, id, s, to)
+	again := func() error { return f.fleet.Tell(ctx, replica, kindRequest, wireRequest{id, r}) }
+	return f.receive(ctx, id, s, to, again)
 }
 
-// receive takes what comes, until the answer.
-func (f *Forwarder) receive(ctx context.Context, id string, s *sent, to Receiver) (json.RawMessage, error) {
+// receive takes what comes, until the answer. Again sends the request once more, of which the
+// replica takes one.
+func (f *Forwarder) receive(ctx context.Context, id string, s *sent, to Receiver, again func() error) (json.RawMessage, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var questions sync.WaitGroup
 	defer questions.Wait()
 	defer cancel() // before the questions are waited for
 	asking := make(chan struct{}, maxQuestions)
 	last := 0 // message that has come
-	silence := time.NewTimer(beatTime)
+	silence := time.NewTimer(againTime)
 	defer silence.Stop()
-	begun := false
+	sentAt, begun := time.Now(), false
 	for {
 		silent := false
 		select {
@@ -94,8 +98,14 @@ func (f *Forwarder) receive(ctx context.Context, id string, s *sent, to Receiver
 		case heard:
 			begun = true
 			silence.Reset(silentTime)
+		case silent && begun:
+			return nil, f.silent(ctx, s.replica)
 		case silent:
-			return nil, f.silent(ctx, s.replica, begun)
+			err := again()
+			if took := time.Since(sentAt); took > silentTime || err == nil && took > beginTime {
+				return nil, cmp.Or(err, f.silent(ctx, s.replica))
+			}
+			silence.Reset(againTime)
 		}
 		for _, w := range came {
 			switch {
@@ -138,12 +148,9 @@ func (f *Forwarder) receive(ctx context.Context, id string, s *sent, to Receiver
 }
 
 // silent is why nothing comes.
-func (f *Forwarder) silent(ctx context.Context, replica string, begun bool) error {
+func (f *Forwarder) silent(ctx context.Context, replica string) error {
 	if _, err := f.fleet.Alive(ctx, replica); err != nil {
 		return err
-	}
-	if !begun {
-		return fmt.Errorf("%w: it did not take the request", ErrGone)
 	}
 	return ErrGone
 }
@@ -153,7 +160,7 @@ func (s *sent) take() (came []wireMessage, heard bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	came, heard = s.came, s.heard
-	s.came, s.heard = nil, false
+	s.came, s.bytes, s.heard = nil, 0, false
 	return came, heard
 }
 
@@ -172,9 +179,12 @@ func (f *Forwarder) takeMessage(from string, body json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = true
-	// What its client does not take in time is lost, but not the end of it.
-	if w.Gone || w.Message != nil && (len(s.came) < maxQueued || !isNotification(w.Message)) && len(s.came) < 2*maxQueued {
+	// What its client does not take in time is lost, but not the end of it. A replica asks no more
+	// than its servers do at one time.
+	room := len(s.came) < maxQueued && (s.bytes == 0 || s.bytes+len(w.Message) <= maxQueuedBytes)
+	if w.Gone || w.Message != nil && len(s.came) < 2*maxQueued && (room || !isNotification(w.Message)) {
 		s.came = append(s.came, w)
+		s.bytes += len(w.Message)
 	}
 	select {
 	case s.wake <- struct{}{}:

@@ -29,6 +29,7 @@ type work struct {
 
 	mu       sync.Mutex // guards the fields below
 	queue    []rpc.Message
+	bytes    int           // that they have
 	answered bool          // the answer is in the queue, or there is none
 	wake     chan struct{} // capacity 1
 }
@@ -132,10 +133,11 @@ func (w *work) push(m rpc.Message) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.answered || m.Method != "" && len(w.queue) >= maxQueued {
+	if w.answered || m.Method != "" && m.ID == nil && (len(w.queue) >= maxQueued || w.bytes > 0 && w.bytes+size(m) > maxQueuedBytes) {
 		return
 	}
 	w.queue = append(w.queue, m)
+	w.bytes += size(m)
 	w.answered = m.Method == ""
 	w.awake()
 }
@@ -165,6 +167,7 @@ func (w *work) next() (m *rpc.Message, more bool) {
 	}
 	m = &w.queue[0]
 	w.queue = w.queue[1:]
+	w.bytes -= size(*m)
 	return m, true
 }
 

@@ -25,6 +25,9 @@ type Identity struct {
 	// Peer is whatever else tells clients without session apart: where they come
 	// from and which program they are.
 	Peer string
+	// Replica is the name of this process, where the agents of several are kept together: a
+	// connection is one agent among those of all.
+	Replica string
 	// Who is what is known for the operator's rules. It may change from one request to
 	// the next, see [Session.Who].
 	Who rights.Who
@@ -51,6 +54,9 @@ func (i Identity) agent(n int) (name string, ends bool) {
 		return "pipe #" + hash(i.Pipe), true
 	case i.Peer != "":
 		return "peer " + short(i.Peer), false
+	}
+	if i.Replica != "" {
+		return "connection-" + i.Replica + "-" + strconv.Itoa(n), true
 	}
 	return "connection-" + strconv.Itoa(n), true
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rlmproxy/cache"
+	"rlmproxy/fleet"
 	"rlmproxy/middleware/frame"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
@@ -16,13 +17,23 @@ const (
 	codeUnknownID = "unknown_cache_id"
 	CodeExpiredID = "expired_cache_id"
 	CodeEvictedID = "evicted_cache_id"
+	codeStoreAway = "store_unavailable"
 )
+
+// StoreAway is the error for what cannot be answered while the store that replicas share is
+// away.
+func StoreAway(away *fleet.AwayError) *pipeline.Error {
+	return &pipeline.Error{Err: away, Code: codeStoreAway, Text: "the shared store does not answer", Hint: "try again in " + spelled(away.Retry)}
+}
 
 // explained tells an agent what became of an id that the cache has nothing for. To make the
 // call again is advised only where that changes nothing. Other errors stay as they are.
 func explained(err error) error {
 	var gone *cache.GoneError
+	var away *fleet.AwayError
 	switch {
+	case errors.As(err, &away):
+		return StoreAway(away)
 	case errors.As(err, &gone):
 		e := &pipeline.Error{Err: err, Code: CodeExpiredID, Text: fmt.Sprintf("cache_id %s has expired: it was not read for %s", gone.ID, spelled(gone.TTL))}
 		if gone.Reason == cache.Evicted {

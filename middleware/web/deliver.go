@@ -82,6 +82,9 @@ func (h *Handler) deliver(ctx context.Context, out *response, s *stream, resumes
 			if h.send(out, s, m, n) != nil {
 				return
 			}
+			if s.session != nil {
+				h.shared.touch(s.session)
+			}
 			timer.Reset(beat)
 			continue
 		}

@@ -51,6 +51,10 @@ type told struct {
 // letters, 4 for 3 bytes.
 const maxPassed = fleet.MaxTold/4*3 - 1<<10
 
+// maxToAll bounds a notification of a client, which all replicas get: those of the protocol
+// have some hundred bytes.
+const maxToAll = 256 << 10
+
 func (sh *shared) tellAll(t told) error { return sh.tell("", t) }
 
 func (sh *shared) tell(to string, t told) error {
@@ -68,21 +72,14 @@ func (sh *shared) hear(from string, body json.RawMessage) {
 		return
 	}
 	if t.Kind == toldEnded {
-		sh.mu.Lock()
-		for at, takeover := range sh.taking {
-			if at.key == t.Session {
-				takeover.ended = true
-			}
-		}
-		sh.mu.Unlock()
+		sh.ended(t.Session)
+		return
 	}
 	s := sh.of(t.Session)
 	if s == nil {
 		return
 	}
 	switch t.Kind {
-	case toldEnded:
-		sh.do(func() { sh.h.remove(s, "it ended elsewhere", endedElsewhere) })
 	case toldChanged:
 		s.sharing.follows.Add("changed "+t.Gone, len(t.Gone), func(ctx context.Context) { sh.catchUp(ctx, s, t.Gone) })
 	case toldListens:
@@ -234,7 +231,7 @@ func (sh *shared) pass(ctx context.Context, s *session, m rpc.Message) (passed b
 		if t.Message = m.Bytes(); len(t.Message) > maxPassed {
 			t.Message = rpc.Message{ID: m.ID, Error: rpc.ErrorObject(tooLong("the client's answer", len(t.Message)))}.Bytes()
 		}
-		return true, sh.tell(replica, t)
+		return true, sh.tellLate(ctx, replica, t)
 	case "notifications/progress":
 		replica := replicaOf(jsonscan.Member(m.Params, "progressToken"))
 		if replica == "" || replica == sh.store.Replica() {
@@ -254,12 +251,48 @@ func (sh *shared) pass(ctx context.Context, s *session, m rpc.Message) (passed b
 		}
 	}
 	// The servers behind each replica are other processes, or know it as another client.
-	if t.Message = m.Bytes(); len(t.Message) > maxPassed {
+	if t.Message = m.Bytes(); len(t.Message) > maxToAll {
 		sh.h.log.Debug("a notification is too long for other replicas", "method", m.Method, "bytes", len(t.Message))
 	} else {
 		_ = sh.tellAll(t)
 	}
 	return false, nil
+}
+
+// answerTime is how long a client's answer waits for a store that is away, answerEvery how often
+// it is tried. The client would not send it again, and the question wait for nothing.
+const answerTime, answerEvery = 15 * time.Second, 500 * time.Millisecond
+
+// tellLate is tell, also where the store is away for a moment. The answer that it tells may
+// arrive twice: the second finds nobody waiting.
+func (sh *shared) tellLate(ctx context.Context, to string, t told) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	tick := time.NewTicker(answerEvery)
+	defer tick.Stop()
+	for tries := 0; ; tries++ {
+		err := sh.tell(to, t)
+		var away *fleet.AwayError
+		if !errors.As(err, &away) {
+			if err == nil && tries > 0 { // the other replica may have been about to subscribe again
+				sh.do(func() {
+					select {
+					case <-time.After(2 * answerEvery):
+						_ = sh.tell(to, t)
+					case <-sh.store.Life().Done():
+					}
+				})
+			}
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		case <-sh.store.Life().Done():
+			return err
+		}
+	}
 }
 
 // tooLong is the error for what does not fit between replicas.

@@ -161,7 +161,9 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, "the events after this Last-Event-ID are no longer kept")
 		return
 	}
-	if stream == s.streams.listening {
+	if stream == s.streams.listening && s.sharing != nil {
+		stream.expect(true) // or what others pass on at once finds nobody
+		defer stream.expect(false)
 		h.shared.listens(s)
 	}
 	out := newResponse(w, true)

@@ -151,6 +151,13 @@ func (s *stream) reachable() bool {
 	return s.reader != nil || s.expected
 }
 
+// expect says whether a reader is about to come.
+func (s *stream) expect(soon bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expected = soon
+}
+
 // resume makes the event after the nth the next one; -1 is wherever it stands. It
 // returns the status of HTTP: there may be more, there is no more, or the event after
 // the nth is not kept.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rlmproxy/fleet"
@@ -49,6 +50,8 @@ type shared struct {
 	h      *Handler
 	store  *fleet.Store
 	roster *roster.Roster
+
+	refused atomic.Bool // the store did not take the last change, and that was logged
 
 	work  sync.WaitGroup // what is done beside requests; none is added once closed is set
 	tells *queue.Queue   // what servers tell clients that listen elsewhere
@@ -315,7 +318,9 @@ func (sh *shared) noted(s *session, state roster.State, err error) {
 	switch {
 	case errors.As(err, &away): // back sees to it
 	case err != nil:
-		sh.h.log.Warn("the shared store has not taken what is new about a session: it is known to this replica", "error", err)
+		if !sh.refused.Swap(true) {
+			sh.h.log.Warn("the shared store does not take what is new about sessions: it is known to this replica", "error", err)
+		}
 	case state == roster.Ended:
 		sh.do(func() { sh.h.remove(s, "it ended elsewhere", endedElsewhere) })
 	case state == roster.Full:
@@ -323,6 +328,9 @@ func (sh *shared) noted(s *session, state roster.State, err error) {
 	case state == roster.Missing:
 		sh.save(s)
 	default:
+		if sh.refused.Swap(false) {
+			sh.h.log.Info("the shared store takes what is new about sessions again")
+		}
 		s.sharing.mu.Lock()
 		s.sharing.saved, s.sharing.renewed = true, time.Now()
 		s.sharing.mu.Unlock()
@@ -386,7 +394,23 @@ func (sh *shared) end(key roster.Key) (first bool) {
 		return true
 	}
 	_ = sh.tellAll(told{Kind: toldEnded, Session: key})
+	sh.ended(key) // it may have been taken over here again meanwhile
 	return first
+}
+
+// ended ends here a session that is over, also one that is being taken over.
+func (sh *shared) ended(key roster.Key) {
+	sh.mu.Lock()
+	for at, takeover := range sh.taking {
+		if at.key == key {
+			takeover.ended = true
+		}
+	}
+	s := sh.sessions[key]
+	sh.mu.Unlock()
+	if s != nil {
+		sh.do(func() { sh.h.remove(s, "it ended elsewhere", endedElsewhere) })
+	}
 }
 
 // How a session comes to its end here.
