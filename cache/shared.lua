@@ -316,7 +316,7 @@ function ops.list(skip, many)
 		local agent, id, size, seq = string.match(some[i], '^(.*):(.*):(.*):(.*)$')
 		local r, read = kept(call('GET', key('e', agent, id))), call('ZSCORE', reads, some[i])
 		if r and r.seq == seq and r.terms == terms and read and now - read < ttl then
-			rows[#rows + 1] = {agent, id, call('HGET', key('i', agent), 'name') or '', r.data, some[i + 1], read, r.origin, seq}
+			rows[#rows + 1] = {agent, id, call('HGET', key('i', agent), 'name') or '', r.data, some[i + 1], read, r.origin}
 		end
 	end
 	return {#some == 2 * many and 'again' or 'done', removed, call('ZCOUNT', reads, '(' .. number(now - ttl), '+inf'), rows}
