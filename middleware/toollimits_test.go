@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"rlmproxy/cache"
+	"rlmproxy/fleet"
+	"rlmproxy/fleet/fleettest"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
 )
@@ -129,3 +131,37 @@ type deaf struct{}
 
 func (deaf) Send(context.Context, rpc.Message) error { return nil }
 func (deaf) Try(context.Context, rpc.Message)        {}
+
+// TestToolLimitsOfReplicas: calls of a tool that an agent has begun at one replica count at
+// the others, those of another limit do not.
+func TestToolLimitsOfReplicas(t *testing.T) {
+	server := fleettest.Start(t)
+	up := &Upstream{Name: "s", Tools: map[string]Policy{"get_*": {RateLimit: 2}, "put_*": {RateLimit: 2}}}
+	var replicas []*toolLimits
+	for range 2 {
+		store, err := fleet.Open(fleet.Options{URL: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		replicas = append(replicas, &toolLimits{fleet: store})
+	}
+	for i, tt := range []struct {
+		replica           int
+		tool, party, want string
+	}{
+		{0, "get_a", "ann", "nil"}, {1, "get_b", "ann", "nil"},
+		{0, "get_a", "ann", "rate_limited: this agent has begun 2 calls of this tool within a minute, the most allowed: try again in 30s"},
+		{1, "get_a", "ann", "rate_limited: this agent has begun 2 calls of this tool within a minute, the most allowed: try again in 30s"},
+		{1, "put_a", "ann", "nil"}, {1, "get_a", "bob", "nil"},
+		{0, "get_a", "connection-1", "nil"}, {0, "get_a", "connection-1", "nil"}, {1, "get_a", "connection-1", "nil"}, // which is another one
+	} {
+		done, err := replicas[tt.replica].admit(t.Context(), up.Name, up.policy(tt.tool), tt.party, time.Second)
+		if got := fmt.Sprint(err); !strings.Contains(got, tt.want) {
+			t.Errorf("%d: %s, want %s", i, got, tt.want)
+		}
+		if err == nil {
+			done()
+		}
+	}
+}
