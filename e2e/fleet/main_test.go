@@ -99,9 +99,7 @@ func openSite(t *testing.T, opts siteOptions) *site {
 		opts.n = 3
 	}
 	s.Fleet = replicas.Start(t, replicas.Options{Binary: binary, N: opts.n, NoStore: opts.noStore, Env: env,
-		// What was written is there after a kill; after the end of the machine, all but a second.
-		Store: []string{"--appendonly", "yes", "--appendfsync", "everysec"},
-		Args:  []string{"serve", "--config", path}})
+		Args: []string{"serve", "--config", path}})
 	return s
 }
 

@@ -1,6 +1,7 @@
 package replicas
 
 import (
+	"context"
 	"testing"
 
 	"rlmproxy/fleet/fleettest"
@@ -9,6 +10,7 @@ import (
 // A Fleet is some replicas with one store, behind a balancer.
 type Fleet struct {
 	*Balancer
+	tb       testing.TB
 	Replicas []*Replica
 	Store    *fleettest.Server // nil: there is none
 }
@@ -21,8 +23,6 @@ type Options struct {
 	N int
 	// NoStore leaves out the store: each replica stands alone.
 	NoStore bool
-	// Store are further arguments of the Redis server.
-	Store []string
 	// Env and Args are those of each replica: serve --config FILE, say.
 	Env, Args []string
 }
@@ -30,10 +30,11 @@ type Options struct {
 // Start starts a fleet and returns when all of it is ready.
 func Start(tb testing.TB, opts Options) *Fleet {
 	tb.Helper()
-	f := &Fleet{Balancer: NewBalancer(tb, opts.N)}
+	f := &Fleet{Balancer: NewBalancer(tb, opts.N), tb: tb}
 	env := opts.Env
 	if !opts.NoStore {
-		f.Store = fleettest.Start(tb, opts.Store...)
+		f.Store = fleettest.StartLasting(tb)
+		tb.Cleanup(f.allowed)
 		env = append(env[:len(env):len(env)], "RLMPROXY_CACHE_URL="+f.Store.URL)
 	}
 	for range opts.N {
@@ -46,6 +47,15 @@ func Start(tb testing.TB, opts Options) *Fleet {
 		f.Join(i, r.URL())
 	}
 	return f
+}
+
+// allowed holds that no replica has asked the store for what operators are told not to allow.
+// A store that was restarted has forgotten what it denied before.
+func (f *Fleet) allowed() {
+	denied, err := f.Store.Client.Do(context.Background(), "ACL", "LOG", 10).Slice()
+	if err != nil || len(denied) > 0 {
+		f.tb.Errorf("what the store has denied: %v, %v", denied, err)
+	}
 }
 
 // Restart starts the ith replica, which does not run, and has it get requests when it is

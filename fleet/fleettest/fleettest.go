@@ -31,6 +31,21 @@ type Server struct {
 // redis-server or valkey-server the test is skipped, or fails where RLMPROXY_E2E=required.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	return start(t, "default", args...)
+}
+
+// StartLasting starts a server that writes down what it has, as operators are told to have
+// it: after a kill it is all there, after the end of the machine all but a second.
+func StartLasting(t testing.TB) *Server {
+	t.Helper()
+	// The file is read with the rights of the user default: with less than all, what scripts
+	// have written would be lost.
+	return start(t, "rlmproxy", "--appendonly", "yes", "--appendfsync", "everysec", "--user", "default", "off", "~*", "&*", "+@all")
+}
+
+// start starts a server whose user of that name has the rights.
+func start(t testing.TB, user string, args ...string) *Server {
+	t.Helper()
 	program := find(t)
 	// A socket's path is short. t.TempDir is not.
 	dir, err := os.MkdirTemp("", "redis")
@@ -38,10 +53,13 @@ func Start(t testing.TB, args ...string) *Server {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "s")
-	s := &Server{URL: "unix://" + path, t: t, dir: dir,
+	s := &Server{URL: "unix://" + user + ":any@" + path, t: t, dir: dir,
 		args: append([]string{program, "--port", "0", "--unixsocket", path, "--dir", dir, "--save", "", "--loglevel", "warning"}, args...)}
-	s.args = append(s.args, "--user", "admin", "on", "nopass", "~*", "&*", "+@all", "--user", "default", "on", "nopass")
+	s.args = append(s.args, "--user", "admin", "on", "nopass", "~*", "&*", "+@all", "--user", user, "on", "nopass")
 	s.args = append(s.args, Rights(t)...)
+	if user == "default" {
+		s.URL = "unix://" + path
+	}
 	s.Client = redis.NewClient(&redis.Options{Network: "unix", Addr: path, Username: "admin", Password: "any"})
 	t.Cleanup(func() {
 		s.Kill()
