@@ -146,7 +146,7 @@ func TestSharedAway(t *testing.T) {
 			t.Errorf("what was forgotten meanwhile: %q", got)
 		}
 	}
-	if list, all := a.List(9); all != 3 || len(list) != 3 || list[0].Agent != "ann" {
+	if list, all := a.List(9); all != 4 || len(list) != 4 || list[0].Agent != "bob" || list[3].Agent != "ann" {
 		t.Errorf("lists %d: %+v", all, list)
 	}
 	if got := said(b, "ann", before); got != "expired fs_read" {
