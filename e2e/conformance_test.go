@@ -87,7 +87,7 @@ func TestConformance(t *testing.T) {
 					}
 					fleet := replicas.Start(t, replicas.Options{Binary: binary, N: 3, Args: args})
 					got := conform(t, command, fleet.URL)
-					for _, w := range known.verdicts(s.name, upstream, direct, got) {
+					for _, w := range known.replicas(upstream).verdicts(s.name, upstream, direct, got) {
 						if !strings.HasSuffix(w, cured) { // by which replica it came to
 							t.Error(w)
 						}
