@@ -87,7 +87,7 @@ func graceful(t *testing.T, where string, cfg *config.Config, grace time.Duratio
 
 // interpolated replaces ${NAME:?why} as Compose does.
 func interpolated(text string) string {
-	text = regexp.MustCompile(`\$\{([A-Z_]+):\?[^}]*\}`).ReplaceAllString(text, "agent:$1-0123456789abcdef")
+	text = regexp.MustCompile(`\$\{([A-Z_]+):\?[^}]*\}`).ReplaceAllString(text, "agent:$1-0123456789abcdef0123456789")
 	return strings.ReplaceAll(text, "$$", "$")
 }
 
@@ -329,7 +329,8 @@ func TestKubernetes(t *testing.T) {
 	}
 
 	pod := pods["rlmproxy"]
-	values := map[string]string{"cache-url": "redis://rlmproxy:x@rlmproxy-store:6379", "http-tokens": "alice:0123456789abcdef", "metrics-token": "metrics-0123456789abcdef"}
+	values := map[string]string{"cache-url": "redis://rlmproxy:x@rlmproxy-store:6379",
+		"fleet-key": "0123456789abcdef0123456789abcdef", "http-tokens": "alice:0123456789abcdef", "metrics-token": "metrics-0123456789abcdef"}
 	environ := map[string]string{}
 	for i := 0; pod.at("containers", "0", "env", strconv.Itoa(i)) != nil; i++ {
 		env := func(keys ...string) string {
@@ -337,7 +338,7 @@ func TestKubernetes(t *testing.T) {
 		}
 		environ[env("name")] = values[env("valueFrom", "secretKeyRef", "key")]
 	}
-	if len(environ) != 3 {
+	if len(environ) != 4 {
 		t.Errorf("variables: %v", environ)
 	}
 	cfg := load(t, "kubernetes/", fmt.Sprint(all["ConfigMap rlmproxy"].at("data", "mcp.json")), environ)

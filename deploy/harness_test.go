@@ -176,7 +176,7 @@ func startReplica(t *testing.T, s *server, store string, env ...string) *replica
 	}
 	r := &replica{t: t, addr: "127.0.0.1:0"}
 	r.env = append(os.Environ(), "RLMPROXY_STATE_DIR="+filepath.Join(dir, "state"), "RLMPROXY_CACHE_URL="+store,
-		"RLMPROXY_HTTP_TOKENS=alice:"+agentToken, "RLMPROXY_METRICS_TOKEN="+metricsToken)
+		"RLMPROXY_FLEET_KEY=0123456789abcdef0123456789abcdef", "RLMPROXY_HTTP_TOKENS=alice:"+agentToken, "RLMPROXY_METRICS_TOKEN="+metricsToken)
 	r.env = append(r.env, env...)
 	r.args = []string{"serve", "--config", filepath.Join(dir, "mcp.json"), "--http"}
 	t.Cleanup(func() {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -191,25 +192,90 @@ func TestDeploy(t *testing.T) {
 	nginx := startNginx(t, true, replicas...)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	var clients sync.WaitGroup
+	var running sync.WaitGroup
 	var made atomic.Int32
 	over := make(chan struct{})
-	for i := range 8 {
-		clients.Go(func() {
-			for n := 0; ; n++ {
-				select {
-				case <-over:
-					return
-				case <-time.After(5 * time.Millisecond):
+	// each has a client do something again and again, until it is over.
+	each := func(clients int, do func(client, n int) (wrong string)) {
+		for i := range clients {
+			running.Go(func() {
+				for n := 0; ; n++ {
+					select {
+					case <-over:
+						return
+					case <-time.After(5 * time.Millisecond):
+					}
+					if wrong := do(i, n); wrong != "" {
+						t.Errorf("%v: %s", time.Now(), wrong)
+					}
+					made.Add(1)
 				}
-				id := fmt.Sprint("deploy", i, "-", n)
-				if status, text := nginx.call(ctx, "do", id, ""); status != 200 || !strings.Contains(text, "done "+id) || s.count(id) != 1 {
-					t.Errorf("%v: %d %s", time.Now(), status, text)
-				}
-				made.Add(1)
-			}
-		})
+			})
+		}
 	}
+	each(6, func(i, n int) string {
+		id := fmt.Sprint("alone", i, "-", n)
+		if status, text := nginx.call(ctx, "do", id, ""); status != 200 || !strings.Contains(text, "done "+id) || s.count(id) != 1 {
+			return fmt.Sprintf("a call: %d %s, executed %d times", status, text, s.count(id))
+		}
+		return ""
+	})
+	each(2, func(i, n int) string {
+		status, text := nginx.call(ctx, "do", fmt.Sprint("long", i, "-", n), "long")
+		_, after, ok := strings.Cut(text, "cache_id=")
+		if status != 200 || !ok {
+			return fmt.Sprintf("a long result: %d %.300s", status, text)
+		}
+		filter := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"proxy_search","arguments":{"cache_id":%q,"pattern":"^A line"},"_meta":{%s}}}`, after[:16], statelessMeta)
+		status, text = nginx.says(ctx, "POST", filter, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "proxy_search")
+		if status != 200 || strings.Contains(text, `"isError":true`) || !strings.Contains(text, "A line of a long text") {
+			return fmt.Sprintf("a query: %d %.300s", status, text)
+		}
+		return ""
+	})
+	const sessions = 4
+	var ids []string
+	for range sessions {
+		id, err := nginx.session(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	each(sessions, func(i, n int) string {
+		id := fmt.Sprint("session", i, "-", n)
+		if status, text := nginx.says(ctx, "POST", toolCall("do", id, "", ""), "Mcp-Session-Id", ids[i]); status != 200 || !strings.Contains(text, "done "+id) || s.count(id) != 1 {
+			return fmt.Sprintf("a call of a session: %d %s, executed %d times", status, text, s.count(id))
+		}
+		return ""
+	})
+	// Whoever listens comes back at once, and is let in.
+	var listened atomic.Int32
+	each(sessions, func(i, _ int) string {
+		listening, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		go func() {
+			select {
+			case <-over:
+				cancel()
+			case <-listening.Done():
+			}
+		}()
+		resp, err := nginx.send(listening, "GET", "", "Mcp-Session-Id", ids[i])
+		if listening.Err() != nil {
+			return ""
+		}
+		if err != nil {
+			return "a stream: " + err.Error()
+		}
+		defer resp.Body.Close()
+		listened.Add(1)
+		if text, _ := io.ReadAll(resp.Body); resp.StatusCode != 200 {
+			return fmt.Sprintf("a stream: %s %s", resp.Status, text)
+		}
+		return ""
+	})
 	for i, r := range replicas {
 		// A call that runs, and ends in time.
 		id := fmt.Sprint("slow", i)
@@ -240,9 +306,9 @@ func TestDeploy(t *testing.T) {
 		until(t, "the new one is ready", func() bool { status, _ := r.get("/readyz", ""); return status == 200 })
 	}
 	close(over)
-	clients.Wait()
-	if n := made.Load(); n < 200 {
-		t.Errorf("%d calls were made", n)
+	running.Wait()
+	if calls, streams := made.Load(), listened.Load(); calls < 200 || streams < 2*sessions {
+		t.Errorf("%d calls were made, and %d streams opened", calls, streams)
 	}
 	allowed(t, store)
 }
@@ -277,7 +343,7 @@ func TestReady(t *testing.T) {
 	wrong := startReplica(t, s, strings.Replace(store.URL, "unix://", "unix://nobody:swordfish@", 1))
 	until(t, "its server is ready", func() bool {
 		_, text := wrong.get("/readyz", agentToken)
-		return strings.Contains(text, "example: ready")
+		return strings.Contains(text, "example: ready") || strings.Contains(text, "example: quarantined") // no pins are known
 	})
 	if status, text := wrong.get("/readyz", agentToken); status != 503 || !strings.Contains(text, "the shared store: denies itself") || strings.Contains(text, "swordfish") {
 		t.Errorf("%d %s", status, text)

@@ -21,7 +21,7 @@ func TestArchitecture(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tree []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z/]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9/]+)` \\|").FindAllStringSubmatch(string(text), -1) {
 		tree = append(tree, m[1])
 	}
 	outside := []string{"bench", "bench/aggregator", "bench/bleve", "bench/quality", "e2e", "internal/busytest", "internal/transcripttest", "pipeline/digest/digesttest", "pipeline/doctest"} // tests only

@@ -18,7 +18,7 @@ var (
 	callShows  = []string{"maxResponseTokens", "maxPreviewTokens", "enableAutoTruncation", "enableLossless", "redact", "freshCalls", "stateDir", "cacheDir", "callTimeout", "logLevel"}
 	serveShows = []string{
 		"maxResponseTokens", "maxResponseTokensByKind", "enableAutoTruncation", "cacheTTLSeconds", "redact", "freshCalls", "pinTools", "quarantine",
-		"stateDir", "cacheDir", "callTimeout", "logLevel", "auditFile", "metricsAddress", "httpTokensFile", "httpPublicURL", "httpAllowedHosts", "httpAllowedOrigins",
+		"stateDir", "cacheDir", "cacheURL", "callTimeout", "logLevel", "auditFile", "metricsAddress", "httpTokensFile", "httpPublicURL", "httpAllowedHosts", "httpAllowedOrigins", "drainSeconds",
 	}
 )
 

@@ -29,6 +29,11 @@ const (
 	maxHandshake = 128 << 10 // of what is taken from a record, whoever wrote it
 )
 
+// maxOfSubject bounds the records of one subject, in bytes: some 60,000 usual sessions. Those
+// that were not used for longest go first; a replica that has such a session writes its
+// record again.
+const maxOfSubject = 64 << 20
+
 // format names the form of records, in their keys.
 const format = "session1"
 
@@ -62,6 +67,7 @@ const (
 	fieldWatch     = "watch:" // a URI
 	fieldToken     = "token:" // a replica at which a token that may be revoked was shown
 	fieldBytes     = "bytes"  // of the names of members
+	fieldIndex     = "index"  // the key of the records of its subject, by when they were used
 	fieldEnded     = "ended"  // alone: the session is over, and is not to be begun again
 )
 
@@ -81,10 +87,11 @@ const (
 type Roster struct {
 	store *fleet.Store
 	life  time.Duration
+	most  int // maxOfSubject
 }
 
 // New returns a roster. Records are there for life after they were last touched or changed.
-func New(store *fleet.Store, life time.Duration) *Roster { return &Roster{store, life} }
+func New(store *fleet.Store, life time.Duration) *Roster { return &Roster{store, life, maxOfSubject} }
 
 func (r *Roster) key(k Key) string { return r.store.Key(format, string(k)) }
 
@@ -92,7 +99,7 @@ func (r *Roster) key(k Key) string { return r.store.Key(format, string(k)) }
 // revoked was shown for it at this replica.
 func (r *Roster) Save(ctx context.Context, k Key, rec Record, shown bool) (State, error) {
 	bytes, n := 0, 0
-	args := []any{r.life.Milliseconds(), fieldSubject, rec.Subject, fieldHandshake, []byte(rec.Handshake), fieldLevel, rec.Level, fieldListener, rec.Listener}
+	args := []any{r.most, r.life.Milliseconds(), fieldSubject, rec.Subject, fieldHandshake, []byte(rec.Handshake), fieldLevel, rec.Level, fieldListener, rec.Listener}
 	add := func(field string) {
 		if n++; n < maxFields-10 && bytes+len(field) <= maxBytes {
 			bytes += len(field)
@@ -105,13 +112,47 @@ func (r *Roster) Save(ctx context.Context, k Key, rec Record, shown bool) (State
 	for _, uri := range rec.Subscriptions {
 		add(fieldWatch + uri)
 	}
-	return r.run(ctx, saveScript, k, append(args, fieldBytes, bytes)...)
+	sum := sha256.Sum256([]byte(rec.Subject))
+	index := r.store.Key(format, "of", hex.EncodeToString(sum[:]))
+	return r.run(ctx, saveScript, k, append(args, fieldBytes, bytes, fieldIndex, index)...)
 }
 
-var saveScript = redis.NewScript(`
+// keep is what scripts share. All keys are in one slot.
+const keep = `
+-- drop takes a record out of what is counted for its subject.
+local function drop(index, key)
+	if redis.call('ZREM', index, key) == 0 then return end
+	redis.call('HINCRBY', index .. ':sizes', 'all', -(redis.call('HGET', index .. ':sizes', key) or 0))
+	redis.call('HDEL', index .. ':sizes', key)
+end
+-- keep has a record last, counts it, and makes room for it.
+local function keep(key, life, most)
+	redis.call('PEXPIRE', key, life)
+	local index = redis.call('HGET', key, 'index')
+	if not index then return end
+	local t = redis.call('TIME')
+	local now = t[1] * 1000 + math.floor(t[2] / 1000)
+	local size = 1000 + redis.call('HSTRLEN', key, 'handshake') + 2 * (redis.call('HGET', key, 'bytes') or 0)
+	drop(index, key)
+	redis.call('ZADD', index, now, key)
+	redis.call('HSET', index .. ':sizes', key, size)
+	redis.call('HINCRBY', index .. ':sizes', 'all', size)
+	for _, old in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', now - life, 'LIMIT', 0, 100)) do drop(index, old) end
+	while tonumber(redis.call('HGET', index .. ':sizes', 'all')) > tonumber(most) do
+		local oldest = redis.call('ZRANGE', index, 0, 0)[1]
+		if not oldest or oldest == key then break end
+		drop(index, oldest)
+		redis.call('DEL', oldest)
+	end
+	redis.call('PEXPIRE', index, life)
+	redis.call('PEXPIRE', index .. ':sizes', life)
+end
+`
+
+var saveScript = redis.NewScript(keep + `
 if redis.call('HEXISTS', KEYS[1], 'ended') == 1 then return 0 end
-for i = 2, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
+for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+keep(KEYS[1], ARGV[2], ARGV[1])
 return 1`)
 
 // Find returns a record, nil if there is none, the session is over, or nobody can read it.
@@ -171,10 +212,10 @@ func (r *Roster) Revoke(ctx context.Context, k Key) (State, error) {
 }
 
 func (r *Roster) change(ctx context.Context, k Key, what, field, value string) (State, error) {
-	return r.run(ctx, changeScript, k, r.life.Milliseconds(), what, field, value, maxFields, maxBytes)
+	return r.run(ctx, changeScript, k, r.life.Milliseconds(), what, field, value, maxFields, maxBytes, r.most)
 }
 
-var changeScript = redis.NewScript(`
+var changeScript = redis.NewScript(keep + `
 local life, what, field, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('EXISTS', KEYS[1]) == 0 then return -1 end
 if redis.call('HEXISTS', KEYS[1], 'ended') == 1 then return 0 end
@@ -193,7 +234,7 @@ elseif what == 'revoke' then
 	for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do left = left or string.sub(name, 1, 6) == 'token:' end
 	if not left then return 3 end
 end
-redis.call('PEXPIRE', KEYS[1], life)
+keep(KEYS[1], life, ARGV[7])
 return 1`)
 
 // End ends a session for all replicas. First reports whether nobody has before: whoever is
@@ -204,8 +245,10 @@ func (r *Roster) End(ctx context.Context, k Key) (first bool, err error) {
 	return state == Kept, err
 }
 
-var endScript = redis.NewScript(`
+var endScript = redis.NewScript(keep + `
 local first = 1 - redis.call('HEXISTS', KEYS[1], 'ended')
+local index = redis.call('HGET', KEYS[1], 'index')
+if index then drop(index, KEYS[1]) end
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'ended', '1')
 redis.call('PEXPIRE', KEYS[1], ARGV[1])

@@ -128,6 +128,65 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// TestMany: the records of one subject have a bound together. Those used longest ago go first,
+// and others' stay.
+func TestMany(t *testing.T) {
+	server := fleettest.Start(t)
+	s, err := fleet.Open(fleet.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	r := New(s, time.Minute)
+	r.most = 10 * (1000 + 2)
+	key := func(i int) Key { return KeyOf(strings.Repeat(string(rune('A'+i)), 26)) }
+	save := func(i int, subject string) {
+		t.Helper()
+		if state, err := r.Save(t.Context(), key(i), Record{Subject: subject, Handshake: json.RawMessage("{}")}, false); state != Kept || err != nil {
+			t.Fatal(state, err)
+		}
+		// The store's clock tells them apart, by milliseconds.
+		for now := server.Client.Time(t.Context()).Val(); server.Client.Time(t.Context()).Val().Sub(now) < 2*time.Millisecond; {
+		}
+	}
+	there := func() (all string) {
+		for i := range 26 {
+			if rec, err := r.Find(t.Context(), key(i)); err != nil {
+				t.Fatal(err)
+			} else if rec != nil {
+				all += string(rune('A' + i))
+			}
+		}
+		return all
+	}
+	save(25, "bob")
+	for i := range 10 {
+		save(i, "alice")
+	}
+	if _, err := r.Touch(t.Context(), key(0)); err != nil {
+		t.Fatal(err)
+	}
+	save(10, "alice")
+	save(11, "alice")
+	if got := there(); got != "ADEFGHIJKLZ" {
+		t.Errorf("there are %s", got)
+	}
+	if _, err := r.End(t.Context(), key(0)); err != nil {
+		t.Fatal(err)
+	}
+	save(12, "alice")
+	if got := there(); got != "DEFGHIJKLMZ" {
+		t.Errorf("after one has ended there are %s", got)
+	}
+	// A long one takes the place of several.
+	if _, err := r.Subscribe(t.Context(), key(12), strings.Repeat("x", 4000)); err != nil {
+		t.Fatal(err)
+	}
+	if got := there(); got != "LMZ" {
+		t.Errorf("beside a long one there are %s", got)
+	}
+}
+
 // TestKeyOf: only what is an id of ours has a key, which does not show it.
 func TestKeyOf(t *testing.T) {
 	for _, not := range []string{"", "short", strings.ToLower(id), id + "1", id + ":", strings.Repeat("A", 65), "ÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄ"} {

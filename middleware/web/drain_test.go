@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -242,4 +243,32 @@ func TestDrainedConnection(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 	})
+}
+
+// TestWaiting: who has connected and waits to be accepted is seen.
+func TestWaiting(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if waiting(l) {
+		t.Error("nobody has connected")
+	}
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if !waiting(l) && runtime.GOOS != "windows" {
+		t.Error("somebody has")
+	}
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
+	if waiting(l) {
+		t.Error("nobody waits any more")
+	}
 }

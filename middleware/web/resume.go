@@ -28,7 +28,7 @@ import (
 //	a stream that ends    comes back            comes back             comes back, if the id is another
 //	an error as an event  the call fails        the call fails         the call fails
 //
-// So a client is never answered with an error of HTTP here. To listen it begins anew. For an
+// So no client of ours is answered with an error of HTTP. To listen it begins anew. For an
 // answer it is sent back until it finds the replica; where that is lost, its request fails.
 
 // maxAnswers bounds the ids of requests in that of their stream, in bytes.
@@ -93,22 +93,22 @@ func (p place) listens() bool { return strings.Trim(p.stream, "0") == "" }
 // lost.
 const lostTries = 1_000_000
 
-// resume answers a client that comes for a stream which is not here. It reports false for
-// one that listens: that begins anew here.
-func (sh *shared) resume(w http.ResponseWriter, s *session, event string) bool {
+// resume answers a client that comes for a stream which is not here, unless the client
+// listens: that begins anew here. Answered is false too for what is no id of ours.
+func (sh *shared) resume(w http.ResponseWriter, event string) (listens, answered bool) {
 	p, ok := parsePlace(event)
 	wait := min(retryTime, sh.h.opts.ResumeTime/20)
 	switch {
 	case !ok || p.listens():
-		return false
+		return ok, false
 	case p.tries >= lostTries || p.answers == nil: // it has heard all that there is
 		w.WriteHeader(http.StatusNoContent)
-		return true
+		return false, true
 	case p.replica != sh.store.Replica() && time.Duration(p.tries)*wait <= sh.h.opts.ResumeTime:
 		if alive, err := sh.store.Alive(sh.store.Life(), p.replica); alive || err != nil {
 			out := newResponse(w, true)
 			_ = out.back(p.again(), wait)
-			return true
+			return false, true
 		}
 	}
 	p.tries = lostTries - 1
@@ -116,7 +116,7 @@ func (sh *shared) resume(w http.ResponseWriter, s *session, event string) bool {
 	_ = jsonscan.Elements(p.answers, func(id json.RawMessage) error {
 		return out.event(p.again(), &rpc.Message{ID: id, Error: lost})
 	})
-	return true
+	return false, true
 }
 
 var errLost = errors.New("the answer is lost: the replica of the proxy that worked on the request has gone, or has waited for the client too long; what the request does may have been done")

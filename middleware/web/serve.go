@@ -100,6 +100,14 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 		select {
 		case <-ended:
 		case <-time.After(notice):
+			// The system cuts off who waits to be accepted when a listener closes, and a
+			// balancer may have sent a request by then.
+			for range settleTime / time.Millisecond {
+				if !waiting(l) {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
 			_ = l.Close()
 			<-ended
 			time.Sleep(settleTime)

@@ -144,8 +144,12 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 	stream, from := s.streams.listening, -1
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		if stream, from = s.streams.find(last); stream == nil && s.sharing != nil {
-			if stream, from = s.streams.listening, -1; h.shared.resume(w, s, last) {
+			listens, answered := h.shared.resume(w, last)
+			if answered {
 				return
+			}
+			if listens {
+				stream, from = s.streams.listening, -1
 			}
 		}
 		if stream == nil {

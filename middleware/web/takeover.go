@@ -372,14 +372,29 @@ func (sh *shared) back() {
 	for key := range ends {
 		sh.end(key)
 	}
-	for _, s := range sh.all() {
-		if !s.client.Initialized() {
-			continue
+	look := func() {
+		for _, s := range sh.all() {
+			if s.client.Initialized() {
+				sh.renew(s)
+				s.sharing.follows.Add("changed", 0, func(ctx context.Context) { sh.catchUp(ctx, s, "") })
+			}
 		}
-		sh.renew(s)
-		s.sharing.follows.Add("", 0, func(ctx context.Context) { sh.catchUp(ctx, s, "") })
 	}
+	look()
+	// What others tell right then is lost on who does not listen to the store again yet.
+	sh.do(func() {
+		late := time.NewTimer(backTime)
+		defer late.Stop()
+		select {
+		case <-late.C:
+			look()
+		case <-sh.h.life.Done():
+		}
+	})
 }
+
+// backTime is how long after the store is back all replicas listen to it again.
+const backTime = 5 * time.Second
 
 // end ends a session for all replicas, and reports whether it has just ended. While the
 // store is away, that is done later.

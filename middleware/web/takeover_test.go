@@ -4,286 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net"
-	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
 
-	"rlmproxy/cache"
-	"rlmproxy/fleet"
-	"rlmproxy/fleet/fleettest"
-	"rlmproxy/middleware"
 	"rlmproxy/middleware/auth"
 	"rlmproxy/middleware/roster"
-	"rlmproxy/middleware/rpc"
-	"rlmproxy/middleware/upstream"
 )
-
-// A logging server says that it logs, and notes what it is asked.
-type logging struct {
-	*fake
-	info  *upstream.Info
-	asked notes // method, and level or URI
-}
-
-// notes are what there was, in no order.
-type notes struct {
-	mu  sync.Mutex
-	all map[string]int
-}
-
-func (n *notes) add(what string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.all == nil {
-		n.all = map[string]int{}
-	}
-	n.all[what]++
-}
-
-func (n *notes) has(what string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.all[what] > 0
-}
-
-func (l *logging) Info() *upstream.Info { return l.info }
-
-func (l *logging) Call(ctx context.Context, r upstream.Request) (json.RawMessage, error) {
-	if r.Method != "tools/call" {
-		l.asked.add(r.Method + " " + gjson.GetBytes(r.Params, "level").String() + gjson.GetBytes(r.Params, "uri").String())
-		return json.RawMessage("{}"), nil
-	}
-	return l.fake.Call(ctx, r)
-}
-
-// A replica is a site that shares its sessions.
-type replica struct {
-	*site
-	store *fleet.Store
-	up    *logging
-	calls chan string // the tool's mark argument, when it is called; none is waited for
-}
-
-// A crowd is several replicas with one store and one cache.
-type crowd struct {
-	t        testing.TB
-	redis    *fleettest.Server
-	cache    *cache.Store
-	replicas []*replica
-	next     atomic.Int64
-}
-
-// gather starts n replicas. The tool t of their servers answers by its argument "do": see act.
-func gather(t testing.TB, n int, opts Options, who auth.Options) *crowd {
-	t.Helper()
-	c := &crowd{t: t, redis: fleettest.Start(t)}
-	store, err := cache.New(cache.Options{Key: []byte("0123456789abcdef")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
-	c.cache = store
-	for range n {
-		c.add(opts, who)
-	}
-	return c
-}
-
-func (c *crowd) add(opts Options, who auth.Options) *replica {
-	t := c.t
-	t.Helper()
-	shared, err := fleet.Open(fleet.Options{URL: c.redis.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &replica{store: shared, calls: make(chan string, 100)}
-	r.up = &logging{
-		fake: withT(r.act),
-		info: &upstream.Info{Capabilities: &mcp.ServerCapabilities{
-			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{Subscribe: true},
-			Logging: &mcp.LoggingCapabilities{}, //nolint:staticcheck // clients still use it
-		}},
-	}
-	r.up.told = make(chan string, 1000)
-	server, err := middleware.New(middleware.Options{
-		Store: c.cache, MaxTokens: 200, SearchTimeout: time.Minute,
-		Upstreams: []middleware.Upstream{{Name: "s", Conn: r.up}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := auth.New(who)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opts.Guard, opts.Attach, opts.InputSchema, opts.Accounts = guard, attach(server), server.InputSchema, server.Accounts()
-	opts.Fleet = shared
-	opts.Resume = func(t rpc.Transport, who middleware.Identity, o rpc.Options, past middleware.Past) Session {
-		return server.Resume(t, who, o, past)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.site = &site{t: t, url: "http://" + l.Addr().String() + "/mcp", server: server, h: New(opts)}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- r.h.Serve(ctx, l) }()
-	r.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		server.Close()
-		shared.Close()
-		if n := server.Accounts().Held(); n != 0 {
-			t.Errorf("%d bytes are counted for clients that have gone", n)
-		}
-	})
-	t.Cleanup(r.stop)
-	c.replicas = append(c.replicas, r)
-	c.until("they hear each other", func() bool {
-		names, err := r.store.Replicas(t.Context())
-		n, _ := c.redis.Client.PubSubNumSub(t.Context(), r.store.Key("to", r.store.Replica())).Result()
-		return err == nil && len(names) >= len(c.replicas) && n[r.store.Key("to", r.store.Replica())] == 1
-	})
-	return r
-}
-
-// act is the tool of the server behind a replica. It does what its argument says.
-func (r *replica) act(ctx context.Context, q upstream.Request) (json.RawMessage, error) {
-	r.calls <- gjson.GetBytes(q.Params, "arguments.mark").String()
-	switch gjson.GetBytes(q.Params, "arguments.do").String() {
-	case "long":
-		return long("what is kept"), nil
-	case "wait":
-		<-ctx.Done()
-		return nil, context.Cause(ctx)
-	case "ask":
-		raw, err := r.server.Ask(ctx, "s", "sampling/createMessage", json.RawMessage(`{"messages":[],"maxTokens":90071992547409,"_meta":{"progressToken":"mine"}}`))
-		return text(string(raw)), err
-	}
-	return text("ok"), nil
-}
-
-func (c *crowd) until(what string, ok func() bool) {
-	c.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			c.t.Fatal("not within 20 seconds: " + what)
-		}
-	}
-}
-
-// has waits until a message of that kind has come to a channel, and drops others.
-func (c *crowd) has(from chan string, want string) {
-	c.t.Helper()
-	late := time.After(20 * time.Second)
-	for {
-		select {
-		case got := <-from:
-			if got == want {
-				return
-			}
-		case <-late:
-			c.t.Fatalf("no %q within 20 seconds", want)
-		}
-	}
-}
-
-// stream opens a stream on which a session listens, and returns what comes on it, and what
-// ends it.
-func (r *replica) stream(id string, header ...string) (*heard, func() error) {
-	r.t.Helper()
-	resp := r.do("GET", "", append(header, "Mcp-Session-Id", id)...)
-	if resp.StatusCode != 200 {
-		r.t.Fatalf("GET: %s", resp.Status)
-	}
-	out := new(heard)
-	go out.read(resp.Body)
-	return out, resp.Body.Close
-}
-
-// A heard is the events of a stream, each as its id, a blank and its data.
-type heard struct {
-	mu    sync.Mutex
-	all   []string
-	ended bool
-}
-
-// read reads events until the stream ends.
-func (h *heard) read(body io.Reader) {
-	id, data, line := "", "", []byte{}
-	buf := make([]byte, 1)
-	for {
-		if n, err := body.Read(buf); n == 0 && err != nil {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.ended = true
-			return
-		}
-		if buf[0] != '\n' {
-			line = append(line, buf[0])
-			continue
-		}
-		key, value, _ := strings.Cut(string(line), ": ")
-		switch {
-		case len(line) == 0 && id+data != "":
-			h.mu.Lock()
-			h.all = append(h.all, id+" "+data)
-			h.mu.Unlock()
-			id, data = "", ""
-		case key == "id":
-			id = value
-		case key == "data":
-			data = value
-		}
-		line = line[:0]
-	}
-}
-
-// find returns the first event with this in it, or "".
-func (h *heard) find(part string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, e := range h.all {
-		if strings.Contains(e, part) {
-			return e
-		}
-	}
-	return ""
-}
-
-// hears waits for an event with this in it, which it returns.
-func (c *crowd) hears(stream *heard, part string) (e string) {
-	c.t.Helper()
-	c.until("an event with "+part, func() bool { e = stream.find(part); return e != "" })
-	return e
-}
-
-func doing(id int, what string) string {
-	return callT(id, `{"region":null,"do":"`+what+`","mark":"`+what+strconv.Itoa(id)+`"}`)
-}
-
-// status sends a request of a session and returns how it was answered, in short.
-func (r *replica) status(method, body, id string, header ...string) (int, string) {
-	r.t.Helper()
-	resp := r.do(method, body, append(header, "Mcp-Session-Id", id)...)
-	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	return resp.StatusCode, string(text)
-}
 
 const ping = `{"jsonrpc":"2.0","id":9,"method":"ping"}`
 
@@ -475,14 +206,33 @@ func TestEnds(t *testing.T) {
 	}
 	id, cached := begin()
 	// Idle at one replica.
-	s := one.h.places.use(id, "")
-	one.h.places.release(s)
-	one.h.places.mu.Lock()
-	s.since = time.Now().Add(-time.Hour)
-	one.h.places.mu.Unlock()
+	s := one.h.shared.of(roster.KeyOf(id))
+	c.until("the session rests", func() bool {
+		one.h.places.mu.Lock()
+		defer one.h.places.mu.Unlock()
+		s.since = time.Now().Add(-time.Hour)
+		return s.active == 0
+	})
 	one.h.places.expire(s)
 	if one.h.places.has(id) || !two.h.places.has(id) || !kept(two, id, cached) || !kept(one, id, cached) {
 		t.Error("a session that is idle at one replica has ended")
+	}
+	// Its place is needed.
+	small := c.add(Options{MaxSessions: 1}, auth.Options{})
+	small.status("POST", ping, id)
+	rests := small.h.places.all()[0]
+	c.until("the session rests", func() bool {
+		small.h.places.mu.Lock()
+		defer small.h.places.mu.Unlock()
+		rests.since = time.Now().Add(-2 * restTime)
+		return rests.active == 0
+	})
+	if other := small.session(); small.h.places.has(id) || !kept(two, id, cached) {
+		t.Error("a session has ended with its place")
+	} else if code, got := small.status("POST", ping, id); code != 503 || !strings.Contains(got, "too many sessions") {
+		t.Errorf("without a place for it: %d %s", code, got)
+	} else if code, _ := two.status("DELETE", "", other); code != 204 {
+		t.Errorf("DELETE: %d", code)
 	}
 	// Shut down.
 	three.stop()
@@ -723,164 +473,5 @@ func TestForgedTelling(t *testing.T) {
 	}
 	if len(two.calls) > 1 {
 		t.Error("a request that was told was made")
-	}
-}
-
-// TestResumeElsewhere: a client that was cut off from its answer finds it, or hears that it
-// is lost, by what all SDKs understand.
-func TestResumeElsewhere(t *testing.T) {
-	c := gather(t, 2, Options{ResumeTime: 2 * time.Second}, auth.Options{})
-	one, two := c.replicas[0], c.replicas[1]
-	id := one.session()
-	resp := one.do("POST", doing(41, "wait"), "Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-11-25")
-	first, _, _ := strings.Cut(events(t, resp.Body, 1)[0], " ")
-	c.has(one.calls, "wait41")
-	get := func(r *replica, last string) (int, string, string) {
-		t.Helper()
-		resp := r.do("GET", "", "Mcp-Session-Id", id, "Last-Event-ID", last)
-		text := body(t, resp)
-		event := ""
-		for line := range strings.Lines(text) {
-			if value, ok := strings.CutPrefix(line, "id: "); ok {
-				event = strings.TrimSpace(value)
-			}
-		}
-		return resp.StatusCode, event, text
-	}
-	code, again, text := get(two, first)
-	if code != 200 || again == first || !strings.Contains(text, "retry: 100\ndata: \n\n") || strings.Contains(text, "error") {
-		t.Fatalf("while the replica is there: %d %q", code, text)
-	}
-	// It takes up where it was, by the id that two has given.
-	resp.Body.Close()
-	at := one.do("GET", "", "Mcp-Session-Id", id, "Last-Event-ID", again)
-	one.status("POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":41}}`, id)
-	if b := body(t, at); at.StatusCode != 200 || strings.Contains(b, "error") {
-		t.Errorf("at the replica: %s %q", at.Status, b)
-	}
-	// To listen is to begin anew.
-	listens, _ := two.stream(id, "Last-Event-ID", one.store.Replica()+"-1-0_17")
-	two.server.Tell(t.Context(), "s", "notifications/message", json.RawMessage(`{"level":"error","data":"here"}`))
-	c.hears(listens, `"here"`)
-	// The client is not sent back for ever.
-	event := again
-	for n := 0; ; n++ {
-		if code, event, text = get(two, event); strings.Contains(text, `"id":41,"error":{`) {
-			break
-		}
-		if code != 200 || n > 30 {
-			t.Fatalf("try %d: %d %q", n, code, text)
-		}
-	}
-	if code, _, text := get(two, event); code != 204 {
-		t.Errorf("after the last word: %d %q", code, text)
-	}
-	// The replica is lost.
-	one.stop()
-	if code, _, text := get(two, first); code != 200 || !strings.Contains(text, `"id":41,"error":{"code":`) || !strings.Contains(text, "may have been done") {
-		t.Errorf("after it has gone: %d %q", code, text)
-	}
-	for _, odd := range []string{"x", "_", "a-b-c_1", "a-1-1-zz_1", "a-1-1-5b_1", "a-1-1-7b7d_1", "0-0-1_1_1", strings.Repeat("9", 600) + "-1-1_1", "a-1-1-5b315d_1_99999999999999999999"} {
-		if code, _, text := get2(t, two, id, odd); code >= 500 {
-			t.Errorf("%q: %d %q", odd, code, text)
-		}
-	}
-}
-
-// get2 asks for a stream by an odd id, and does not wait for one that listens.
-func get2(t *testing.T, r *replica, id, last string) (int, string, string) {
-	resp := r.do("GET", "", "Mcp-Session-Id", id, "Last-Event-ID", last)
-	defer resp.Body.Close()
-	return resp.StatusCode, "", ""
-}
-
-// front is a balancer that takes one replica after the other, and cuts every third stream of
-// events after its first event.
-func (c *crowd) front(cuts bool) *http.Client {
-	var n atomic.Int64
-	return &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		r = r.Clone(r.Context())
-		to := c.replicas[int(c.next.Add(1))%len(c.replicas)]
-		r.URL.Host = strings.TrimSuffix(strings.TrimPrefix(to.url, "http://"), "/mcp")
-		resp, err := http.DefaultTransport.RoundTrip(r)
-		if err == nil && cuts && r.Method == http.MethodPost && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && n.Add(1)%3 == 1 {
-			resp.Body = &cutBody{ReadCloser: resp.Body}
-		}
-		return resp, err
-	})}
-}
-
-type roundTrip func(r *http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// A cutBody breaks after the first event.
-type cutBody struct {
-	io.ReadCloser
-	read string
-}
-
-func (b *cutBody) Read(p []byte) (int, error) {
-	if strings.Contains(b.read, "data: \n\n") {
-		b.ReadCloser.Close()
-		return 0, io.ErrUnexpectedEOF
-	}
-	n, err := b.ReadCloser.Read(p[:1])
-	b.read += string(p[:n])
-	return n, err
-}
-
-// TestSDK: the SDK's client finds nothing odd in a balancer that takes one replica after the
-// other and cuts streams.
-func TestSDK(t *testing.T) {
-	c := gather(t, 3, Options{ResumeTime: 10 * time.Second}, auth.Options{})
-	for _, version := range []string{"2025-03-26", "2025-06-18", "2025-11-25"} {
-		t.Run(version, func(t *testing.T) {
-			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
-				CreateMessageHandler: func(ctx context.Context, r *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-					// The stream of the call is cut meanwhile.
-					timer := time.NewTimer(3 * primeTime)
-					defer timer.Stop()
-					select {
-					case <-timer.C:
-					case <-ctx.Done():
-					}
-					return &mcp.CreateMessageResult{Content: &mcp.TextContent{Text: "asked"}, Model: "m", Role: "assistant"}, nil
-				},
-			})
-			transport := &mcp.StreamableClientTransport{Endpoint: c.replicas[0].url, HTTPClient: c.front(version == "2025-11-25")}
-			s, err := client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			for i := range 12 {
-				do := []string{"", "ask", "long"}[i%3]
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-				result, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "t", Arguments: map[string]any{"region": nil, "do": do}})
-				cancel()
-				if err != nil {
-					t.Fatalf("call %d (%s): %v", i, do, err)
-				}
-				if b, _ := json.Marshal(result); do == "ask" && !strings.Contains(string(b), "asked") {
-					t.Errorf("call %d: %s", i, b)
-				}
-			}
-			if err := s.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "error"}); err != nil {
-				t.Error(err)
-			}
-			if err := s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///a"}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	if all := slices.Concat(c.replicas[0].h.places.all(), c.replicas[1].h.places.all(), c.replicas[2].h.places.all()); len(all) > 0 {
-		c.until("closed sessions end everywhere", func() bool {
-			n := 0
-			for _, r := range c.replicas {
-				n += len(r.h.places.all())
-			}
-			return n == 0
-		})
 	}
 }
