@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -75,7 +76,8 @@ type shared struct {
 	fetches  singleflight.Group
 	fetching chan struct{} // has a place for each fetch that runs
 
-	moving sync.Mutex // held while entries move to the store
+	moving sync.Mutex // held while entries move to the store; guards the field below
+	life   string     // names what the store had when it was last asked: all that is lost has another
 
 	mu      sync.Mutex // guards the fields below
 	closed  bool
@@ -97,6 +99,7 @@ func newShared(opts *Options, keys func() [][]byte, derived *artefacts, counts *
 		terms: opts.Terms, pending: make(map[agentKey]bool),
 	}
 	x.fleet.OnBack(x.move)
+	x.move()
 	return x, nil
 }
 
@@ -435,7 +438,11 @@ func (x *shared) ask(agent agentKey, id ID, counts bool) (c *copied, r reply, er
 		}
 		return nil, r, err
 	}
-	if r.status != "kept" {
+	switch r.status {
+	case "kept":
+	case "none": // a store that has lost its data is given it back in a moment
+		return nil, r, x.absent(agent, id, r)
+	default:
 		x.near.drop(agent, id)
 		return nil, r, x.absent(agent, id, r)
 	}
@@ -495,8 +502,52 @@ func (x *shared) forget(agent agentKey) {
 	}
 }
 
+// lostAll reports whether the store has lost its data since it was last asked, as one does
+// that is restarted and writes nothing to disk. x.moving must be held.
+func (x *shared) lostAll() (bool, error) {
+	life := rand.Text()
+	err := x.run(func(ctx context.Context, c redis.Cmdable) error {
+		is, err := c.SetArgs(ctx, x.key+":life", life, redis.SetArgs{Mode: "NX", Get: true, TTL: x.opts.TTL + stayOver}).Result()
+		if err == nil {
+			life = is
+			err = c.PExpire(ctx, x.key+":life", x.opts.TTL+stayOver).Err()
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, redis.Nil) { // which says that there was none
+		return false, err
+	}
+	lost := x.life != "" && x.life != life
+	x.life = life
+	return lost, nil
+}
+
+// restore gives a store that has lost its data what is near. x.moving must be held.
+func (x *shared) restore() error {
+	lost, err := x.lostAll()
+	if err != nil || !lost {
+		return err
+	}
+	now, terms := x.opts.now(), x.getTerms()
+	for _, c := range x.near.since(now.Add(-x.opts.TTL)) {
+		if x.isClosed() {
+			return ErrClosed
+		}
+		if c.terms != terms {
+			continue
+		}
+		e := entering{agent: c.agent, id: c.id, origin: c.origin, data: c.data, size: c.size}
+		if err := x.store(&e, terms, now.Sub(c.confirmed)); err != nil {
+			x.life = "-" // what is missing is looked for again
+			return err
+		}
+	}
+	return nil
+}
+
 // move brings the store what it missed while it was away: agents that have ended, and what
-// was kept here. What does not fit makes others go, as ever.
+// was kept here. A store that has lost its data gets what is near. What does not fit makes
+// others go, as ever.
 func (x *shared) move() {
 	x.moving.Lock()
 	defer x.moving.Unlock()
@@ -516,6 +567,9 @@ func (x *shared) move() {
 		x.mu.Lock()
 		delete(x.pending, agent)
 		x.mu.Unlock()
+	}
+	if x.restore() != nil {
+		return
 	}
 	for _, e := range x.local.all() {
 		if x.isClosed() || x.store(&e.entering, e.terms, e.idle) != nil {

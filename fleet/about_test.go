@@ -27,7 +27,7 @@ func TestAbout(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		a, err := open(t, Options{URL: server.URL}).About(t.Context())
+		a, err := open(t, Options{URL: server.AdminURL()}).About(t.Context())
 		if err != nil || a.Version == "" || a.Software == "" || strings.TrimSpace(a.Version) != a.Version {
 			t.Errorf("%v: %+v %v", tt.args, a, err)
 		}

@@ -41,7 +41,7 @@ func TestTrustOfReplicas(t *testing.T) {
 	if got := tr.run("call", "fs_read"); !strings.Contains(got, "held_back") {
 		t.Errorf("call: %s", got)
 	}
-	t.Setenv("RLMPROXY_CACHE_URL", "unix://admin:any@"+server.Client.Options().Addr) // as a user who may ask what is saved
+	t.Setenv("RLMPROXY_CACHE_URL", server.AdminURL()) // as a user who may ask what is saved
 	if got := tr.run("doctor"); !strings.Contains(got, "fs: held back until you accept them: fs_read") || !strings.Contains(got, "it writes nothing to disk") {
 		t.Errorf("doctor: %s", got)
 	}
