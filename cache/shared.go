@@ -400,4 +400,3 @@ func (x *shared) totals(now *Stats) {
 	}
 	now.Near = x.near.bytes()
 }
-
