@@ -23,7 +23,7 @@ func TestAbout(t *testing.T) {
 	} {
 		server := fleettest.Start(t, tt.args...)
 		if tt.refuses {
-			if err := server.Client.Do(t.Context(), "ACL", "SETUSER", "default", "-config").Err(); err != nil {
+			if err := server.Client.Do(t.Context(), "ACL", "SETUSER", "admin", "-config").Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
