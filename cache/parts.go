@@ -77,7 +77,7 @@ func (x *shared) fetch(agent agentKey, id ID, gen string, n int, raw int64) (*ke
 	if n < 1 || n > x.maxParts() || raw < 0 || raw > x.maxRaw() { // the quota was larger, or this is not ours
 		return nil, errNotWritten
 	}
-	var packed []byte
+	packed := make([]byte, 0, n*partSize)
 	keys := x.parts(gen, n)
 	for i := 0; i < n; i += partsAtOnce {
 		var some []*redis.StringCmd

@@ -350,8 +350,8 @@ func (x *shared) came(e *entering, terms, own string, r reply) {
 }
 
 // get implements [index].
-func (x *shared) get(agent agentKey, _ string, id ID) (*kept, error) {
-	if k, err := x.local.get(agent, "", id); err == nil {
+func (x *shared) get(agent agentKey, name string, id ID) (*kept, error) {
+	if k, err := x.local.get(agent, name, id); err == nil {
 		return k, nil
 	}
 	return x.read(agent, id, true)

@@ -117,6 +117,14 @@ func TestSharedAway(t *testing.T) {
 	if n := b.Stats(); n.Entries != 4 || n.Bytes == 0 {
 		t.Errorf("%+v", n)
 	}
+	for _, s := range []*Store{a, b} {
+		list, _ := s.List(9)
+		for _, e := range list {
+			if e.Agent == "" {
+				t.Errorf("an agent has no name: %+v", e)
+			}
+		}
+	}
 	w.sleep(time.Hour - 35*time.Second)
 	if got := said(a, "ann", before); got != "away" {
 		t.Errorf("what the store had an hour ago: %q", got)
@@ -137,6 +145,9 @@ func TestSharedAway(t *testing.T) {
 		if got := said(s, "eve", ended); got != "evicted " {
 			t.Errorf("what was forgotten meanwhile: %q", got)
 		}
+	}
+	if list, all := a.List(9); all != 4 || len(list) != 4 || list[0].Agent != "bob" || list[3].Agent != "ann" {
+		t.Errorf("lists %d: %+v", all, list)
 	}
 	if got := said(b, "ann", before); got != "expired fs_read" {
 		t.Errorf("what nobody could read for an hour: %q", got)
