@@ -22,10 +22,12 @@ func TestAbout(t *testing.T) {
 		{nil, 0, "noeviction", false, true, false},
 	} {
 		server := fleettest.Start(t, tt.args...)
+		rule := "+config|get"
 		if tt.refuses {
-			if err := server.Client.Do(t.Context(), "ACL", "SETUSER", "default", "-config").Err(); err != nil {
-				t.Fatal(err)
-			}
+			rule = "-config"
+		}
+		if err := server.Client.Do(t.Context(), "ACL", "SETUSER", "default", rule).Err(); err != nil {
+			t.Fatal(err)
 		}
 		a, err := open(t, Options{URL: server.URL}).About(t.Context())
 		if err != nil || a.Version == "" || a.Software == "" || strings.TrimSpace(a.Version) != a.Version {
