@@ -70,6 +70,9 @@ func start(t testing.TB, user string, args ...string) *Server {
 	return s
 }
 
+// AdminURL is for fleet.Options: of a user who may do everything.
+func (s *Server) AdminURL() string { return "unix://admin:any@" + s.Client.Options().Addr }
+
 // Sentinel starts a sentinel with a file of its own, at a port of 127.0.0.1.
 func Sentinel(t testing.TB, conf, port string) {
 	t.Helper()
