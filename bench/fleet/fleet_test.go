@@ -34,7 +34,7 @@ func urls(f *replicas.Fleet) (all []string) {
 }
 
 // batch has all agents make calls, n in all, and returns how many there were in a second.
-func batch(b *testing.B, clients []*client, n, bytes int, call *int) float64 {
+func batch(clients []*client, n, bytes int, call *int) float64 {
 	begun := time.Now()
 	from := *call
 	*call += n
@@ -78,13 +78,13 @@ func BenchmarkReplicas(b *testing.B) {
 			costs := make([]cost, len(numbers))
 			calls := 0
 			for i := range numbers {
-				batch(b, clients[i], 2*agents, kind.bytes, &call) // the first ones pay for the connections
+				batch(clients[i], 2*agents, kind.bytes, &call) // the first ones pay for the connections
 			}
 			for b.Loop() {
 				calls += n
 				for i, f := range fleets {
 					before := costOf(b, f)
-					rates[i] = append(rates[i], batch(b, clients[i], n, kind.bytes, &call))
+					rates[i] = append(rates[i], batch(clients[i], n, kind.bytes, &call))
 					used := costOf(b, f).less(before)
 					costs[i].replicas += used.replicas
 					costs[i].store += used.store
