@@ -155,35 +155,43 @@ local function expire()
 	return #buried == step
 end
 
--- worst returns the one of all that is to go first: that with the largest product of idle time
--- and size, among equals the oldest. A class is walked from the one that is idle the longest,
--- as long as one of its size could be worse than the worst so far.
-local function worst()
+-- sooner reports whether an entry is to go before another: that with the larger product of
+-- idle time and size, among equals the older.
+local function sooner(a, b) return a.weight > b.weight or a.weight == b.weight and a.order < b.order end
+
+-- worst returns the n of all that are to go first, in order. A class is walked from the one
+-- that is idle the longest, as long as one of its size could be worse than the last of them.
+local function worst(n)
 	local first = call('ZRANGE', reads, 0, 0, 'WITHSCORES')
-	if not first[1] then return nil end
-	local longest, most, oldest, victim = idle(first[2]), -1, 0, nil
+	if not first[1] then return {} end
+	local longest, list = idle(first[2]), {}
+	local function least() return list[n] and list[n].weight or -1 end
 	local all = call('ZREVRANGE', classes, 0, -1, 'WITHSCORES')
 	for c = 1, #all, 2 do
 		local bound, name, from, many = all[c + 1] + 1, key('c', all[c]), 0, 8
-		if longest * bound < most then break end
+		if longest * bound < least() then break end
 		while from do
 			local some = call('ZRANGE', name, from, from + many - 1, 'WITHSCORES')
 			from = #some == 2 * many and from + many or nil
 			many = 100
 			for i = 1, #some, 2 do
 				local length = idle(some[i + 1])
-				if length * bound < most then
+				if length * bound < least() then
 					from = nil
 					break
 				end
 				local size, seq = string.match(some[i], ':(%d+):(%d+)$')
-				local weight = length * (size + 1)
-				seq = tonumber(seq)
-				if weight > most or weight == most and seq < oldest then most, oldest, victim = weight, seq, some[i] end
+				local one, at = {long = some[i], order = tonumber(seq), weight = length * (size + 1)}, #list + 1
+				while at > 1 and sooner(one, list[at - 1]) do at = at - 1 end
+				if at <= n then
+					table.insert(list, at, one)
+					list[n + 1] = nil
+				end
 			end
 		end
 	end
-	return victim or first[1]
+	if not list[1] then list[1] = {long = first[1]} end
+	return list
 end
 
 -- worstFirst returns what an agent keeps, that first which is to go first.
@@ -193,7 +201,7 @@ local function worstFirst(agent)
 		local id, size, seq = string.match(some[i], '^(.*):(.*):(.*)$')
 		list[#list + 1] = {id = id, size = size, seq = seq, order = tonumber(seq), weight = idle(some[i + 1]) * (size + 1)}
 	end
-	table.sort(list, function(a, b) return a.weight > b.weight or a.weight == b.weight and a.order < b.order end)
+	table.sort(list, sooner)
 	return list
 end
 
@@ -215,10 +223,17 @@ local function makeRoom(agent, size, maxEntries, maxOwn, maxAll, maxAgents)
 			remove(agent, r.id, r.size, r.seq, 'evicted')
 		end
 	end
+	-- To look for many at once costs little more than for one.
+	local many = 1
 	while not fitsAll() do
-		if #removed >= step then return false end
-		local long = worst()
-		if long then removeLong(long, 'evicted') else call('HDEL', state, 'bytes') end
+		local some = worst(many)
+		if not some[1] then call('HDEL', state, 'bytes') end
+		for _, r in ipairs(some) do
+			if fitsAll() then break end
+			if #removed >= step then return false end
+			removeLong(r.long, 'evicted')
+		end
+		many = math.min(4 * many, step)
 	end
 	-- Last, because the steps above may have taken the last entry of an agent, this one's too.
 	while not fitsAgents() do

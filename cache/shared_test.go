@@ -755,3 +755,38 @@ func FuzzReadOrigin(f *testing.F) {
 		}
 	})
 }
+
+// TestSharedMakesRoom: an entry for which many others go does not keep the store from
+// answering others meanwhile: what is looked at does not grow with each of them.
+func TestSharedMakesRoom(t *testing.T) {
+	server := fleettest.Start(t)
+	w := newWorld(t, "redis", server)
+	const n, size = 5000, 10_000
+	s := w.open(t, Options{MaxEntriesPerAgent: 500, MaxBytes: n * size, MaxBytesPerAgent: n * size, TTL: time.Hour})
+	x := s.index.(*shared)
+	put := func(agent string, id, size int) reply {
+		t.Helper()
+		o := x.opts
+		r, err := x.again("put", "", keyOf(agent).named(), fmt.Sprintf("id%d", id), agent, "GEN", 1, size, size, size, "o", 0, o.MaxEntriesPerAgent, o.MaxBytesPerAgent, o.MaxBytes, o.MaxAgents)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for i := range n {
+		put(fmt.Sprint("agent ", i/500), i, size)
+	}
+	w.sleep(time.Minute)
+	server.Client.ConfigResetStat(t.Context())
+	put("another", n, n/5*size)
+	stats := server.Client.Info(t.Context(), "commandstats").Val()
+	_, text, _ := strings.Cut(stats, "cmdstat_zrange:calls=")
+	var calls int
+	if _, err := fmt.Sscanf(text, "%d,", &calls); err != nil || calls > 3000 {
+		t.Errorf("%d times the store was asked for entries, of which 1000 had to go: %v", calls, err)
+	}
+	if r, err := x.do("totals", ""); err != nil || r.number(0) != n-n/5+1 {
+		t.Errorf("%d entries are left, %v", r.number(0), err)
+	}
+	server.Client.FlushDB(t.Context()) // no entry has parts
+}

@@ -62,6 +62,12 @@ func start(t testing.TB, user string, args ...string) *Server {
 	}
 	s.Client = redis.NewClient(&redis.Options{Network: "unix", Addr: path, Username: "admin", Password: "any"})
 	t.Cleanup(func() {
+		if t.Failed() {
+			denied, _ := s.Client.ACLLog(context.Background(), 10).Result()
+			for _, d := range denied {
+				t.Logf("the store denied the %s %s: deploy/valkey.rights may lack it", d.Reason, d.Object)
+			}
+		}
 		s.Kill()
 		s.Client.Close()
 		os.RemoveAll(dir)

@@ -55,6 +55,8 @@ const (
 	// Bounds on the notifications of one request that wait to be handed on.
 	maxQueued      = 256
 	maxQueuedBytes = 1 << 20 // one may be longer than that
+	// maxTelling bounds the replicas that are told at one time that a request has ended.
+	maxTelling = 64
 	// maxIDBytes bounds the name that a request has between two replicas.
 	maxIDBytes = 64
 	// maxQuestions bounds what the client of one request is asked at one time.
@@ -131,12 +133,13 @@ type Forwarder struct {
 
 	life  context.Context // ended by Close
 	end   context.CancelFunc
-	going sync.WaitGroup // works; none is added once life has ended
+	going sync.WaitGroup // works, and what tells of others; none is added once life has ended
 
-	mu    sync.Mutex // guards the fields below
-	sent  map[string]*sent
-	works map[string]*work // by replica and id
-	idle  chan struct{}    // closed when nothing is worked on any more; nil: nobody waits for that
+	mu      sync.Mutex // guards the fields below
+	sent    map[string]*sent
+	works   map[string]*work // by replica and id
+	idle    chan struct{}    // closed when nothing is worked on any more; nil: nobody waits for that
+	telling int              // how many replicas are just told that a request has ended
 }
 
 // New returns a Forwarder, which works on what other replicas send from now on. Close ends it.

@@ -178,6 +178,31 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
+// TestCancelledWhileAway: a request that nobody waits for any more ends where it runs, though
+// that could not be told just then.
+func TestCancelledWhileAway(t *testing.T) {
+	redis := fleettest.Start(t)
+	a, b := start(t, redis, echo), start(t, redis, func(ctx context.Context, _ *rpc.Peer, params json.RawMessage) (json.RawMessage, error) {
+		if len(params) == 0 {
+			<-ctx.Done()
+		}
+		return json.RawMessage("{}"), nil
+	})
+	ready(t, a, b)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.Send(ctx, b.store.Replica(), "p", Request{Method: "x"}, nobody{})
+		done <- err
+	}()
+	until(t, "it is worked on", func() bool { return b.Working() == 1 })
+	redis.Kill()
+	cancel()
+	<-done
+	redis.Restart()
+	until(t, "it ends", func() bool { return b.Working() == 0 })
+}
+
 // TestGone: a replica that has ended, that ends, or that says nothing is found out.
 func TestGone(t *testing.T) {
 	before := runtime.NumGoroutine()

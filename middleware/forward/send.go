@@ -172,6 +172,9 @@ func (f *Forwarder) takeMessage(from string, body json.RawMessage) {
 	}
 	f.mu.Lock()
 	s := f.sent[w.ID]
+	if s == nil && !w.Gone && len(w.ID) <= maxIDBytes {
+		f.over(from, w.ID)
+	}
 	f.mu.Unlock()
 	if s == nil || s.replica != from {
 		return
@@ -189,6 +192,20 @@ func (f *Forwarder) takeMessage(from string, body json.RawMessage) {
 	select {
 	case s.wake <- struct{}{}:
 	default:
+	}
+}
+
+// over tells a replica that a request has ended here which it still works on, and has not heard
+// so: the store was away. It does not block. f.mu must be held.
+func (f *Forwarder) over(replica, id string) {
+	if f.life.Err() == nil && f.telling < maxTelling {
+		f.telling++
+		f.going.Go(func() {
+			_ = f.tell(f.life, replica, kindControl, wireControl{ID: id}) // or it says once more that it works on it
+			f.mu.Lock()
+			f.telling--
+			f.mu.Unlock()
+		})
 	}
 }
 
