@@ -190,6 +190,9 @@ func (a *agent) excuse(d done) outcome {
 	case a.line.without(d.begun, d.ended) && (f != nil && f.status == 503 || storeGone.MatchString(text)):
 		return storeAway
 	}
+	if a.line.learning(d.begun) && (f != nil && f.gone || strings.Contains(text, "the replica of the proxy that this call ran on is gone") || strings.Contains(text, "session not found")) {
+		return storeAway
+	}
 	return unexcused
 }
 
@@ -268,7 +271,7 @@ func (a *agent) judge(k *kept, d done, want string) outcome {
 	}
 	due := index <= newest && d.begun.Sub(k.used) < fresh
 	// What was made or read while the store was away may not be in it.
-	alone := k.alone || a.line.without(k.used, d.ended)
+	alone := k.alone || a.line.without(k.used, d.ended) || a.line.lostSince(k.used)
 	switch {
 	case !a.own(d.text):
 		return crossed

@@ -2,9 +2,9 @@ package fleet
 
 import "testing"
 
-// TestDeploy: agents work while each replica in turn is told to end (SIGTERM), ends, and
+// TestUnnoticed: agents work while each replica in turn is told to end (SIGTERM), ends, and
 // another takes its place. No agent notices: not one error.
-func TestDeploy(t *testing.T) {
+func TestUnnoticed(t *testing.T) {
 	t.Setenv("FLEET_SECONDS", "15")
 	l := startLoad(t, 30, siteOptions{})
 	for i := range 3 {

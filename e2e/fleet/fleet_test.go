@@ -6,9 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -100,30 +98,6 @@ func (l *load) kill(i, start int) int {
 	return open
 }
 
-// signal sends the store's process a signal.
-func (l *load) signal(t *testing.T, pid int, s syscall.Signal) {
-	t.Helper()
-	if err := syscall.Kill(pid, s); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// storePid is the process of the store.
-func (l *load) storePid(t *testing.T) int {
-	t.Helper()
-	info, err := l.site.Store.Client.Info(t.Context(), "server").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(info, "process_id:")
-	text, _, _ := strings.Cut(rest, "\r\n")
-	pid, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pid
-}
-
 // finish ends the load, asks about every id, and counts what the servers have executed.
 func (l *load) finish(t *testing.T) {
 	t.Helper()
@@ -158,36 +132,18 @@ func (l *load) finish(t *testing.T) {
 	}
 }
 
-// TestFleet: sixty agents on all revisions work for a minute on three replicas. Each replica
-// is killed (-9) and started again in turn; the store is killed once, and hangs once. Every
-// id answers or says what became of it, no agent reads another's, a call on a lost replica
-// gets one error, nothing is executed twice, and everything else succeeds.
-func TestFleet(t *testing.T) {
-	l := startLoad(t, 60, siteOptions{settings: map[string]any{"cacheTTLSeconds": int(cacheTTL.Seconds())}})
-	for i := range 3 {
-		l.until(0.08 + 0.16*float64(i))
-		t.Logf("replica %d is killed with %d calls at it", i, l.kill(i, 1))
-		l.until(0.13 + 0.16*float64(i))
-		l.site.Restart(i)
+// TestEmptied: the store loses all that it had, as one does that writes nothing down. Every id
+// says what became of it, no agent reads another's, and after a moment sessions go on.
+func TestEmptied(t *testing.T) {
+	t.Setenv("FLEET_SECONDS", "10")
+	l := startLoad(t, 30, siteOptions{})
+	l.until(0.4)
+	if err := l.site.Store.Client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
 	}
-	l.until(0.60)
-	l.line.gone()
-	l.site.Store.Kill()
-	l.until(0.67)
-	l.site.Store.Restart()
-	l.line.back()
-	l.until(0.80)
-	pid := l.storePid(t)
-	l.line.gone()
-	l.signal(t, pid, syscall.SIGSTOP)
-	l.until(0.86)
-	l.signal(t, pid, syscall.SIGCONT)
-	l.line.back()
+	l.line.emptied()
 	l.until(1)
 	l.finish(t)
-	if n := l.tally.of(struck) / 2; n < 3 { // each is counted by its kind, too
-		t.Errorf("only %d calls were in flight on replicas that were killed", n)
-	}
 }
 
 // TestControl: of one process without a store, to which nothing happens, the same load

@@ -22,6 +22,7 @@ type timeline struct {
 	mu     sync.Mutex // guards the fields below
 	killed map[life]time.Time
 	away   []span
+	empty  time.Time // when the store lost all that it had; zero: it did not
 }
 
 // kill notes that a replica is about to be killed.
@@ -45,6 +46,28 @@ func (l *timeline) back() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.away[len(l.away)-1].end = time.Now()
+}
+
+// emptied notes that the store has lost all that it had.
+func (l *timeline) emptied() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.empty = time.Now()
+}
+
+// lostSince reports whether the store has lost what it had at a time.
+func (l *timeline) lostSince(at time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.empty.IsZero() && !at.After(l.empty.Add(time.Second)) // an answer may have been on its way
+}
+
+// learning reports whether the replicas may not have told the store yet, at a time, what it has
+// lost of them: that they are there, and their sessions.
+func (l *timeline) learning(at time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.empty.IsZero() && at.After(l.empty.Add(-time.Second)) && at.Before(l.empty.Add(backTime))
 }
 
 // struck reports whether one of the requests was at a replica when that was killed.
