@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
+
+	"rlmproxy/fleet"
+	"rlmproxy/fleet/fleettest"
 )
 
 var benchSizes = []int{1 << 10, 1 << 20}
@@ -38,10 +42,7 @@ func BenchmarkPut(b *testing.B) {
 // BenchmarkPutDir puts rows of JSON, a new result each time, in memory and in a folder too.
 func BenchmarkPutDir(b *testing.B) {
 	for _, size := range benchSizes {
-		var rows []byte
-		for i := 0; len(rows) < size; i++ {
-			rows = fmt.Appendf(rows, `{"id":%d,"name":"user %x","email":"%x@example.com","active":%t},`, i, i*i, i*7919, i%3 == 0)
-		}
+		rows := rows(size)
 		for _, where := range []string{"memory", "folder"} {
 			b.Run(fmt.Sprintf("size=%d/in=%s", size, where), func(b *testing.B) {
 				validate = false
@@ -60,6 +61,122 @@ func BenchmarkPutDir(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// rows are size bytes of JSON as tools return it.
+func rows(size int) (rows []byte) {
+	for i := 0; len(rows) < size; i++ {
+		rows = fmt.Appendf(rows, `{"id":%d,"name":"user %x","email":"%x@example.com","active":%t},`, i, i*i, i*7919, i%3 == 0)
+	}
+	return rows[:size]
+}
+
+// BenchmarkShared puts rows of JSON and reads them twice, where they were put and at another
+// replica, which has to fetch them: in memory (where both are one) and in a Redis on a socket
+// of this machine. An agent keeps 20, so most puts evict another entry. It counts what was
+// asked of Redis, and what a result takes there.
+func BenchmarkShared(b *testing.B) {
+	server := fleettest.Start(b)
+	for _, size := range []int{10 << 10, 1 << 20, 10 << 20} {
+		all := rows(size)
+		for _, form := range []string{"memory", "redis"} {
+			b.Run(fmt.Sprintf("size=%d/in=%s", size, form), func(b *testing.B) {
+				validate = false
+				b.Cleanup(func() { validate = true })
+				// Each run has a fleet of its own.
+				name := fmt.Sprint("bench-", size, "-", b.N)
+				replica := func() *Store {
+					if form == "memory" {
+						return open(b, Options{})
+					}
+					f, err := fleet.Open(fleet.Options{URL: server.URL, Name: name})
+					if err != nil {
+						b.Fatal(err)
+					}
+					b.Cleanup(f.Close)
+					return open(b, Options{Fleet: f})
+				}
+				here := replica()
+				there := here
+				if form == "redis" {
+					there = replica()
+				}
+				ask := func(s *Store, id ID) {
+					if e, err := s.Get("agent", id); err != nil || len(e.Data) != size {
+						b.Fatal(err)
+					}
+				}
+				var put, again, fetch time.Duration
+				begun, n := time.Now(), 0
+				note := func(into *time.Duration) {
+					now := time.Now()
+					*into += now.Sub(begun)
+					begun = now
+				}
+				for ; b.Loop(); n++ {
+					data := binary.LittleEndian.AppendUint64(all[:size-8:size-8], uint64(n))
+					begun = time.Now()
+					id, err := here.Put("agent", Origin{Tool: "tool", Arguments: []byte(`{"page":1}`)}, data)
+					if err != nil {
+						b.Fatal(err)
+					}
+					note(&put)
+					ask(here, id)
+					note(&again)
+					ask(there, id)
+					note(&fetch)
+				}
+				report := func(value float64, unit string) { b.ReportMetric(value/float64(n), unit) }
+				report(float64(put.Microseconds()), "put-µs/op")
+				report(float64(again.Microseconds()), "get-µs/op")
+				report(float64(fetch.Microseconds()), "get-elsewhere-µs/op")
+				if form == "redis" {
+					report(float64(here.opts.Fleet.Figures().Ops), "put+get-requests/op")
+					report(float64(there.opts.Fleet.Figures().Ops), "get-elsewhere-requests/op")
+					used := func(pattern string) (sum float64) {
+						for _, key := range keysOf(b, server.Client, pattern) {
+							sum += float64(server.Client.MemoryUsage(b.Context(), key, 0).Val())
+						}
+						return sum
+					}
+					now := totals(here)
+					b.ReportMetric(used(here.opts.Fleet.SpreadKey(sharedVersion, "*"))/float64(now.entries), "redis-data-bytes/result")
+					b.ReportMetric(used(here.opts.Fleet.Key(sharedVersion, "*"))/float64(now.entries+now.tombstones), "redis-index-bytes/id")
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkSharedFull is BenchmarkPutFull in Redis, where the victim is found without looking at
+// all: with results of one size, and of sizes up to 16 times as large.
+func BenchmarkSharedFull(b *testing.B) {
+	for _, sizes := range []string{"alike", "mixed"} {
+		b.Run("sizes="+sizes, func(b *testing.B) {
+			f, err := fleet.Open(fleet.Options{URL: fleettest.Start(b).URL})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(f.Close)
+			s := open(b, Options{MaxBytes: 20_000 * 1024, Fleet: f})
+			next := uint64(0)
+			put := func() {
+				size := 1016
+				if sizes == "mixed" {
+					size = 250 << (next * 7919 % 401 / 100)
+					size += int(next*104729) % size
+				}
+				next++
+				s.Put(fmt.Sprint(next%1000), Origin{}, binary.LittleEndian.AppendUint64(make([]byte, size), next))
+			}
+			for range 20_000 {
+				put()
+			}
+			for b.Loop() {
+				put()
+			}
+		})
 	}
 }
 

@@ -3,18 +3,19 @@
 //	tools/call → middleware → Store.Put → cache_id → proxy_filter → Store.Get
 //
 //	Store   agent → id → result, size, last read, origin
-//	  ├─ derived     ristretto; may drop anything, and it is built again
-//	  ├─ tombstones  what an expired or evicted id was, for the error
-//	  └─ backing     a folder, if wanted: what the next process answers from
+//	  ├─ artefacts   ristretto; may drop anything, and it is built again
+//	  └─ index       who keeps what, and what an expired or evicted id was
+//	       ├─ local    in memory; behind it a folder, if wanted: what the next process answers from
+//	       └─ shared   in a Redis or Valkey, for several replicas
 //
 // Each entry belongs to one agent; no call of an agent reads across agents. A [Desk] is for
 // the operator, who sees what all of them keep. An id that
 // was handed out always answers: with its bytes, or with a [GoneError].
 // Sizes are bytes: of the result as received, and of its [Origin].
 //
-// The results are in a map of ours, within quotas of ours. ristretto refuses and
-// drops what it likes, which is right only for what can be built again. What a backing
-// has is what the map has, and there is no other quota for it.
+// The results are in a map of ours, or in keys of ours, within quotas of ours. ristretto
+// refuses and drops what it likes, which is right only for what can be built again. What a
+// folder has is what the map has, and there is no other quota for it.
 package cache
 
 import (

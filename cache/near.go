@@ -81,6 +81,18 @@ func (n *near) shrink(most int64) {
 	}
 }
 
+// since returns what the store had at a time or later, the longest unread first.
+func (n *near) since(at time.Time) (all []*copied) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for e := n.order.Front(); e != nil; e = e.Next() {
+		if c := e.Value.(*copied); c.confirmed.After(at) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // drop drops an entry that the store has no more.
 func (n *near) drop(agent agentKey, id ID) {
 	n.mu.Lock()

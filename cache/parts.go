@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
 	"errors"
 	"strconv"
@@ -77,7 +78,7 @@ func (x *shared) fetch(agent agentKey, id ID, gen string, n int, raw int64) (*ke
 	if n < 1 || n > x.maxParts() || raw < 0 || raw > x.maxRaw() { // the quota was larger, or this is not ours
 		return nil, errNotWritten
 	}
-	var packed []byte
+	packed := make([]byte, 0, n*partSize)
 	keys := x.parts(gen, n)
 	for i := 0; i < n; i += partsAtOnce {
 		var some []*redis.StringCmd
@@ -149,4 +150,33 @@ func (x *shared) eachKey(keys []string, do func(ctx context.Context, p redis.Pip
 			return
 		}
 	}
+}
+
+// sealed is an origin as the store has it, which only who has the secret could have written.
+func (x *shared) sealed(agent agentKey, id ID, o Origin) []byte {
+	b := appendOrigin(nil, o)
+	return append(b, sealOf(x.keys()[0], agent, id, b)...)
+}
+
+const sealLen = 16
+
+func sealOf(key []byte, agent agentKey, id ID, b []byte) []byte {
+	mac := newMAC(key, 'o', agent)
+	writeSized(mac, []byte(id))
+	mac.Write(b)
+	return mac.Sum(nil)[:sealLen]
+}
+
+// unsealed reads what sealed wrote.
+func (x *shared) unsealed(agent agentKey, id ID, b []byte) (o Origin, rest []byte, err error) {
+	o, rest, err = readOrigin(b)
+	if err != nil || len(rest) < sealLen {
+		return Origin{}, nil, errNotWritten
+	}
+	for _, key := range x.keys() {
+		if hmac.Equal(sealOf(key, agent, id, b[:len(b)-len(rest)]), rest[:sealLen]) {
+			return o, rest[sealLen:], nil
+		}
+	}
+	return Origin{}, nil, errNotWritten
 }

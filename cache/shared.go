@@ -2,15 +2,8 @@ package cache
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	_ "embed"
-	"encoding/base64"
+	"crypto/rand"
 	"errors"
-	"fmt"
-	"log/slog"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -44,11 +37,6 @@ const (
 	maxPending = 10_000
 )
 
-//go:embed shared.lua
-var sharedText string
-
-var sharedScript = redis.NewScript(sharedText)
-
 // A shared index is in a Redis or Valkey that several replicas use: it is the same for all of
 // them. Who keeps what is in keys of one slot, changed by a script; the data are in parts with
 // keys of their own, which expire; see parts.go.
@@ -75,7 +63,8 @@ type shared struct {
 	fetches  singleflight.Group
 	fetching chan struct{} // has a place for each fetch that runs
 
-	moving sync.Mutex // held while entries move to the store
+	moving sync.Mutex // held while entries move to the store; guards the field below
+	life   string     // names what the store had when it was last asked: all that is lost has another
 
 	mu      sync.Mutex // guards the fields below
 	closed  bool
@@ -97,6 +86,7 @@ func newShared(opts *Options, keys func() [][]byte, derived *artefacts, counts *
 		terms: opts.Terms, pending: make(map[agentKey]bool),
 	}
 	x.fleet.OnBack(x.move)
+	x.move()
 	return x, nil
 }
 
@@ -115,136 +105,6 @@ func (x *shared) isClosed() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.closed
-}
-
-// named is how the store names an agent.
-func (k agentKey) named() string { return base64.RawURLEncoding.EncodeToString(k[:]) }
-
-func parseNamed(name string) (key agentKey, ok bool) {
-	raw, err := base64.RawURLEncoding.DecodeString(name)
-	if err != nil || len(raw) != len(key) {
-		return key, false
-	}
-	return agentKey(raw), true
-}
-
-// A reply of the script. What it removed has been logged, and is unlinked.
-type reply struct {
-	status string
-	rest   []any
-}
-
-func (r reply) text(i int) string {
-	if i < len(r.rest) {
-		s, _ := r.rest[i].(string)
-		return s
-	}
-	return ""
-}
-
-func (r reply) number(i int) (n int64) {
-	if i < len(r.rest) {
-		switch v := r.rest[i].(type) {
-		case int64:
-			n = v
-		case string:
-			n, _ = strconv.ParseInt(v, 10, 64)
-		}
-	}
-	return n
-}
-
-// do has the store take one step of the index, on these terms.
-func (x *shared) do(op, terms string, args ...any) (reply, error) {
-	now := ""
-	if x.opts.clocked {
-		now = strconv.FormatInt(x.opts.now().UnixMicro(), 10)
-	}
-	life := x.opts.TTL + stayOver
-	all := append([]any{
-		op, now, x.opts.TTL.Microseconds(), life.Milliseconds(), (x.opts.TTL / usedEvery).Milliseconds(),
-		termsName(terms), x.opts.tombstones, x.opts.MaxTombstones, goneAge.Microseconds(), x.steps,
-	}, args...)
-	var said []any
-	err := x.run(func(ctx context.Context, c redis.Cmdable) (err error) {
-		said, err = sharedScript.Run(ctx, c, []string{x.key}, all...).Slice()
-		return err
-	})
-	if err != nil {
-		return reply{}, err
-	}
-	if len(said) < 2 {
-		return reply{}, x.troubled(errors.New("an odd reply"))
-	}
-	status, _ := said[0].(string)
-	gone, _ := said[1].([]any)
-	x.removed(gone)
-	return reply{status, said[2:]}, nil
-}
-
-// again is do until it is done.
-func (x *shared) again(op, terms string, args ...any) (r reply, err error) {
-	for range maxRounds {
-		if r, err = x.do(op, terms, args...); err != nil || r.status != "again" {
-			return r, err
-		}
-	}
-	return r, x.troubled(fmt.Errorf("%s has no end", op))
-}
-
-// run asks the store. The error is a [*fleet.AwayError], whatever fails.
-func (x *shared) run(f func(ctx context.Context, c redis.Cmdable) error) error {
-	err := x.fleet.Run(x.fleet.Life(), f)
-	if err == nil || errors.Is(err, redis.Nil) {
-		return err
-	}
-	return x.troubled(err)
-}
-
-// troubled is an error as one that says to try again. The first that the store gives while it
-// is there is logged: nobody else says so.
-func (x *shared) troubled(err error) error {
-	var away *fleet.AwayError
-	if errors.As(err, &away) {
-		return away
-	}
-	if x.fleet.Life().Err() == nil {
-		x.trouble.Do(func() {
-			x.opts.Logger.Warn("cache: the shared store refuses: longer results are kept on this replica only", "error", err)
-		})
-	}
-	return &fleet.AwayError{Retry: awayRetry, Cause: err}
-}
-
-// removed logs what the script took out, and unlinks its parts.
-func (x *shared) removed(gone []any) {
-	var parts []string
-	for _, one := range gone {
-		text, _ := one.(string)
-		f := strings.Fields(text) // reason, agent, id, size, generation, parts
-		if len(f) != 6 {
-			continue
-		}
-		agent, ok := parseNamed(f[1])
-		size, _ := strconv.ParseInt(f[3], 10, 64)
-		n, _ := strconv.Atoi(f[5])
-		parts = append(parts, x.parts(f[4], n)...)
-		if !ok {
-			continue
-		}
-		x.near.drop(agent, ID(f[2]))
-		if reason := Reason(f[0]); reason == Expired || reason == Evicted {
-			x.counts.removed(reason)
-			logGone(x.opts.Logger, reason, ID(f[2]), agent, size)
-		}
-	}
-	x.unlink(parts)
-}
-
-// termsName stands for terms in a record.
-func termsName(terms string) string {
-	sum := sha256.Sum256([]byte(terms))
-	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
 func (x *shared) getTerms() string {
@@ -350,8 +210,8 @@ func (x *shared) came(e *entering, terms, own string, r reply) {
 }
 
 // get implements [index].
-func (x *shared) get(agent agentKey, _ string, id ID) (*kept, error) {
-	if k, err := x.local.get(agent, "", id); err == nil {
+func (x *shared) get(agent agentKey, name string, id ID) (*kept, error) {
+	if k, err := x.local.get(agent, name, id); err == nil {
 		return k, nil
 	}
 	return x.read(agent, id, true)
@@ -435,7 +295,11 @@ func (x *shared) ask(agent agentKey, id ID, counts bool) (c *copied, r reply, er
 		}
 		return nil, r, err
 	}
-	if r.status != "kept" {
+	switch r.status {
+	case "kept":
+	case "none": // a store that has lost its data is given it back in a moment
+		return nil, r, x.absent(agent, id, r)
+	default:
 		x.near.drop(agent, id)
 		return nil, r, x.absent(agent, id, r)
 	}
@@ -495,8 +359,52 @@ func (x *shared) forget(agent agentKey) {
 	}
 }
 
+// lostAll reports whether the store has lost its data since it was last asked, as one does
+// that is restarted and writes nothing to disk. x.moving must be held.
+func (x *shared) lostAll() (bool, error) {
+	life := rand.Text()
+	err := x.run(func(ctx context.Context, c redis.Cmdable) error {
+		is, err := c.SetArgs(ctx, x.key+":life", life, redis.SetArgs{Mode: "NX", Get: true, TTL: x.opts.TTL + stayOver}).Result()
+		if err == nil {
+			life = is
+			err = c.PExpire(ctx, x.key+":life", x.opts.TTL+stayOver).Err()
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, redis.Nil) { // which says that there was none
+		return false, err
+	}
+	lost := x.life != "" && x.life != life
+	x.life = life
+	return lost, nil
+}
+
+// restore gives a store that has lost its data what is near. x.moving must be held.
+func (x *shared) restore() error {
+	lost, err := x.lostAll()
+	if err != nil || !lost {
+		return err
+	}
+	now, terms := x.opts.now(), x.getTerms()
+	for _, c := range x.near.since(now.Add(-x.opts.TTL)) {
+		if x.isClosed() {
+			return ErrClosed
+		}
+		if c.terms != terms {
+			continue
+		}
+		e := entering{agent: c.agent, id: c.id, origin: c.origin, data: c.data, size: c.size}
+		if err := x.store(&e, terms, now.Sub(c.confirmed)); err != nil {
+			x.life = "-" // what is missing is looked for again
+			return err
+		}
+	}
+	return nil
+}
+
 // move brings the store what it missed while it was away: agents that have ended, and what
-// was kept here. What does not fit makes others go, as ever.
+// was kept here. A store that has lost its data gets what is near. What does not fit makes
+// others go, as ever.
 func (x *shared) move() {
 	x.moving.Lock()
 	defer x.moving.Unlock()
@@ -516,6 +424,9 @@ func (x *shared) move() {
 		x.mu.Lock()
 		delete(x.pending, agent)
 		x.mu.Unlock()
+	}
+	if x.restore() != nil {
+		return
 	}
 	for _, e := range x.local.all() {
 		if x.isClosed() || x.store(&e.entering, e.terms, e.idle) != nil {
@@ -544,39 +455,4 @@ func (x *shared) totals(now *Stats) {
 		now.Bytes += r.number(2)
 	}
 	now.Near = x.near.bytes()
-}
-
-// sealed is an origin as the store has it, which only who has the secret could have written.
-func (x *shared) sealed(agent agentKey, id ID, o Origin) []byte {
-	b := appendOrigin(nil, o)
-	return append(b, sealOf(x.keys()[0], agent, id, b)...)
-}
-
-const sealLen = 16
-
-func sealOf(key []byte, agent agentKey, id ID, b []byte) []byte {
-	mac := newMAC(key, 'o', agent)
-	writeSized(mac, []byte(id))
-	mac.Write(b)
-	return mac.Sum(nil)[:sealLen]
-}
-
-// unsealed reads what sealed wrote.
-func (x *shared) unsealed(agent agentKey, id ID, b []byte) (o Origin, rest []byte, err error) {
-	o, rest, err = readOrigin(b)
-	if err != nil || len(rest) < sealLen {
-		return Origin{}, nil, errNotWritten
-	}
-	for _, key := range x.keys() {
-		if hmac.Equal(sealOf(key, agent, id, b[:len(b)-len(rest)]), rest[:sealLen]) {
-			return o, rest[sealLen:], nil
-		}
-	}
-	return Origin{}, nil, errNotWritten
-}
-
-// logGone says of an entry that it went.
-func logGone(log *slog.Logger, reason Reason, id ID, agent agentKey, size int64) {
-	log.LogAttrs(context.Background(), slog.LevelDebug, "cache: entry gone", slog.String("reason", string(reason)),
-		slog.String("id", string(id)), slog.String("agent", agent.String()), slog.Int64("bytes", size))
 }

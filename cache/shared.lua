@@ -11,7 +11,7 @@
 --   agents      AGENT of all that keep something, by last use
 --   read        AGENT:ID:SIZE:SEQ of all that is kept, by last read
 --   c:CLASS     the same of one class of sizes, of which there are eight between n and 2n
---   classes     CLASS of those with an entry
+--   classes     CLASS of those with an entry, by the largest size since it was empty
 --   kept        AGENT:ID:SIZE:SEQ by when it came last
 --   g:AGENT     ID of what is gone, in order
 --   gone        AGENT:ID of the same, of all agents
@@ -51,9 +51,6 @@ local function classOf(size)
 	local m, e = math.frexp(size + 1)
 	return (e - 1) * 8 + math.floor((2 * m - 1) * 8)
 end
-
--- above is more than any size in a class and one.
-local function above(class) return math.ldexp(9 + class % 8, math.floor(class / 8) - 3) end
 
 local function idle(read) return math.max(now - read, 0) + 1 end
 
@@ -169,8 +166,9 @@ local function worst(n)
 	if not first[1] then return {} end
 	local longest, list = idle(first[2]), {}
 	local function least() return list[n] and list[n].weight or -1 end
-	for _, class in ipairs(call('ZREVRANGE', classes, 0, -1)) do
-		local bound, name, from, many = above(tonumber(class)), key('c', class), 0, 8
+	local all = call('ZREVRANGE', classes, 0, -1, 'WITHSCORES')
+	for c = 1, #all, 2 do
+		local bound, name, from, many = all[c + 1] + 1, key('c', all[c]), 0, 8
 		if longest * bound < least() then break end
 		while from do
 			local some = call('ZRANGE', name, from, from + many - 1, 'WITHSCORES')
@@ -289,7 +287,8 @@ function ops.put(agent, id, name, gen, parts, size, data, raw, origin, since, ma
 		r = {size = size, seq = number(call('HINCRBY', state, 'seq', 1)), gen = gen, parts = parts, raw = raw, origin = origin, read = read}
 		call('HINCRBY', info, 'bytes', size)
 		call('HINCRBY', state, 'bytes', size)
-		call('ZADD', classes, classOf(tonumber(size)), classOf(tonumber(size)))
+		local class = classOf(tonumber(size))
+		if tonumber(size) > tonumber(call('ZSCORE', classes, class) or -1) then call('ZADD', classes, size, class) end
 		call('SET', e, table.concat({'K', size, r.seq, gen, parts, data, raw, terms, origin}, ' '))
 	end
 	local stays = touch(agent, id, r, math.max(read, r.read))

@@ -117,6 +117,14 @@ func TestSharedAway(t *testing.T) {
 	if n := b.Stats(); n.Entries != 4 || n.Bytes == 0 {
 		t.Errorf("%+v", n)
 	}
+	for _, s := range []*Store{a, b} {
+		list, _ := s.List(9)
+		for _, e := range list {
+			if e.Agent == "" {
+				t.Errorf("an agent has no name: %+v", e)
+			}
+		}
+	}
 	w.sleep(time.Hour - 35*time.Second)
 	if got := said(a, "ann", before); got != "away" {
 		t.Errorf("what the store had an hour ago: %q", got)
@@ -138,8 +146,41 @@ func TestSharedAway(t *testing.T) {
 			t.Errorf("what was forgotten meanwhile: %q", got)
 		}
 	}
+	if list, all := a.List(9); all != 4 || len(list) != 4 || list[0].Agent != "bob" || list[3].Agent != "ann" {
+		t.Errorf("lists %d: %+v", all, list)
+	}
 	if got := said(b, "ann", before); got != "expired fs_read" {
 		t.Errorf("what nobody could read for an hour: %q", got)
+	}
+}
+
+// TestSharedLost: a store that has lost its data gets from the replicas what they have of it.
+func TestSharedLost(t *testing.T) {
+	w := newWorld(t, "redis", nil)
+	opts := Options{TTL: time.Hour, MaxEntriesPerAgent: 2}
+	a, b := w.open(t, opts), w.open(t, opts)
+	early, late := put(t, a, "ann", "early"), put(t, b, "ann", "late")
+	w.sleep(time.Minute)
+	w.server.Kill()
+	if got := said(a, "ann", late); got != "away" {
+		t.Fatalf("before: %q", got)
+	}
+	restarted(t, w.server, a, b)
+	for _, s := range []*Store{a, b} {
+		until(t, "the ids answer", func() bool { return said(s, "ann", early) == "early" && said(s, "ann", late) == "late" })
+	}
+	// What is there again has its time, and its place.
+	w.sleep(time.Hour - time.Minute)
+	put(t, a, "ann", "new")
+	if got := said(b, "ann", early) + said(b, "ann", late); !strings.Contains(got, "evicted fs_read") {
+		t.Errorf("one made room: %q", got)
+	}
+	if err := w.server.Client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	b.index.sweep()
+	if got := said(a, "ann", put(t, a, "ann", "again")); got != "again" {
+		t.Errorf("what was put: %q", got)
 	}
 }
 
@@ -400,7 +441,7 @@ func TestSharedLeavesNothing(t *testing.T) {
 	}
 	left := func() (all []string) {
 		for _, key := range keysOf(t, w.server.Client, "*") {
-			if !slices.Contains(append(foreign, f.Key("replicas"), f.Key("secrets")), key) {
+			if !slices.Contains(append(foreign, f.Key("replicas"), f.Key("secrets"), f.Key(sharedVersion, "life")), key) {
 				all = append(all, key)
 			}
 		}

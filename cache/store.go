@@ -10,7 +10,8 @@ import (
 type index interface {
 	// put makes room for an entry and keeps it, or notes that it came again.
 	put(e *entering) error
-	// get returns an entry, and counts as a read of it. The error is a [*GoneError] where there is none.
+	// get returns an entry, and counts as a read of it. The error is a [*GoneError] where there
+	// is none, a [*fleet.AwayError] where nobody can tell.
 	get(agent agentKey, name string, id ID) (*kept, error)
 	// look is get, and does not count.
 	look(agent agentKey, id ID) (*kept, error)
@@ -53,7 +54,8 @@ type kept struct {
 // data is kept, not copied: the caller must not modify it, and memory that it
 // is a slice of stays alive. The same agent, origin and data again refresh
 // the entry, or revive a gone one, under the same id. With [Options.Dir], the entry is
-// on disk when Put returns. The error is [ErrTooLarge] or [ErrClosed].
+// on disk when Put returns, with [Options.Fleet] in the store, or where that is away in this
+// process until it is back. The error is [ErrTooLarge] or [ErrClosed].
 func (s *Store) Put(agent string, origin Origin, data []byte) (ID, error) {
 	return s.put(keyOf(agent), agent, origin, data)
 }
@@ -83,7 +85,9 @@ func (s *Store) Terms() string { return s.index.getTerms() }
 func (s *Store) SetTerms(terms string) { s.index.setTerms(terms) }
 
 // Get returns an entry and counts as a read of it. The error is
-// [ErrUnknown], a [*GoneError] or [ErrClosed].
+// [ErrUnknown], a [*GoneError] or [ErrClosed], or a [*fleet.AwayError] while the store of
+// [Options.Fleet] is away. Then it still returns what this process has put or read, if the
+// store had that within the TTL.
 func (s *Store) Get(agent string, id ID) (*Entry, error) {
 	key := keyOf(agent)
 	entry, err := s.get(key, agent, id)

@@ -122,11 +122,26 @@ func parseBaseline(text string) (baseline, error) {
 	return b, nil
 }
 
+// inReplicas is behind an upstream where it is used by several replicas of the proxy.
+const inReplicas = "-replicas"
+
+// replicas is the baseline of several replicas that use an upstream: what is known of one
+// proxy is known of them too.
+func (b baseline) replicas(upstream string) baseline {
+	all := maps.Clone(b)
+	for key, reason := range b {
+		if suite, rest, ok := strings.Cut(key, " "+upstream+inReplicas+" "); ok {
+			all[suite+" "+upstream+" "+rest] = reason
+		}
+	}
+	return all
+}
+
 // orphans is an error if there are entries of no suite or upstream that is run.
 func (b baseline) orphans() error {
 	for _, key := range slices.Sorted(maps.Keys(b)) {
 		fields := strings.Fields(key)
-		if !slices.ContainsFunc(suites, func(s suite) bool { return s.name == fields[0] }) || !slices.Contains(upstreams, fields[1]) {
+		if !slices.ContainsFunc(suites, func(s suite) bool { return s.name == fields[0] }) || !slices.Contains(upstreams, strings.TrimSuffix(fields[1], inReplicas)) {
 			return fmt.Errorf("baseline: %s: no such suite or upstream", key)
 		}
 	}

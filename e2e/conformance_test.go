@@ -30,6 +30,10 @@ var suites = []suite{
 	{"2026-07-28", []string{"conformance-2026", "dist", "index.js"}, []string{"--suite", "all", "--spec-version", "2026-07-28"}, true, 153},
 }
 
+// hasty is a check of a call that takes 100 ms, for which the suite waits 500: with the
+// processes of nine replicas on a busy machine it may be late.
+var hasty = check{"server-stateless", "sep-2575-server-no-log-without-loglevel", "ServerNoLogWithoutLogLevel"}
+
 // upstreams are the ways by which the proxy reaches the reference server.
 var upstreams = []string{"stdio", "http"}
 
@@ -87,7 +91,10 @@ func TestConformance(t *testing.T) {
 					}
 					fleet := replicas.Start(t, replicas.Options{Binary: binary, N: 3, Args: args})
 					got := conform(t, command, fleet.URL)
-					for _, w := range known.verdicts(s.name, upstream, direct, got) {
+					if got[hasty].failed > 0 {
+						got = conform(t, command, fleet.URL)
+					}
+					for _, w := range known.replicas(upstream).verdicts(s.name, upstream, direct, got) {
 						if !strings.HasSuffix(w, cured) { // by which replica it came to
 							t.Error(w)
 						}

@@ -23,11 +23,11 @@ func TestAbout(t *testing.T) {
 	} {
 		server := fleettest.Start(t, tt.args...)
 		if tt.refuses {
-			if err := server.Client.Do(t.Context(), "ACL", "SETUSER", "default", "-config").Err(); err != nil {
+			if err := server.Client.Do(t.Context(), "ACL", "SETUSER", "admin", "-config").Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		a, err := open(t, Options{URL: server.URL}).About(t.Context())
+		a, err := open(t, Options{URL: server.AdminURL()}).About(t.Context())
 		if err != nil || a.Version == "" || a.Software == "" || strings.TrimSpace(a.Version) != a.Version {
 			t.Errorf("%v: %+v %v", tt.args, a, err)
 		}

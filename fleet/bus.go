@@ -120,7 +120,10 @@ func (s *Store) beat() {
 		case <-s.life.Done():
 			return
 		case <-tick.C:
-			_ = s.Run(s.life, func(ctx context.Context, c redis.Cmdable) error { return s.note(ctx, c) })
+			err := s.Run(s.life, func(ctx context.Context, c redis.Cmdable) error { return s.note(ctx, c) })
+			if err == nil && s.forgotten.Load() {
+				s.isBack()
+			}
 		}
 	}
 }

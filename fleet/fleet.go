@@ -66,13 +66,15 @@ type Store struct {
 	end  context.CancelFunc
 	work sync.WaitGroup
 
-	own     []byte                   // the secret that it was given, or would make
-	secrets atomic.Pointer[[][]byte] // those in use, the one for new keys first
-	ops     atomic.Int64
-	failed  atomic.Int64
-	nanos   atomic.Int64
-	served  atomic.Bool    // the store has answered once
-	denied  rate.Sometimes // logs that the store refuses something
+	own       []byte                   // the secret that it was given, or would make
+	secrets   atomic.Pointer[[][]byte] // those in use, the one for new keys first
+	ops       atomic.Int64
+	failed    atomic.Int64
+	nanos     atomic.Int64
+	noted     atomic.Bool    // the store was told that this replica is there
+	forgotten atomic.Bool    // and did not know that any more
+	served    atomic.Bool    // the store has answered once
+	denied    rate.Sometimes // logs that the store refuses something
 
 	mu    sync.Mutex // guards the fields below
 	away  error      // why it is away, or nil
@@ -246,6 +248,14 @@ func (s *Store) probe() {
 	}
 	s.mu.Lock()
 	s.away = nil
+	s.mu.Unlock()
+	s.isBack()
+}
+
+// isBack calls what was given to OnBack.
+func (s *Store) isBack() {
+	s.forgotten.Store(false)
+	s.mu.Lock()
 	back := slices.Clone(s.back)
 	s.mu.Unlock()
 	for _, f := range back {
@@ -283,12 +293,18 @@ func (s *Store) note(ctx context.Context, c redis.Scripter) error {
 			}
 		}
 	}
-	all, err := noteScript.Run(ctx, c, []string{s.Key("replicas"), s.Key("secrets")}, args...).StringSlice()
-	if err != nil || s.opts.Secret != "" {
+	said, err := noteScript.Run(ctx, c, []string{s.Key("replicas"), s.Key("secrets")}, args...).StringSlice()
+	if err != nil {
 		return err
 	}
+	if s.noted.Swap(true) && said[0] == "new" {
+		s.forgotten.Store(true)
+	}
+	if s.opts.Secret != "" {
+		return nil
+	}
 	var secrets [][]byte
-	for _, secret := range all {
+	for _, secret := range said[1:] {
 		secrets = append(secrets, []byte(secret))
 	}
 	s.secrets.Store(&secrets)
@@ -297,13 +313,14 @@ func (s *Store) note(ctx context.Context, c redis.Scripter) error {
 
 // noteScript notes when a replica was there, by the store's clock, and forgets those that
 // have not been. It adds the secrets that the replica has used, or where there is none the
-// one that it would, and returns all, the first in use first.
+// one that it would, and returns all, the first in use first, after "new" where it did not know
+// the replica.
 var noteScript = redis.NewScript(`
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-redis.call('ZADD', KEYS[1], now, ARGV[1])
+local known = redis.call('ZADD', KEYS[1], now, ARGV[1]) == 1 and 'new' or 'known'
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
-if #ARGV < 4 then return {} end
+if #ARGV < 4 then return {known} end
 if #ARGV == 4 and redis.call('LLEN', KEYS[2]) == 0 then redis.call('RPUSH', KEYS[2], ARGV[4]) end
 local all = redis.call('LRANGE', KEYS[2], 0, -1)
 for i = 5, #ARGV do
@@ -314,7 +331,7 @@ for i = 5, #ARGV do
 		all[#all + 1] = ARGV[i]
 	end
 end
-return all`)
+return {known, unpack(all)}`)
 
 // Keys are 32 bytes that all replicas have for one purpose, at least one. The first is the
 // one to use; those behind it have been used by replicas that were started while the store
@@ -349,7 +366,8 @@ func (s *Store) Denied() bool {
 	return !s.served.Load() && said(cause, denials)
 }
 
-// OnBack has f called each time that the store is back, in a goroutine that Close waits for.
+// OnBack has f called each time that the store is back, or has forgotten this replica and so
+// perhaps all else, in a goroutine that Close waits for. It may be called twice at one time.
 func (s *Store) OnBack(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -74,6 +74,22 @@ func TestAway(t *testing.T) {
 	}
 }
 
+// TestForgotten: a store that was restarted without anybody noticing has forgotten the
+// replica, which learns that.
+func TestForgotten(t *testing.T) {
+	server := fleettest.Start(t)
+	s := open(t, Options{URL: server.URL})
+	back := make(chan bool, 10)
+	s.OnBack(func() { back <- true })
+	if err := server.Client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	<-back
+	if names, err := s.Replicas(t.Context()); err != nil || !slices.Contains(names, s.Replica()) {
+		t.Errorf("%v, %v", names, err)
+	}
+}
+
 // TestSecret: all have the same keys, also who came while the store was away, and who was
 // given the secret needs no store for it.
 func TestSecret(t *testing.T) {

@@ -97,7 +97,7 @@ func TestCluster(t *testing.T) {
 // TestSentinel: when another server is made the main one, the store is there again.
 func TestSentinel(t *testing.T) {
 	first, second, sentinel := freePort(t), freePort(t), freePort(t)
-	one := fleettest.Start(t, "--port", first, "--bind", "127.0.0.1")
+	one := fleettest.Start(t, "--port", first, "--bind", "127.0.0.1", "--masteruser", "admin", "--masterauth", "any") // it may become the other
 	fleettest.Start(t, "--port", second, "--bind", "127.0.0.1", "--replicaof", "127.0.0.1", first, "--masteruser", "admin", "--masterauth", "any")
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor main 127.0.0.1 %s 1\nsentinel auth-user main admin\nsentinel auth-pass main any\nsentinel down-after-milliseconds main 300\nsentinel failover-timeout main 2000\n", sentinel, first)

@@ -41,9 +41,11 @@ func TestTrustOfReplicas(t *testing.T) {
 	if got := tr.run("call", "fs_read"); !strings.Contains(got, "held_back") {
 		t.Errorf("call: %s", got)
 	}
+	t.Setenv("RLMPROXY_CACHE_URL", server.AdminURL()) // as a user who may ask what is saved
 	if got := tr.run("doctor"); !strings.Contains(got, "fs: held back until you accept them: fs_read") || !strings.Contains(got, "it writes nothing to disk") {
 		t.Errorf("doctor: %s", got)
 	}
+	t.Setenv("RLMPROXY_CACHE_URL", server.URL)
 	machine("operator")
 	if got := tr.run("trust", "review"); !strings.Contains(got, "fs/read: its definition has changed") || !strings.Contains(got, "1 tool held back, 2 tools pinned in the shared store\nservers: fs\n") {
 		t.Errorf("review: %s", got)

@@ -97,7 +97,7 @@ func (a *agent) step() {
 		}
 	}
 	switch p := a.r.IntN(100); {
-	case p < 18:
+	case p < 16:
 		a.tool("short")
 	case p < 27:
 		a.tool("slow")
@@ -165,7 +165,11 @@ func (a *agent) begin(kind string) {
 }
 
 func (a *agent) count(kind string, o outcome, d done) {
-	a.tally.count(kind, o, d.ended.Sub(d.begun), d.String())
+	took := d.ended.Sub(d.begun)
+	a.tally.count(kind, o, took, d.String())
+	if a.line.struck(d.hops) {
+		a.tally.count("in flight at a kill", o, took, d.String())
+	}
 }
 
 // excuse says what an error is of, or answered where there is none.

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 clients of the older revisions still use sampling
+
 package fleet
 
 import (
@@ -391,9 +393,8 @@ type trips struct {
 	*http.Transport
 	c *sdkClient
 
-	mu    sync.Mutex // guards the field below
-	other []string   // names of requests that are part of no call
-	n     int
+	mu sync.Mutex // guards the field below
+	n  int
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -404,7 +405,6 @@ func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.n++
 	if !ok || r.Method != http.MethodPost {
 		name = fmt.Sprintf("%p/%d", t, t.n)
-		t.other = append(t.other, name)
 	}
 	t.mu.Unlock()
 	r.Header.Set(replicas.HeaderCall, name)
@@ -479,18 +479,6 @@ func (c *sdkClient) call(ctx context.Context, name, tool string, args any) (answ
 }
 
 func (c *sdkClient) ended() bool { return c.over.Load() }
-
-// others are the names of requests that are part of no call, and forgets them.
-func (c *sdkClient) others() []string {
-	if c.trips == nil {
-		return nil
-	}
-	c.trips.mu.Lock()
-	defer c.trips.mu.Unlock()
-	names := c.trips.other
-	c.trips.other = nil
-	return names
-}
 
 func (c *sdkClient) close() {
 	if c.session != nil {

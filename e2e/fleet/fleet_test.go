@@ -88,8 +88,11 @@ func (l *load) until(part float64) {
 	<-time.After(time.Until(l.begun.Add(time.Duration(part * float64(l.time)))))
 }
 
-// kill kills a replica as kill -9 does, and returns how many requests were at it.
+// kill kills a replica as kill -9 does, at a moment when it works on some calls, and returns
+// how many.
 func (l *load) kill(i, start int) int {
+	for since := time.Now(); l.site.Open(i) < 4 && time.Since(since) < 2*time.Second; time.Sleep(time.Millisecond) {
+	}
 	l.line.kill(i, start)
 	open := l.site.Open(i)
 	l.site.Replicas[i].Kill()
@@ -163,7 +166,7 @@ func TestFleet(t *testing.T) {
 	l := startLoad(t, 60, siteOptions{settings: map[string]any{"cacheTTLSeconds": int(cacheTTL.Seconds())}})
 	for i := range 3 {
 		l.until(0.08 + 0.16*float64(i))
-		t.Logf("replica %d is killed with %d requests at it", i, l.kill(i, 1))
+		t.Logf("replica %d is killed with %d calls at it", i, l.kill(i, 1))
 		l.until(0.13 + 0.16*float64(i))
 		l.site.Restart(i)
 	}
@@ -182,8 +185,8 @@ func TestFleet(t *testing.T) {
 	l.line.back()
 	l.until(1)
 	l.finish(t)
-	if n := l.tally.of(struck); n == 0 {
-		t.Error("no call was in flight on a replica that was killed")
+	if n := l.tally.of(struck) / 2; n < 3 { // each is counted by its kind, too
+		t.Errorf("only %d calls were in flight on replicas that were killed", n)
 	}
 }
 

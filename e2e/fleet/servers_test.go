@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 servers of the older revisions still use sampling
+
 package fleet
 
 import (

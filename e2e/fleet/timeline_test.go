@@ -60,12 +60,15 @@ func (l *timeline) struck(hops []replicas.Hop) bool {
 	return false
 }
 
+// deathTime is how long a replica may take to be gone that is being killed.
+const deathTime = time.Second
+
 // kills reports whether any replica was killed in a time.
 func (l *timeline) kills(from, to time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, at := range l.killed {
-		if !at.Before(from) && !at.After(to) {
+		if !at.Before(from.Add(-deathTime)) && !at.After(to) {
 			return true
 		}
 	}

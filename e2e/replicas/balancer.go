@@ -163,7 +163,8 @@ func (b *Balancer) Hops(call string) []Hop {
 	return hops
 }
 
-// Open is how many requests are at the ith replica.
+// Open is how many requests are at the ith replica, other than by GET, which are streams on
+// which clients listen.
 func (b *Balancer) Open(i int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -229,7 +230,9 @@ func (b *Balancer) try(r *http.Request, body []byte, i int, call string) (resp *
 	m := b.members[i]
 	addr := m.addr
 	hop := &Hop{Replica: i, Start: m.start, Begun: time.Now(), Sent: true}
-	m.open++
+	if r.Method != http.MethodGet {
+		m.open++
+	}
 	if call != "" {
 		b.calls[call] = append(b.calls[call], hop)
 	}
@@ -247,7 +250,7 @@ func (b *Balancer) try(r *http.Request, body []byte, i int, call string) (resp *
 		b.mu.Lock()
 		hop.Status = resp.StatusCode
 		b.mu.Unlock()
-		resp.Body = &whole{resp.Body, func(err error) { b.end(m, hop, err) }, sync.Once{}}
+		resp.Body = &whole{resp.Body, func(err error) { b.end(r, m, hop, err) }, sync.Once{}}
 		return resp, true, nil
 	}
 	var op *net.OpError
@@ -258,18 +261,20 @@ func (b *Balancer) try(r *http.Request, body []byte, i int, call string) (resp *
 		m.out = time.Now().Add(outTime)
 	}
 	b.mu.Unlock()
-	b.end(m, hop, err)
+	b.end(r, m, hop, err)
 	if sent {
 		err = fmt.Errorf("sent to replica %d: %w", i, err)
 	}
 	return nil, sent, err
 }
 
-func (b *Balancer) end(m *member, hop *Hop, err error) {
+func (b *Balancer) end(r *http.Request, m *member, hop *Hop, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	hop.Ended, hop.Err = time.Now(), err
-	m.open--
+	if r.Method != http.MethodGet {
+		m.open--
+	}
 	if err == nil {
 		m.answers++
 	}

@@ -62,6 +62,12 @@ func start(t testing.TB, user string, args ...string) *Server {
 	}
 	s.Client = redis.NewClient(&redis.Options{Network: "unix", Addr: path, Username: "admin", Password: "any"})
 	t.Cleanup(func() {
+		if t.Failed() {
+			denied, _ := s.Client.ACLLog(context.Background(), 10).Result()
+			for _, d := range denied {
+				t.Logf("the store denied the %s %s: deploy/valkey.rights may lack it", d.Reason, d.Object)
+			}
+		}
 		s.Kill()
 		s.Client.Close()
 		os.RemoveAll(dir)
@@ -69,6 +75,9 @@ func start(t testing.TB, user string, args ...string) *Server {
 	s.Restart()
 	return s
 }
+
+// AdminURL is for fleet.Options: of a user who may do everything.
+func (s *Server) AdminURL() string { return "unix://admin:any@" + s.Client.Options().Addr }
 
 // Sentinel starts a sentinel with a file of its own, at a port of 127.0.0.1.
 func Sentinel(t testing.TB, conf, port string) {

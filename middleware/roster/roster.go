@@ -132,7 +132,7 @@ local function keep(key, life, most)
 	if not index then return end
 	local t = redis.call('TIME')
 	local now = t[1] * 1000 + math.floor(t[2] / 1000)
-	local size = 1000 + redis.call('HSTRLEN', key, 'handshake') + 2 * (redis.call('HGET', key, 'bytes') or 0)
+	local size = 1000 + #(redis.call('HGET', key, 'handshake') or '') + 2 * (redis.call('HGET', key, 'bytes') or 0)
 	drop(index, key)
 	redis.call('ZADD', index, now, key)
 	redis.call('HSET', index .. ':sizes', key, size)

@@ -66,10 +66,14 @@ func TestLasts(t *testing.T) {
 		{Identity{Pipe: "c"}, true},
 		{Identity{Session: "1"}, false},
 		{Identity{}, false},
+		{Identity{Replica: "r"}, false},
 	} {
 		if name := tt.who.Party(1); Lasts(name) != tt.want {
 			t.Errorf("%s: %t", name, !tt.want)
 		}
+	}
+	if one, other := (Identity{Replica: "a"}).Party(1), (Identity{Replica: "b"}).Party(1); one == other || one == (Identity{}).Party(1) {
+		t.Errorf("the first connections of two replicas are %s and %s", one, other)
 	}
 	if !Lasts(sharedAgent) {
 		t.Error("all together do not last")

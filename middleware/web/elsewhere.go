@@ -231,7 +231,7 @@ func (sh *shared) pass(ctx context.Context, s *session, m rpc.Message) (passed b
 		if t.Message = m.Bytes(); len(t.Message) > maxPassed {
 			t.Message = rpc.Message{ID: m.ID, Error: rpc.ErrorObject(tooLong("the client's answer", len(t.Message)))}.Bytes()
 		}
-		return true, sh.tellLate(ctx, replica, t)
+		return true, sh.tellAnswer(ctx, replica, t)
 	case "notifications/progress":
 		replica := replicaOf(jsonscan.Member(m.Params, "progressToken"))
 		if replica == "" || replica == sh.store.Replica() {
@@ -263,36 +263,43 @@ func (sh *shared) pass(ctx context.Context, s *session, m rpc.Message) (passed b
 // it is tried. The client would not send it again, and the question wait for nothing.
 const answerTime, answerEvery = 15 * time.Second, 500 * time.Millisecond
 
-// tellLate is tell, also where the store is away for a moment. The answer that it tells may
-// arrive twice: the second finds nobody waiting.
-func (sh *shared) tellLate(ctx context.Context, to string, t told) error {
+// patiently does f, again as long as the store is away. Late says that it was.
+func (sh *shared) patiently(ctx context.Context, f func() error) (late bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	tick := time.NewTicker(answerEvery)
 	defer tick.Stop()
-	for tries := 0; ; tries++ {
-		err := sh.tell(to, t)
+	for {
+		err := f()
 		var away *fleet.AwayError
 		if !errors.As(err, &away) {
-			if err == nil && tries > 0 { // the other replica may have been about to subscribe again
-				sh.do(func() {
-					select {
-					case <-time.After(2 * answerEvery):
-						_ = sh.tell(to, t)
-					case <-sh.store.Life().Done():
-					}
-				})
-			}
-			return err
+			return late, err
 		}
+		late = true
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return err
-		case <-sh.store.Life().Done():
-			return err
+			return true, err
+		case <-sh.h.drain:
+			return true, err
 		}
 	}
+}
+
+// tellAnswer tells another replica what a client has answered. It may arrive twice: the
+// second finds nobody waiting.
+func (sh *shared) tellAnswer(ctx context.Context, to string, t told) error {
+	late, err := sh.patiently(ctx, func() error { return sh.tell(to, t) })
+	if err == nil && late { // the other replica may have been about to subscribe again
+		sh.do(func() {
+			select {
+			case <-time.After(2 * answerEvery):
+				_ = sh.tell(to, t)
+			case <-sh.store.Life().Done():
+			}
+		})
+	}
+	return err
 }
 
 // tooLong is the error for what does not fit between replicas.

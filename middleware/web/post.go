@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -65,7 +66,9 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 			return
 		}
 	}
-	_ = claim.resize(0) // the requests count their bytes, for as long as they run
+	if slices.ContainsFunc(msgs, isRequest) {
+		_ = claim.resize(0) // the requests count their bytes, for as long as they run
+	}
 	out := newResponse(w, accepted.prefersEvents)
 	if version >= revision.Stateless {
 		h.postStateless(out, r, msgs[0])
@@ -73,6 +76,8 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, version string) {
 	}
 	h.postSession(out, r, msgs, batch, version)
 }
+
+func isRequest(m rpc.Message) bool { return m.Method != "" && m.ID != nil }
 
 // postStateless answers a request of revision 2026-07-28, which has a session for
 // itself.
@@ -158,7 +163,7 @@ func (h *Handler) postSession(out *response, r *http.Request, msgs []rpc.Message
 			}
 		}()
 	default:
-		if s = h.find(out.w, r); s == nil {
+		if s = h.find(out.w, r, requests == 0); s == nil {
 			return
 		}
 	}

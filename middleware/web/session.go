@@ -70,8 +70,9 @@ func (h *Handler) attach(r *http.Request, id string, past *middleware.Past) *ses
 }
 
 // find returns the session of a request and keeps it from expiring until it is
-// released. If there is none, it has answered.
-func (h *Handler) find(w http.ResponseWriter, r *http.Request) *session {
+// released. If there is none, it has answered. Patiently says that it may take as long as an
+// answer of the client waits for a store that is away.
+func (h *Handler) find(w http.ResponseWriter, r *http.Request, patiently bool) *session {
 	id := r.Header.Get(headerSession)
 	if id == "" {
 		fail(w, http.StatusBadRequest, nil, codeInvalidRequest, headerSession+" is missing: a session begins with initialize")
@@ -80,6 +81,11 @@ func (h *Handler) find(w http.ResponseWriter, r *http.Request) *session {
 	subject, _ := auth.Subject(r.Context())
 	s, err := h.places.use(id, subject), error(nil)
 	switch {
+	case s == nil && patiently && h.shared != nil:
+		_, err = h.shared.patiently(r.Context(), func() (err error) {
+			s, err = h.takeOver(r, id, subject)
+			return err
+		})
 	case s == nil:
 		s, err = h.takeOver(r, id, subject)
 	case s.subject != subject:
@@ -136,7 +142,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Accept must include text/event-stream", http.StatusNotAcceptable)
 		return
 	}
-	s := h.find(w, r)
+	s := h.find(w, r, false)
 	if s == nil {
 		return
 	}
@@ -177,7 +183,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) delete(w http.ResponseWriter, r *http.Request) {
-	s := h.find(w, r)
+	s := h.find(w, r, false)
 	if s == nil {
 		return
 	}
