@@ -13,6 +13,10 @@ import (
 // MaxTold bounds the body of what one replica tells another, in bytes.
 const MaxTold = 8 << 20
 
+// maxWaiting bounds the messages that were read and not taken yet, each of which may have some
+// more than MaxTold. Others wait at the store, which cuts off who is behind by 32 MB.
+const maxWaiting = 8
+
 const (
 	// beatTime is how often a replica says that it is there, and goneTime after how long
 	// without that it is taken for lost.
@@ -42,7 +46,7 @@ func newBus(s *Store) *bus {
 	b := &bus{store: s, ended: make(chan struct{}), kinds: map[string]func(string, json.RawMessage){}}
 	// It connects again by itself.
 	b.sub = s.client.Subscribe(s.life, s.Key("to", s.replica), s.Key("all"))
-	in := b.sub.Channel(redis.WithChannelSize(1000))
+	in := b.sub.Channel(redis.WithChannelSize(maxWaiting))
 	go func() {
 		defer close(b.ended)
 		for m := range in {

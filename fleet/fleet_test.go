@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -249,4 +250,39 @@ func TestMayNot(t *testing.T) {
 	if n := strings.Count(log.String(), "may not do enough"); n != 1 {
 		t.Errorf("%d lines of the log say so:\n%s", n, log.String())
 	}
+}
+
+// TestFlood: a replica that is slow to take what others tell it does not hold all of that, and
+// hears what they tell later.
+func TestFlood(t *testing.T) {
+	server := fleettest.Start(t)
+	slow, from := open(t, Options{URL: server.URL}), open(t, Options{URL: server.URL})
+	hold, heard := make(chan bool), make(chan bool, 1)
+	slow.Handle("flood", func(string, json.RawMessage) { <-hold })
+	slow.Handle("later", func(string, json.RawMessage) {
+		select {
+		case heard <- true:
+		default:
+		}
+	})
+	held := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, text := held(), strings.Repeat("x", 1<<20)
+	for range 150 {
+		if err := from.Tell(t.Context(), slow.Replica(), "flood", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if more := int64(held()) - int64(before); more > 40<<20 {
+		t.Errorf("%d MB are held", more>>20)
+	}
+	close(hold)
+	until(t, "it hears again", func() bool {
+		_ = from.Tell(t.Context(), slow.Replica(), "later", 1)
+		return len(heard) > 0
+	})
 }

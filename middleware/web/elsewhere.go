@@ -53,7 +53,7 @@ const maxPassed = fleet.MaxTold/4*3 - 1<<10
 
 // maxToAll bounds a notification of a client, which all replicas get: those of the protocol
 // have some hundred bytes.
-const maxToAll = 256 << 10
+const maxToAll = 16 << 10
 
 func (sh *shared) tellAll(t told) error { return sh.tell("", t) }
 
