@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -473,5 +474,17 @@ func TestForgedTelling(t *testing.T) {
 	}
 	if len(two.calls) > 1 {
 		t.Error("a request that was told was made")
+	}
+}
+
+// TestBackOften: a store that comes and goes does not have more and more wait to look again.
+func TestBackOften(t *testing.T) {
+	c := gather(t, 1, Options{}, auth.Options{})
+	before := runtime.NumGoroutine()
+	for range 100 {
+		c.replicas[0].h.shared.back()
+	}
+	if n := runtime.NumGoroutine() - before; n > 10 {
+		t.Errorf("%d goroutines more", n)
 	}
 }
