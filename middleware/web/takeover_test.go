@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -486,5 +487,21 @@ func TestBackOften(t *testing.T) {
 	}
 	if n := runtime.NumGoroutine() - before; n > 10 {
 		t.Errorf("%d goroutines more", n)
+	}
+}
+
+// TestPeersOfMachines: programs of one name are one agent at replicas on one machine, and not
+// those of two persons on two.
+func TestPeersOfMachines(t *testing.T) {
+	c := gather(t, 3, Options{}, auth.Options{})
+	c.replicas[2].h.machine = "another"
+	var peers []string
+	for _, r := range c.replicas {
+		req := httptest.NewRequest("POST", "/mcp", nil)
+		req.RemoteAddr = "127.0.0.1:4000"
+		peers = append(peers, r.h.identity(req, json.RawMessage(`{"`+metaClient+`":{"name":"editor"}}`)).Peer)
+	}
+	if peers[0] != peers[1] || peers[0] == peers[2] {
+		t.Error(peers)
 	}
 }
