@@ -79,6 +79,7 @@ type Store struct {
 	mu    sync.Mutex // guards the fields below
 	away  error      // why it is away, or nil
 	since time.Time  // when that began
+	until time.Time  // when it was away last
 	back  []func()
 }
 
@@ -220,10 +221,20 @@ func (s *Store) lost(err error) {
 }
 
 // probe asks a store that is away until it answers, at once first: one lost connection is
-// nobody's news.
+// nobody's news. One that was back just now may answer that, and refuse all else.
 func (s *Store) probe() {
 	tick := time.NewTicker(probeTime)
 	defer tick.Stop()
+	s.mu.Lock()
+	again := time.Since(s.until) < probeTime
+	s.mu.Unlock()
+	if again {
+		select {
+		case <-tick.C:
+		case <-s.life.Done():
+			return
+		}
+	}
 	for told := false; ; told = true {
 		err := s.greet(s.life)
 		if err == nil {
@@ -247,7 +258,7 @@ func (s *Store) probe() {
 		}
 	}
 	s.mu.Lock()
-	s.away = nil
+	s.away, s.until = nil, time.Now()
 	s.mu.Unlock()
 	s.isBack()
 }

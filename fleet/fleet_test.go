@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -285,4 +286,28 @@ func TestFlood(t *testing.T) {
 		_ = from.Tell(t.Context(), slow.Replica(), "later", 1)
 		return len(heard) > 0
 	})
+}
+
+// TestDeniedOne: a store that answers, and refuses one thing that is asked of it whenever it is
+// back, is not back many times a second.
+func TestDeniedOne(t *testing.T) {
+	server := fleettest.Start(t)
+	if err := server.Client.Do(t.Context(), "ACL", "SETUSER", "default", "-hget").Err(); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, Options{URL: server.URL})
+	var times atomic.Int64
+	ask := func() {
+		_ = s.Run(s.Life(), func(ctx context.Context, c redis.Cmdable) error { return c.HGet(ctx, s.Key("x"), "y").Err() })
+	}
+	s.OnBack(func() {
+		times.Add(1)
+		ask()
+	})
+	begun := time.Now()
+	ask()
+	until(t, "it is back some times", func() bool { return times.Load() >= 3 })
+	if took := time.Since(begun); took < probeTime {
+		t.Errorf("it was back 3 times in %v", took)
+	}
 }

@@ -64,7 +64,7 @@ func (c *claim) resize(n int64) error {
 // claim returns what a request may take, on the account of whoever it says that it is
 // from before its body is read.
 func (h *Handler) claim(r *http.Request) *claim {
-	who := identity(r, nil)
+	who := h.identity(r, nil)
 	if id := r.Header.Get(headerSession); h.places.has(id) {
 		who.Session = id
 	}

@@ -90,7 +90,7 @@ func (h *Handler) postStateless(out *response, r *http.Request, m rpc.Message) {
 		fail(out.w, http.StatusBadRequest, m.ID, wrong.Code, wrong.Message)
 		return
 	}
-	who := identity(r, jsonscan.Member(m.Params, "_meta"))
+	who := h.identity(r, jsonscan.Member(m.Params, "_meta"))
 	s := newStream(1, h.opts.Accounts.Of(who.Party(0)))
 	defer s.settle()
 	s.listens = m.Method == "subscriptions/listen"
@@ -117,7 +117,7 @@ func (h *Handler) sessionOptions() rpc.Options {
 }
 
 // identity is who a request without session is from.
-func identity(r *http.Request, meta json.RawMessage) middleware.Identity {
+func (h *Handler) identity(r *http.Request, meta json.RawMessage) middleware.Identity {
 	who := middleware.Identity{Name: r.Header.Get(headerAgent)}
 	who.Subject, _ = auth.Subject(r.Context())
 	who.Who, _ = rights.From(r.Context())
@@ -131,7 +131,7 @@ func identity(r *http.Request, meta json.RawMessage) middleware.Identity {
 	if name, ok := r.Context().Value(peerKey{}).(string); ok { // on a Unix socket
 		host = name
 	}
-	sum := sha256.Sum256([]byte(host + "\n" + r.UserAgent() + "\n" + string(jsonscan.Member(meta, metaClient))))
+	sum := sha256.Sum256([]byte(h.machine + host + "\n" + r.UserAgent() + "\n" + string(jsonscan.Member(meta, metaClient))))
 	who.Peer = hex.EncodeToString(sum[:])
 	return who
 }

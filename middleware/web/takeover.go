@@ -51,7 +51,8 @@ type shared struct {
 	store  *fleet.Store
 	roster *roster.Roster
 
-	refused atomic.Bool // the store did not take the last change, and that was logged
+	refused atomic.Bool  // the store did not take the last change, and that was logged
+	backs   atomic.Int64 // how often the store was back since it was looked late, see back
 
 	work  sync.WaitGroup // what is done beside requests; none is added once closed is set
 	tells *queue.Queue   // what servers tell clients that listen elsewhere
@@ -382,13 +383,24 @@ func (sh *shared) back() {
 	}
 	look()
 	// What others tell right then is lost on who does not listen to the store again yet.
+	if sh.backs.Add(1) > 1 {
+		return // one that waits sees to it
+	}
 	sh.do(func() {
 		late := time.NewTimer(backTime)
 		defer late.Stop()
-		select {
-		case <-late.C:
+		for {
+			times := sh.backs.Load()
+			select {
+			case <-late.C:
+			case <-sh.h.life.Done():
+				return
+			}
 			look()
-		case <-sh.h.life.Done():
+			if sh.backs.CompareAndSwap(times, 0) {
+				return
+			}
+			late.Reset(backTime)
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -473,5 +475,33 @@ func TestForgedTelling(t *testing.T) {
 	}
 	if len(two.calls) > 1 {
 		t.Error("a request that was told was made")
+	}
+}
+
+// TestBackOften: a store that comes and goes does not have more and more wait to look again.
+func TestBackOften(t *testing.T) {
+	c := gather(t, 1, Options{}, auth.Options{})
+	before := runtime.NumGoroutine()
+	for range 100 {
+		c.replicas[0].h.shared.back()
+	}
+	if n := runtime.NumGoroutine() - before; n > 10 {
+		t.Errorf("%d goroutines more", n)
+	}
+}
+
+// TestPeersOfMachines: programs of one name are one agent at replicas on one machine, and not
+// those of two persons on two.
+func TestPeersOfMachines(t *testing.T) {
+	c := gather(t, 3, Options{}, auth.Options{})
+	c.replicas[2].h.machine = "another"
+	var peers []string
+	for _, r := range c.replicas {
+		req := httptest.NewRequest("POST", "/mcp", nil)
+		req.RemoteAddr = "127.0.0.1:4000"
+		peers = append(peers, r.h.identity(req, json.RawMessage(`{"`+metaClient+`":{"name":"editor"}}`)).Peer)
+	}
+	if peers[0] != peers[1] || peers[0] == peers[2] {
+		t.Error(peers)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -110,6 +111,7 @@ type Handler struct {
 
 	connections *connections
 	shared      *shared // nil: there is one replica
+	machine     string  // among several: an address of one is not that of another
 
 	life    context.Context // ended by Close, with errShutdown
 	end     context.CancelCauseFunc
@@ -146,10 +148,20 @@ func New(opts Options) *Handler {
 	h.places = newPlaces(opts.MaxSessions, opts.SessionIdle, func(s *session) { h.finish(s, "idle", left) })
 	if opts.Fleet != nil {
 		h.shared = newShared(h)
+		h.machine = machine(opts.Fleet)
 	}
 	h.mcp = opts.Guard.Wrap(http.HandlerFunc(h.serveMCP))
 	h.health = opts.Guard.Open(http.HandlerFunc(h.serveHealth))
 	return h
+}
+
+// machine names the one that this replica runs on.
+func machine(shared *fleet.Store) string {
+	name, err := os.Hostname()
+	if err != nil {
+		name = shared.Replica()
+	}
+	return name + "\n"
 }
 
 // ServeHTTP implements [http.Handler].
