@@ -58,7 +58,13 @@ func replicas(t *testing.T, redis *fleettest.Server, n int, options func(r *repl
 	for range n {
 		all = append(all, newReplica(t, redis, kept, options))
 	}
-	until(t, "all know each other", func() bool {
+	until(t, "all hear", func() bool {
+		for _, r := range all {
+			channel := r.store.Key("to", r.store.Replica())
+			if n, err := redis.Client.PubSubNumSub(t.Context(), channel).Result(); err != nil || n[channel] == 0 {
+				return false
+			}
+		}
 		names, err := all[0].store.Replicas(t.Context())
 		return err == nil && len(names) >= n
 	})
@@ -299,7 +305,7 @@ func TestCancelledElsewhere(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("it was answered")
 	}
-	<-ended
+	until(t, "it is cancelled where it runs", func() bool { return len(ended) == 1 })
 	until(t, "nothing runs", func() bool { return all[0].replicas.Working() == 0 })
 }
 
@@ -580,6 +586,7 @@ func TestFoundElsewhere(t *testing.T) {
 	here, there := all[0].session("a", clientOptions{}), all[1].session("a", clientOptions{Notify: func(method string, _ json.RawMessage) { heard <- method }})
 	other := all[1].session("b", clientOptions{})
 	call(t, here, "proxy_describe_tools", `{"names":["x"]}`)
+	until(t, "the session hears of it", func() bool { return len(heard) > 0 })
 	if got := <-heard; got != "notifications/tools/list_changed" {
 		t.Error(got)
 	}
@@ -634,6 +641,7 @@ func TestAnyReplica(t *testing.T) {
 			_, err := conn.Call(ctx, "subscriptions/listen", json.RawMessage(`{"notifications":{"toolsListChanged":true},`+statelessMeta("")+`}`))
 			listening <- err
 		}()
+		until(t, "it listens", func() bool { return len(heard) > 0 })
 		if got := <-heard; !strings.Contains(got, "acknowledged") {
 			t.Error(got)
 		}

@@ -392,7 +392,9 @@ func TestNoOps(t *testing.T) {
 	for range each {
 		for _, id := range ids {
 			for _, r := range c.replicas {
-				r.status("POST", doing(1, ""), id)
+				if code, got := r.status("POST", doing(1, ""), id); code != 200 {
+					t.Fatal(code, got)
+				}
 				<-r.calls
 			}
 		}
