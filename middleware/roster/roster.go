@@ -68,7 +68,7 @@ const (
 	fieldToken     = "token:" // a replica at which a token that may be revoked was shown
 	fieldBytes     = "bytes"  // of the names of members
 	fieldIndex     = "index"  // the key of the records of its subject, by when they were used
-	fieldEnded     = "ended"  // alone: the session is over, and is not to be begun again
+	fieldEnded     = "ended"  // with no other but index: the session is over, and is not to be begun again
 )
 
 // A State is what became of a change.
@@ -241,17 +241,17 @@ return 1`)
 // first forgets what only the session could use. What is left of a record keeps the session
 // from being written again, for as long as a record lasts.
 func (r *Roster) End(ctx context.Context, k Key) (first bool, err error) {
-	state, err := r.run(ctx, endScript, k, r.life.Milliseconds())
+	state, err := r.run(ctx, endScript, k, r.life.Milliseconds(), r.most)
 	return state == Kept, err
 }
 
 var endScript = redis.NewScript(keep + `
 local first = 1 - redis.call('HEXISTS', KEYS[1], 'ended')
 local index = redis.call('HGET', KEYS[1], 'index')
-if index then drop(index, KEYS[1]) end
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'ended', '1')
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
+if index then redis.call('HSET', KEYS[1], 'index', index) end
+keep(KEYS[1], ARGV[1], ARGV[2])
 return first`)
 
 func (r *Roster) run(ctx context.Context, script *redis.Script, k Key, args ...any) (state State, err error) {
