@@ -22,16 +22,6 @@ import (
 	"rlmproxy/fleet/fleettest"
 )
 
-// until waits for what happens outside of this process.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not within 20 seconds: " + what)
-		}
-	}
-}
-
 // noise is n bytes that do not compress.
 func noise(n int) []byte {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
@@ -58,7 +48,7 @@ func said(s *Store, agent string, id ID) string {
 
 func restarted(t *testing.T, server *fleettest.Server, stores ...*Store) {
 	server.Restart()
-	until(t, "the store is back, and has what it missed", func() bool {
+	fleettest.Until(t, "the store is back, and has what it missed", func() bool {
 		for _, s := range stores {
 			x := s.index.(*shared)
 			x.mu.Lock()
@@ -167,7 +157,7 @@ func TestSharedLost(t *testing.T) {
 	}
 	restarted(t, w.server, a, b)
 	for _, s := range []*Store{a, b} {
-		until(t, "the ids answer", func() bool { return said(s, "ann", early) == "early" && said(s, "ann", late) == "late" })
+		fleettest.Until(t, "the ids answer", func() bool { return said(s, "ann", early) == "early" && said(s, "ann", late) == "late" })
 	}
 	// What is there again has its time, and its place.
 	w.sleep(time.Hour - time.Minute)
@@ -699,7 +689,7 @@ func TestSharedClose(t *testing.T) {
 		s.List(1)
 		f.Close()
 	}
-	until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
+	fleettest.Until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 // put0 is an id that ann could have been given.

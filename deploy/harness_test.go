@@ -25,25 +25,13 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rlmproxy/e2e/replicas"
 )
 
 var binary string // the built program
 
-func TestMain(m *testing.M) { os.Exit(build(m)) }
-
-func build(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "rlmproxy-deploy")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "rlmproxy")
-	if out, err := exec.Command("go", "build", "-o", binary, "rlmproxy/cmd/rlmproxy").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
-		return 1
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(replicas.Main(m, &binary)) }
 
 // read returns a file of this folder, or one from the root by "../".
 func read(t *testing.T, file string) string {

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"rlmproxy/e2e/replicas"
 	"rlmproxy/middleware/rpc"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -46,9 +47,8 @@ func build(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	os.Setenv("RLMPROXY_STATE_DIR", filepath.Join(dir, "state"))
-	binary = filepath.Join(dir, "rlmproxy")
-	if out, err := exec.Command("go", "build", "-o", binary, "rlmproxy/cmd/rlmproxy").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+	if binary, err = replicas.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

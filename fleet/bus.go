@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -155,8 +156,5 @@ func (s *Store) ReplicasKey() string { return s.Key("replicas") }
 // Alive reports whether a replica has said in the last ten seconds that it is there.
 func (s *Store) Alive(ctx context.Context, replica string) (alive bool, err error) {
 	names, err := s.Replicas(ctx)
-	for _, name := range names {
-		alive = alive || name == replica
-	}
-	return alive, err
+	return slices.Contains(names, replica), err
 }

@@ -30,16 +30,6 @@ func open(t testing.TB, opts Options) *Store {
 
 func ping(ctx context.Context, c redis.Cmdable) error { return c.Ping(ctx).Err() }
 
-// until waits for what happens outside of this process.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not within 20 seconds: " + what)
-		}
-	}
-}
-
 // TestAway: a store that goes costs one error at once, and is back by itself, also with its
 // data lost.
 func TestAway(t *testing.T) {
@@ -108,7 +98,7 @@ func TestSecret(t *testing.T) {
 	own := late.Keys("x")[0]
 	given := open(t, Options{URL: server.URL, Secret: "a secret of 32 letters or more..."})
 	server.Restart()
-	until(t, "the store is back", func() bool {
+	fleettest.Until(t, "the store is back", func() bool {
 		for _, s := range []*Store{a, b, late, given} {
 			if s.Figures().Away {
 				return false
@@ -116,7 +106,7 @@ func TestSecret(t *testing.T) {
 		}
 		return true
 	})
-	until(t, "they agree", func() bool {
+	fleettest.Until(t, "they agree", func() bool {
 		return len(late.Keys("x")) == 2 && reflect.DeepEqual(a.Keys("x"), b.Keys("x")) && reflect.DeepEqual(a.Keys("x"), late.Keys("x"))
 	})
 	if !slices.ContainsFunc(a.Keys("x"), func(key []byte) bool { return string(key) == string(own) }) {
@@ -141,7 +131,7 @@ func TestTell(t *testing.T) {
 		for _, w := range want {
 			missing[w] = true
 		}
-		until(t, text, func() bool { // a subscription may be on its way
+		fleettest.Until(t, text, func() bool { // a subscription may be on its way
 			if err := a.Tell(t.Context(), to, "greeting", text); err != nil {
 				return false
 			}
@@ -167,7 +157,7 @@ func TestTell(t *testing.T) {
 	if err := a.Tell(t.Context(), "", "greeting", strings.Repeat("x", MaxTold)); err == nil {
 		t.Error("too much was told")
 	}
-	until(t, "b says again that it is there", func() bool {
+	fleettest.Until(t, "b says again that it is there", func() bool {
 		alive, err := a.Alive(t.Context(), b.Replica())
 		return alive && err == nil
 	})
@@ -204,7 +194,7 @@ func TestRefused(t *testing.T) {
 	if err := server.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal").Err(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the store is away", func() bool { _ = known.Run(t.Context(), ping); return known.Figures().Away })
+	fleettest.Until(t, "the store is away", func() bool { _ = known.Run(t.Context(), ping); return known.Figures().Away })
 	if known.Denied() {
 		t.Error("a replica that was served is denied")
 	}
@@ -238,7 +228,7 @@ func TestMayNot(t *testing.T) {
 		func(ctx context.Context, c redis.Cmdable) error { return c.Get(ctx, "not of a fleet").Err() },
 		func(ctx context.Context, c redis.Cmdable) error { return script.Run(ctx, c, nil).Err() },
 	} {
-		until(t, "the store is there", func() bool { return !s.Figures().Away })
+		fleettest.Until(t, "the store is there", func() bool { return !s.Figures().Away })
 		var away *AwayError
 		if err := s.Run(t.Context(), f); !errors.As(err, &away) {
 			t.Error(err)
@@ -282,7 +272,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("%d MB are held", more>>20)
 	}
 	close(hold)
-	until(t, "it hears again", func() bool {
+	fleettest.Until(t, "it hears again", func() bool {
 		_ = from.Tell(t.Context(), slow.Replica(), "later", 1)
 		return len(heard) > 0
 	})
@@ -306,7 +296,7 @@ func TestDeniedOne(t *testing.T) {
 	})
 	begun := time.Now()
 	ask()
-	until(t, "it is back some times", func() bool { return times.Load() >= 3 })
+	fleettest.Until(t, "it is back some times", func() bool { return times.Load() >= 3 })
 	if took := time.Since(begun); took < probeTime {
 		t.Errorf("it was back 3 times in %v", took)
 	}

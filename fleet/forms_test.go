@@ -52,7 +52,7 @@ func works(t *testing.T, url string) {
 	}
 	heard := make(chan bool, 100)
 	b.Handle("greeting", func(string, json.RawMessage) { heard <- true })
-	until(t, "b hears a", func() bool {
+	fleettest.Until(t, "b hears a", func() bool {
 		if err := a.Tell(t.Context(), b.Replica(), "greeting", 1); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestCluster(t *testing.T) {
 	if err := server.Client.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the cluster has begun", func() bool {
+	fleettest.Until(t, "the cluster has begun", func() bool {
 		info, err := server.Client.ClusterInfo(t.Context()).Result()
 		return err == nil && strings.Contains(info, "cluster_state:ok")
 	})
@@ -110,12 +110,12 @@ func TestSentinel(t *testing.T) {
 	s := open(t, Options{URL: url})
 	asked := redis.NewSentinelClient(&redis.Options{Addr: "127.0.0.1:" + sentinel})
 	defer asked.Close()
-	until(t, "the sentinel knows the other server", func() bool {
+	fleettest.Until(t, "the sentinel knows the other server", func() bool {
 		replicas, err := asked.Replicas(t.Context(), "main").Result()
 		return err == nil && len(replicas) == 1 && replicas[0]["master-link-status"] == "ok"
 	})
 	one.Kill()
-	until(t, "the other one has taken over", func() bool {
+	fleettest.Until(t, "the other one has taken over", func() bool {
 		return s.Run(t.Context(), func(ctx context.Context, c redis.Cmdable) error {
 			return c.Set(ctx, s.Key("test"), "x", 0).Err()
 		}) == nil

@@ -40,5 +40,5 @@ func TestHanging(t *testing.T) {
 		t.Errorf("once it is known: %v after %v", err, time.Since(begun))
 	}
 	server.Signal(syscall.SIGCONT)
-	until(t, "it is back", func() bool { return s.Run(t.Context(), ping) == nil })
+	fleettest.Until(t, "it is back", func() bool { return s.Run(t.Context(), ping) == nil })
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -58,7 +57,7 @@ func replicas(t *testing.T, redis *fleettest.Server, n int, options func(r *repl
 	for range n {
 		all = append(all, newReplica(t, redis, kept, options))
 	}
-	until(t, "all hear", func() bool {
+	fleettest.Until(t, "all hear", func() bool {
 		for _, r := range all {
 			channel := r.store.Key("to", r.store.Replica())
 			if n, err := redis.Client.PubSubNumSub(t.Context(), channel).Result(); err != nil || n[channel] == 0 {
@@ -93,16 +92,6 @@ func newReplica(t *testing.T, redis *fleettest.Server, kept *cache.Store, option
 	})
 	t.Cleanup(r.close)
 	return r
-}
-
-// until waits for what happens outside of this process.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not within 20 seconds: " + what)
-		}
-	}
 }
 
 // as is a client at the replica.
@@ -203,7 +192,7 @@ func TestDeferredElsewhere(t *testing.T) {
 			t.Errorf("a second time: %s", got)
 		}
 	})
-	until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
+	fleettest.Until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 // TestStatesAreSigned: what a client made up, or a server that is a fleet of its own gave, is asked
@@ -254,7 +243,7 @@ func TestLostReplica(t *testing.T) {
 	there := all[1].as("ann", clientOptions{})
 	during := make(chan string, 1)
 	go func() { during <- ask(t, there, "tools/call", goingOn(waits, third, `{"a":1}`)) }()
-	until(t, "the request runs at the other replica", func() bool { return all[0].replicas.Working() == 1 })
+	fleettest.Until(t, "the request runs at the other replica", func() bool { return all[0].replicas.Working() == 1 })
 	all[0].close()
 	check := func(what, got, code, hint, not string) {
 		t.Helper()
@@ -300,13 +289,13 @@ func TestCancelledElsewhere(t *testing.T) {
 		_, err := there.Call(ctx, "tools/call", json.RawMessage(goingOn(`"name":"x",`, first, `{}`)))
 		done <- err
 	}()
-	until(t, "it runs", func() bool { return all[0].replicas.Working() == 1 })
+	fleettest.Until(t, "it runs", func() bool { return all[0].replicas.Working() == 1 })
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("it was answered")
 	}
-	until(t, "it is cancelled where it runs", func() bool { return len(ended) == 1 })
-	until(t, "nothing runs", func() bool { return all[0].replicas.Working() == 0 })
+	fleettest.Until(t, "it is cancelled where it runs", func() bool { return len(ended) == 1 })
+	fleettest.Until(t, "nothing runs", func() bool { return all[0].replicas.Working() == 0 })
 }
 
 // TestTasksElsewhere: a task is reached from each replica by the party that it was given to, and by
@@ -586,7 +575,7 @@ func TestFoundElsewhere(t *testing.T) {
 	here, there := all[0].session("a", clientOptions{}), all[1].session("a", clientOptions{Notify: func(method string, _ json.RawMessage) { heard <- method }})
 	other := all[1].session("b", clientOptions{})
 	call(t, here, "proxy_describe_tools", `{"names":["x"]}`)
-	until(t, "the session hears of it", func() bool { return len(heard) > 0 })
+	fleettest.Until(t, "the session hears of it", func() bool { return len(heard) > 0 })
 	if got := <-heard; got != "notifications/tools/list_changed" {
 		t.Error(got)
 	}
@@ -641,7 +630,7 @@ func TestAnyReplica(t *testing.T) {
 			_, err := conn.Call(ctx, "subscriptions/listen", json.RawMessage(`{"notifications":{"toolsListChanged":true},`+statelessMeta("")+`}`))
 			listening <- err
 		}()
-		until(t, "it listens", func() bool { return len(heard) > 0 })
+		fleettest.Until(t, "it listens", func() bool { return len(heard) > 0 })
 		if got := <-heard; !strings.Contains(got, "acknowledged") {
 			t.Error(got)
 		}

@@ -30,20 +30,7 @@ func TestMain(m *testing.M) {
 		serve()
 		return
 	}
-	os.Exit(build(m))
-}
-
-func build(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "rlmproxy-bench")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	if binary, err = replicas.Build(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(replicas.Main(m, &binary))
 }
 
 // once tells that nobody looks at the figures, only whether everything runs.

@@ -7,7 +7,6 @@ package fleet
 
 import (
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -25,20 +24,7 @@ func TestMain(m *testing.M) {
 		serveStdio(file)
 		return
 	}
-	os.Exit(build(m))
-}
-
-func build(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "rlmproxy-fleet")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	if binary, err = replicas.Build(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(replicas.Main(m, &binary))
 }
 
 // A site is a fleet with its servers.

@@ -26,6 +26,21 @@ import (
 // upTime bounds how long a replica may take until it is ready, endTime until it has ended.
 const upTime, endTime = time.Minute, 40 * time.Second
 
+// Main is a TestMain that builds the program into binary, and removes it when the tests have
+// run. It returns the exit code.
+func Main(m *testing.M, binary *string) int {
+	dir, err := os.MkdirTemp("", "rlmproxy-test")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if *binary, err = Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
 // Build builds the program into dir and returns its path.
 func Build(dir string) (string, error) {
 	path := filepath.Join(dir, "rlmproxy")

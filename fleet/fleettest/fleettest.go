@@ -118,6 +118,16 @@ func (s *Server) Kill() {
 	}
 }
 
+// Until waits for what happens outside of this process, for 20 seconds at most.
+func Until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not within 20 seconds: " + what)
+		}
+	}
+}
+
 // Signal sends a signal to the server.
 func (s *Server) Signal(sig os.Signal) {
 	s.t.Helper()

@@ -17,16 +17,6 @@ import (
 	"rlmproxy/middleware/session"
 )
 
-// until waits for what happens outside of this process.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not within 20 seconds: " + what)
-		}
-	}
-}
-
 func open(t testing.TB, redis *fleettest.Server) *fleet.Store {
 	t.Helper()
 	s, err := fleet.Open(fleet.Options{URL: redis.URL})
@@ -66,7 +56,7 @@ func start(t testing.TB, redis *fleettest.Server, handle func(ctx context.Contex
 // ready waits until a replica is known to another, and hears.
 func ready(t testing.TB, from, to replica) {
 	t.Helper()
-	until(t, "the replicas hear each other", func() bool {
+	fleettest.Until(t, "the replicas hear each other", func() bool {
 		_, err := from.Send(t.Context(), to.store.Replica(), "ready", Request{Method: "x", Params: []byte(`{"ready":1}`)}, nobody{})
 		return err == nil
 	})
@@ -95,7 +85,7 @@ func TestBytes(t *testing.T) {
 			t.Errorf("%.60q: %.60q, %v", params, got, err)
 		}
 	}
-	until(t, "nothing is worked on", func() bool { return b.Working() == 0 })
+	fleettest.Until(t, "nothing is worked on", func() bool { return b.Working() == 0 })
 }
 
 // TestBounds: what is too long, or too much, is refused with what it is.
@@ -130,7 +120,7 @@ func TestBounds(t *testing.T) {
 			done <- err
 		}()
 	}
-	until(t, "two are worked on", func() bool { return b.Working() == 2 })
+	fleettest.Until(t, "two are worked on", func() bool { return b.Working() == 2 })
 	var busy *guard.BusyError
 	if _, err := send(`{}`); !errors.As(err, &busy) {
 		t.Errorf("too many: %v", err)
@@ -195,12 +185,12 @@ func TestCancelledWhileAway(t *testing.T) {
 		_, err := a.Send(ctx, b.store.Replica(), "p", Request{Method: "x"}, nobody{})
 		done <- err
 	}()
-	until(t, "it is worked on", func() bool { return b.Working() == 1 })
+	fleettest.Until(t, "it is worked on", func() bool { return b.Working() == 1 })
 	redis.Kill()
 	cancel()
 	<-done
 	redis.Restart()
-	until(t, "it ends", func() bool { return b.Working() == 0 })
+	fleettest.Until(t, "it ends", func() bool { return b.Working() == 0 })
 }
 
 // TestGone: a replica that has ended, that ends, or that says nothing is found out.
@@ -221,7 +211,7 @@ func TestGone(t *testing.T) {
 		}
 		done := make(chan error, 1)
 		go func() { done <- send(b.store.Replica()) }()
-		until(t, "it is worked on", func() bool { return b.Working() == 1 })
+		fleettest.Until(t, "it is worked on", func() bool { return b.Working() == 1 })
 		b.Close()
 		if err := <-done; !errors.Is(err, ErrGone) {
 			t.Errorf("it ends: %v", err)
@@ -241,7 +231,7 @@ func TestGone(t *testing.T) {
 			t.Errorf("nobody waits: %v", err)
 		}
 	})
-	until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
+	fleettest.Until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 // asked takes what it is told, and answers what it is asked.

@@ -32,16 +32,6 @@ func replica(t testing.TB, server *fleettest.Server, running, perMinute int) *Ca
 	return c
 }
 
-// until waits for what happens outside of this process.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not within 20 seconds: " + what)
-		}
-	}
-}
-
 func begin(t testing.TB, c *Calls, agent, want string) func() {
 	t.Helper()
 	done, err := c.Begin(agent)
@@ -63,7 +53,7 @@ func TestReplicas(t *testing.T) {
 		begin(t, b, agent, full)
 		begin(t, b, "another", "nil")()
 		one()
-		until(t, "there is room at the other", func() bool {
+		fleettest.Until(t, "there is room at the other", func() bool {
 			done, err := b.Begin(agent)
 			if err == nil {
 				done()
@@ -80,7 +70,7 @@ func TestReplicas(t *testing.T) {
 	if n := a.Running() + b.Running(); n != 6 {
 		t.Errorf("%d calls run", n)
 	}
-	until(t, "nothing is counted any more", func() bool {
+	fleettest.Until(t, "nothing is counted any more", func() bool {
 		return server.Client.Exists(t.Context(), a.tally.running(a.tally.store.Replica()), b.tally.running(b.tally.store.Replica())).Val() == 0
 	})
 }
@@ -150,7 +140,7 @@ func TestTallyMends(t *testing.T) {
 		t.Errorf("after what was late the store has %v", all)
 	}
 	done()
-	until(t, "it has ended there too", func() bool { return server.Client.Exists(ctx, key).Val() == 0 })
+	fleettest.Until(t, "it has ended there too", func() bool { return server.Client.Exists(ctx, key).Val() == 0 })
 }
 
 // TestCallsWhileAway: while the store is away each replica counts for itself, at once; what
@@ -169,7 +159,7 @@ func TestCallsWhileAway(t *testing.T) {
 	}
 	one()
 	server.Restart()
-	until(t, "the calls count again", func() bool {
+	fleettest.Until(t, "the calls count again", func() bool {
 		done, err := b.Begin("x")
 		if err == nil {
 			done()
@@ -179,7 +169,7 @@ func TestCallsWhileAway(t *testing.T) {
 	two()
 	three()
 	other()
-	until(t, "there is room again", func() bool {
+	fleettest.Until(t, "there is room again", func() bool {
 		done, err := b.Begin("x")
 		if err == nil {
 			done()
@@ -215,7 +205,7 @@ func TestCallsAtOnce(t *testing.T) {
 		t.Errorf("%d ran at one time, %d in all", most.Load(), ran.Load())
 	}
 	for i, c := range replicas {
-		until(t, "nothing runs at "+strconv.Itoa(i), func() bool {
+		fleettest.Until(t, "nothing runs at "+strconv.Itoa(i), func() bool {
 			return server.Client.Exists(t.Context(), c.tally.running(c.tally.store.Replica())).Val() == 0
 		})
 		if len(c.agents) > 0 {

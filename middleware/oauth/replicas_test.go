@@ -25,16 +25,6 @@ func (w *world) known() Server {
 	return Server{Name: "x", URL: w.server.URL + "/mcp", Login: "rlmproxy auth login x"}
 }
 
-// until waits for what happens outside of this process.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not within 20 seconds: " + what)
-		}
-	}
-}
-
 // TestOnce: whoever signs in on one machine has all replicas signed in, and whoever signs out
 // all of them signed out, also those that have a token.
 func TestOnce(t *testing.T) {
@@ -44,7 +34,7 @@ func TestOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := w.signedIn()
-	until(t, "a is signed in", func() bool { got, err := w.call(a); return got == "200 hello world" && err == nil })
+	fleettest.Until(t, "a is signed in", func() bool { got, err := w.call(a); return got == "200 hello world" && err == nil })
 	if got, err := w.call(b); got != "200 hello world" {
 		t.Errorf("b: %q %v", got, err)
 	}
@@ -56,7 +46,7 @@ func TestOnce(t *testing.T) {
 		t.Errorf("logout: %v %v %v", had, revoked, err)
 	}
 	for _, r := range []*Account{a, b} {
-		until(t, "they are signed out", func() bool { _, err := w.call(r); return errors.As(err, new(*transport.SignInError)) })
+		fleettest.Until(t, "they are signed out", func() bool { _, err := w.call(r); return errors.As(err, new(*transport.SignInError)) })
 	}
 }
 
@@ -185,7 +175,7 @@ func TestStoreAway(t *testing.T) {
 	delete(w.tokens, "")
 	w.mu.Unlock()
 	w.store.Restart()
-	until(t, "the token is renewed", func() bool {
+	fleettest.Until(t, "the token is renewed", func() bool {
 		a.mu.Lock()
 		a.failedAt = time.Time{}
 		a.mu.Unlock()
@@ -212,7 +202,7 @@ func TestLostBetween(t *testing.T) {
 	}
 	w.token = nil
 	w.store.Restart()
-	until(t, "the other has it", func() bool {
+	fleettest.Until(t, "the other has it", func() bool {
 		b.mu.Lock()
 		b.failedAt = time.Time{}
 		b.mu.Unlock()

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -83,16 +82,6 @@ func (f *place) server(quarantine bool, runs ...string) *Server {
 
 // path is the file of a server's record.
 func (s *Server) path() string { return s.store.shelf.(*folder).at(s.name) }
-
-// until waits for what happens outside of this process.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not within 20 seconds: " + what)
-		}
-	}
-}
 
 // tools are definitions by "name: description".
 func tools(defs ...string) []upstream.Tool {
@@ -188,7 +177,7 @@ func TestAccept(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "what was accepted passes", func() bool {
+		fleettest.Until(t, "what was accepted passes", func() bool {
 			return strings.Join(running.Check(list, all).Names(), " ") == "a"
 		})
 		// What changes back is as it was pinned, and waits no more.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"rlmproxy/fleet/fleettest"
 	"rlmproxy/middleware/upstream"
 )
 
@@ -46,7 +47,7 @@ func TestShared(t *testing.T) {
 		t.Errorf("at another replica %q are held back", held)
 	}
 	f.accept()
-	until(t, "what was accepted passes", func() bool { return len(b.Check(list, all).Names()) == 0 })
+	fleettest.Until(t, "what was accepted passes", func() bool { return len(b.Check(list, all).Names()) == 0 })
 	if held := a.held("a: x", "b: y"); held != "a" {
 		t.Errorf("what was pinned before is held back: %q", held)
 	}
@@ -73,7 +74,7 @@ func TestTold(t *testing.T) {
 		t.Errorf("1000 checks ask the store %d times", ops)
 	}
 	n := 0
-	until(t, "the others are told", func() bool {
+	fleettest.Until(t, "the others are told", func() bool {
 		n++
 		a.held(fmt.Sprint("a: ", n), "b: x") // which writes what was seen
 		store.mu.Lock()
@@ -189,10 +190,10 @@ func TestStoreAway(t *testing.T) {
 		}
 	}
 	f.shared.Restart()
-	until(t, "what is new passes, what has changed does not", func() bool {
+	fleettest.Until(t, "what is new passes, what has changed does not", func() bool {
 		return slices.Equal(a.Check(next, all).Names(), []string{"b"})
 	})
-	until(t, "the other replica has the same pins", func() bool {
+	fleettest.Until(t, "the other replica has the same pins", func() bool {
 		why, _ := never.Check(other, all).Held("a")
 		return strings.Contains(why, "has changed since it was pinned")
 	})
@@ -218,6 +219,6 @@ func TestBadRecord(t *testing.T) {
 		if n, err := f.open(false).Forget("fs"); n != 1 || err != nil {
 			t.Errorf("%q: %d %v", record, n, err)
 		}
-		until(t, "it is pinned anew", func() bool { return len(fresh.Check(list, all).Names()) == 0 })
+		fleettest.Until(t, "it is pinned anew", func() bool { return len(fresh.Check(list, all).Names()) == 0 })
 	}
 }

@@ -61,6 +61,11 @@ func (sh *shared) tell(to string, t told) error {
 	return sh.store.Tell(sh.store.Life(), to, busKind, t)
 }
 
+// tellLater is tell for who must not wait for the store.
+func (sh *shared) tellLater(to string, t told) {
+	sh.tells.Add("", len(t.Message), func(context.Context) { _ = sh.tell(to, t) })
+}
+
 // listen has what others tell heard.
 func (sh *shared) listen() { sh.store.Handle(busKind, sh.hear) }
 
@@ -224,8 +229,8 @@ func (sh *shared) pass(ctx context.Context, s *session, m rpc.Message) (passed b
 	t := told{Kind: toldHeard, Session: s.sharing.key}
 	switch m.Method {
 	case "":
-		replica := replicaOf(m.ID)
-		if replica == "" || replica == sh.store.Replica() {
+		replica := sh.otherOf(m.ID)
+		if replica == "" {
 			return false, nil
 		}
 		if t.Message = m.Bytes(); len(t.Message) > maxPassed {
@@ -233,8 +238,8 @@ func (sh *shared) pass(ctx context.Context, s *session, m rpc.Message) (passed b
 		}
 		return true, sh.tellAnswer(ctx, replica, t)
 	case "notifications/progress":
-		replica := replicaOf(jsonscan.Member(m.Params, "progressToken"))
-		if replica == "" || replica == sh.store.Replica() {
+		replica := sh.otherOf(jsonscan.Member(m.Params, "progressToken"))
+		if replica == "" {
 			return false, nil
 		}
 		if t.Message = m.Bytes(); len(t.Message) <= maxPassed {
@@ -317,6 +322,14 @@ func replicaOf(id json.RawMessage) string {
 	return parts[1]
 }
 
+// otherOf is replicaOf where that is another replica, else "".
+func (sh *shared) otherOf(id json.RawMessage) string {
+	if replica := replicaOf(id); replica != sh.store.Replica() {
+		return replica
+	}
+	return ""
+}
+
 const replicaLetters = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 // askTime is how often a replica is looked for that has passed a question on to a client.
@@ -359,7 +372,7 @@ func (sh *shared) elsewhere(s *session) func(ctx context.Context, m rpc.Message)
 // passOn hands a message without an answer to the replica that the client listens at.
 func (sh *shared) passOn(s *session, replica string, m *rpc.Message) {
 	if t := (told{Kind: toldTold, Session: s.sharing.key, Message: m.Bytes()}); len(t.Message) <= maxPassed {
-		sh.tells.Add("", len(t.Message), func(context.Context) { _ = sh.tell(replica, t) })
+		sh.tellLater(replica, t)
 	}
 }
 
@@ -370,7 +383,7 @@ func (sh *shared) forward(s *session, from string, t told, m rpc.Message) {
 	replica := s.sharing.listensAt()
 	if !s.streams.listening.reachable() && replica != "" && replica != sh.store.Replica() && t.Asked == "" {
 		t.Asked = from
-		sh.tells.Add("", len(t.Message), func(context.Context) { _ = sh.tell(replica, t) })
+		sh.tellLater(replica, t)
 		return
 	}
 	if t.Asked != "" {
@@ -392,8 +405,7 @@ func (sh *shared) forward(s *session, from string, t told, m rpc.Message) {
 		_ = s.client.Receive(s.life, answer)
 		return
 	}
-	t = told{Kind: toldHeard, Session: s.sharing.key, Message: answer.Bytes()}
-	sh.tells.Add("", len(t.Message), func(context.Context) { _ = sh.tell(from, t) })
+	sh.tellLater(from, told{Kind: toldHeard, Session: s.sharing.key, Message: answer.Bytes()})
 }
 
 // await fails a question that another replica has passed on when that one is lost.
