@@ -193,6 +193,20 @@ type Proxy struct {
 	// EnableUpstreamTool offers proxy_upstreams.
 	EnableUpstreamTool bool `koanf:"enableUpstreamTool"`
 
+	// AskTokens, AskCalls and AskTimeout bound one question to the sub-model; the others what one
+	// agent may ask.
+	AskTokens        int           `koanf:"askTokens"`
+	AskCalls         int           `koanf:"askCalls"`
+	AskTimeout       time.Duration `koanf:"askTimeout"`
+	AskTokensPerHour int           `koanf:"askTokensPerHour"`
+	AskCallsPerHour  int           `koanf:"askCallsPerHour"`
+	// Code offers proxy_run, RuntimeTools proxy_tools, whose tools are in the Postgres at
+	// RegistryURL or, without it, in the state folder. RegistryURL may hold a password.
+	Code           bool   `koanf:"code"`
+	RuntimeTools   bool   `koanf:"runtimeTools"`
+	RegistryURL    Secret `koanf:"registryURL"`
+	ContainerImage string `koanf:"containerImage"` // never empty
+
 	StateDir string `koanf:"stateDir"` // a path; "": where the system keeps such
 	CacheDir string `koanf:"cacheDir"` // a path; "": results are in memory only
 	// CacheURL is a Redis or Valkey that replicas share, as package fleet takes it, or "".

@@ -26,6 +26,7 @@ func defaultProxy() Proxy {
 		Redact: "off", FreshCalls: "ask", Exposure: "auto", MaxCatalogueTokens: 20_000, PinTools: true, KeepLists: true, KeepStats: true, MaxLineBytes: 64 << 20, CallTimeout: time.Minute, JQTimeout: 5 * time.Second, JQMemory: 768 << 20,
 		SearchTimeout: 5 * time.Second, AuditMaxSize: 100 << 20, AuditFiles: 5, AuditContent: "none", LogLevel: "info", HTTPJWTAgentClaim: "sub", HTTPSocketMode: 0o600,
 		SessionIdle: 30 * time.Minute, SessionResume: 10 * time.Second, Drain: 5 * time.Second, FleetName: "rlmproxy",
+		AskTokens: 500_000, AskCalls: 500, AskTimeout: 5 * time.Minute, AskTokensPerHour: 2_000_000, AskCallsPerHour: 2000, ContainerImage: "docker.io/library/node:22-slim",
 	}
 }
 

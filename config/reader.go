@@ -31,7 +31,7 @@ type node struct {
 }
 
 // secretKeys hold values that are never shown.
-var secretKeys = map[string]bool{"env": true, "headers": true, "httpTokens": true, "metricsToken": true, "uiToken": true, "fleetKey": true, "cacheURL": true, "clientSecret": true, "CLIENT_SECRET": true}
+var secretKeys = map[string]bool{"env": true, "headers": true, "httpTokens": true, "metricsToken": true, "uiToken": true, "fleetKey": true, "cacheURL": true, "registryURL": true, "clientSecret": true, "CLIENT_SECRET": true}
 
 func (n node) literal() hujson.Literal {
 	lit, _ := n.value.Value.(hujson.Literal)

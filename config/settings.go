@@ -78,7 +78,7 @@ func (s Setting) words() []string {
 // groups are what settings are about, by the first of each.
 var groups = map[string]string{
 	"maxResponseTokens": "What an agent reads", "cacheTTLSeconds": "What is kept", "maxCallsPerAgent": "Limits for each agent",
-	"redact": "Secrets, and calls that proxy_* tools make", "trustHints": "Tools that change, and lists of tools", "stateDir": "Folders",
+	"redact": "Secrets, and calls that proxy_* tools make", "trustHints": "Tools that change, and lists of tools", "askTokens": "Sub-model, programs and tools made at run time", "stateDir": "Folders",
 	"maxLineBytes": "Time and memory", "logLevel": "Log, audit log and metrics", "uiToken": "Over HTTP",
 }
 
@@ -153,6 +153,15 @@ func Settings() []Setting {
 		{"keepStats", "true", boolean, "count in files what is saved, for rlmproxy stats and top", truth},
 		{"enableStatsTool", "false", boolean, "offer agents the tool proxy_stats, and the resource rlmproxy://stats in their lists", truth},
 		{"enableUpstreamTool", "false", boolean, "offer the client at stdin and stdout the tool proxy_upstreams, which lists, adds, changes and removes servers of mcp.json", truth},
+		{"askTokens", "500000", "tokens", "tokens of the sub-model that one question may take", whole(1000, mostTokens)},
+		{"askCalls", "500", "calls", "calls of the sub-model that one question may make", whole(1, mostHeld)},
+		{"askTimeout", "5m", "seconds", "how long one question may take", durationIn(leastTimeout, 24*time.Hour)},
+		{"askTokensPerHour", "2000000", "tokens", "tokens of the sub-model that one agent may take in an hour", whole(1000, mostTokens)},
+		{"askCallsPerHour", "2000", "calls", "calls of the sub-model that one agent may make in an hour", whole(1, mostHeld)},
+		{"code", "false", boolean, "offer agents the tool proxy_run, which runs programs in JavaScript over results", truth},
+		{"runtimeTools", "false", boolean, "offer agents that may use everything the tool proxy_tools, which makes tools for all agents", truth},
+		{"registryURL", "", unitURL, "PostgreSQL that keeps these tools for several proxies, such as postgres://host/database; without it, the folder for state does; set one with a password in the environment", registryURL},
+		{"containerImage", "docker.io/library/node:22-slim", unitText, "image with Node.js for tools with engine container", word},
 		{"stateDir", "", unitFile, "folder for pins, sign-ins, statistics and what servers offered last; without it, rlmproxy in the system's folder for state", word},
 		{"cacheDir", "", unitFile, "folder that keeps cached results over a restart; without it, they are lost", word},
 		{"cacheURL", "", unitURL, "Redis or Valkey that several replicas share for cached results, sessions and limits, such as redis://host:6379; set one with a password in the environment", storeURL},

@@ -257,3 +257,12 @@ func IsPort(s string) bool {
 	n, err := strconv.ParseUint(s, 10, 16)
 	return s == "" || err == nil && n > 0
 }
+
+// registryURL catches the slips; package registry checks the rest.
+func registryURL(text string) (any, string) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Host == "" {
+		return nil, `a URL such as "postgres://user:password@host:5432/database"`
+	}
+	return text, ""
+}

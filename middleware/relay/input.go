@@ -96,14 +96,25 @@ func (c *Connection) answers(ctx context.Context, inputs []input) ([]byte, error
 	if len(inputs) > maxInputs {
 		return nil, c.badInput("asks for more than %d inputs at once", maxInputs)
 	}
-	out := []byte{'{'}
-	for _, one := range inputs {
+	return answersOf(inputs, func(one input) (json.RawMessage, error) {
 		if one.method == "" {
 			return nil, c.badInput("asks for an input that is not a request")
 		}
 		answer, err := c.Ask(ctx, one.method, one.params)
 		if err != nil {
 			return nil, fmt.Errorf("the server asks for %s: %w", show.ClipBytes(one.method, 80), err)
+		}
+		return answer, nil
+	})
+}
+
+// answersOf are the answers to inputs by name, an object.
+func answersOf(inputs []input, ask func(one input) (json.RawMessage, error)) ([]byte, error) {
+	out := []byte{'{'}
+	for _, one := range inputs {
+		answer, err := ask(one)
+		if err != nil {
+			return nil, err
 		}
 		out = jsonscan.AppendMember(out, one.name, answer)
 	}

@@ -1,0 +1,3 @@
+package script
+
+import _ "github.com/dop251/goja"
