@@ -54,7 +54,7 @@ func (c *call) query(ctx context.Context, d *document, src *source, stages pipel
 
 // reply answers with v below a header, whole if that is wanted.
 func (c *call) reply(d *document, header string, v pipeline.Value, whole bool) (json.RawMessage, error) {
-	origin := cache.Origin{Tool: c.tool, Arguments: c.arguments, ReadOnly: !d.fresh || d.origin.ReadOnly, Terms: c.terms}
+	origin := cache.Origin{Tool: c.tool, Arguments: c.arguments, ReadOnly: !d.fresh || d.origin.ReadOnly, NoModel: c.noModel, Terms: c.terms}
 	return c.opts.Shaper.Answer(c.agent, origin, shape.Answer{Header: header, Value: v, Source: d.id, Printed: c.tool != "proxy_filter", Whole: whole})
 }
 

@@ -113,6 +113,8 @@ type Reach struct {
 	Statistics func() string
 	// Upstreams are what there is to change of servers. Nil: proxy_upstreams is off.
 	Upstreams Upstreams
+	// Judge asks the sub-model for this client. Nil: there is none, and proxy_ask is off.
+	Judge Judge
 }
 
 // A call is one call of a tool of ours.
@@ -124,6 +126,7 @@ type call struct {
 	arguments json.RawMessage // nil: none
 	reach     Reach
 	healed    []string // lines that say what was called again
+	noModel   bool     // something was read that the sub-model may not read, nor what is made of it
 }
 
 // Has reports whether name is one of our tools.
@@ -137,7 +140,7 @@ func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.Raw
 	err := decodeArgs(name, arguments, params)
 	var raw json.RawMessage
 	if err == nil {
-		raw, err = tool.answer(ctx, &call{t, agent, t.opts.Shaper.Terms(), name, arguments, reach, nil})
+		raw, err = tool.answer(ctx, &call{Tools: t, agent: agent, terms: t.opts.Shaper.Terms(), tool: name, arguments: arguments, reach: reach})
 	}
 	if reach.Fresh == nil && forResults(name) {
 		params = withoutFresh(params)
