@@ -49,15 +49,29 @@ func (s *Shaper) Keep(agent string, origin cache.Origin, raw json.RawMessage) (c
 	}
 	kept, err := s.keep(agent, origin, docs)
 	if errors.Is(err, cache.ErrTooLarge) {
-		e := &pipeline.Error{Code: pipeline.LimitMemory, Err: err,
-			Text: fmt.Sprintf("the result of %s, %s bytes, is too large to keep", origin.Tool, show.Count(len(raw))),
-			Hint: "call the tool with narrower arguments"}
+		e := tooLarge(err, "the result of "+origin.Tool, len(raw), "call the tool with narrower arguments")
 		if !origin.ReadOnly {
 			e.Hint = ActsAgain(origin.Tool)
 		}
 		return "", e
 	}
 	return kept.ID, err
+}
+
+// KeepValue puts what a query found into the cache, at any length, where it is read as any
+// result.
+func (s *Shaper) KeepValue(agent string, origin cache.Origin, v pipeline.Value) (cache.ID, error) {
+	data := plain(v)
+	kept, err := s.keep(agent, origin, newText(data))
+	if errors.Is(err, cache.ErrTooLarge) {
+		return "", tooLarge(err, "the selection", len(data), "select less of it, or leave out keep")
+	}
+	return kept.ID, err
+}
+
+// tooLarge is the error for what does not fit into the cache.
+func tooLarge(err error, what string, size int, hint string) *pipeline.Error {
+	return &pipeline.Error{Code: pipeline.LimitMemory, Err: err, Text: fmt.Sprintf("%s, %s bytes, is too large to keep", what, show.Count(size)), Hint: hint}
 }
 
 // Cached returns what the cache keeps for agent under id. The call waits here for

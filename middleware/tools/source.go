@@ -48,7 +48,8 @@ type document struct {
 	fresh  bool         // the id is new to the agent
 	origin cache.Origin // of a fresh call
 	value  pipeline.Value
-	note   string // how it was made of the result, or empty
+	note   string   // how it was made of the result, or empty
+	kept   cache.ID // of what was selected from it, if that was asked for
 }
 
 // open returns the id of the source, which it makes by a fresh call if need be.
