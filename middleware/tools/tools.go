@@ -76,7 +76,7 @@ var Names = []string{"proxy_explore", "proxy_filter", "proxy_search"}
 func Reserved() []string { return slices.Concat(Names, CatalogueNames, ProxyNames) }
 
 // forResults reports whether a tool of ours is for results.
-func forResults(name string) bool { return slices.Contains(Names, name) }
+func forResults(name string) bool { return slices.Contains(Names, name) || name == "proxy_ask" }
 
 // newTool returns the tool of a name, without arguments, or nil.
 func newTool(name string) tool {
@@ -93,6 +93,8 @@ func newTool(name string) tool {
 		return new(describeTools)
 	case "proxy_call_tool":
 		return new(callTool)
+	case "proxy_ask":
+		return new(ask)
 	case "proxy_stats":
 		return new(statistics)
 	case "proxy_upstreams":
