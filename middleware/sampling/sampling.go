@@ -119,19 +119,22 @@ func textOf(raw json.RawMessage) (string, error) {
 	case text.Len() == 0:
 		return "", errors.New("the client's answer has no text")
 	case text.Len() > maxText:
-		return "", errors.New("the client's answer is longer than 1 MiB")
+		return "", &judge.Failure{Text: "the client's answer is longer than 1 MiB"}
 	}
 	return text.String(), nil
 }
 
-// explained says of an error what the agent and its person can do.
+// explained says of an error whether it is of use to ask on.
 func explained(err error) error {
 	var said *jsonrpc.Error
-	switch {
-	case !errors.As(err, &said):
+	if !errors.As(err, &said) {
 		return err
-	case said.Code == rejected:
-		return errors.New("the person at the client refused to have its model asked")
+	}
+	switch said.Code {
+	case rejected:
+		return &judge.Failure{Final: true, Err: err, Text: "the person at the client refused"}
+	case jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams:
+		return &judge.Failure{Final: true, Err: err, Text: "the client does not have its model asked: " + said.Message}
 	}
 	return err
 }
