@@ -83,7 +83,7 @@ func (r *reader) readSubModel(n node, vars variables) *SubModel {
 	case hasModel && m.Model == "" && fields["model"].kind() == '"':
 		r.mistake(fields["model"], "the model's name is empty", "")
 	case !hasURL:
-		for _, key := range []string{"model", "key", "inputPrice", "outputPrice"} {
+		for _, key := range []string{"model", "key", "inputPrice", "outputPrice", "concurrency", "timeout"} {
 			if each, ok := fields[key]; ok {
 				r.mistake(each.atKey(), "set without url, so no such model is asked", `add the url, or write "subModel": "client" for the clients' own models`)
 			}
@@ -96,7 +96,7 @@ func (r *reader) readSubModel(n node, vars variables) *SubModel {
 func (r *reader) referred(n node, vars variables) string {
 	e := vars.expand(r.text(n))
 	switch {
-	case len(e.missing) > 0:
+	case len(e.missing) > 0 && !vars.asIs: // who starts nothing need not have it
 		r.mistake(n, e.missing[0]+" is not set", unset(e.missing[0]))
 	case len(e.mistakes) > 0:
 		text, hint, _ := strings.Cut(e.mistakes[0], "; ") // as the keyring has it

@@ -32,7 +32,7 @@ func (s *Server) judgeOf(r *session.Request, a *relay.Asking) tools.Judge {
 	}
 	model := s.opts.SubModel.Model
 	if model == nil {
-		model = sampling.New(clientName(r), a.Client)
+		model = sampling.New(clientName(r), a)
 	}
 	return &clientJudge{judge: s.opts.SubModel.Judge, model: model, agent: r.Session.Agent, asking: a}
 }
