@@ -31,33 +31,39 @@ func newPurse(question Budget, agent string, hourly *hourly) *purse {
 // spent says that a budget is.
 type spent struct {
 	why  string
-	less bool // there are tokens left, if not so many
+	less bool // for fewer tokens there may be enough
 }
 
 func (s *spent) Error() string { return s.why }
 
-// take puts the tokens of a call aside. It waits for what other calls give back. The error is
-// [*spent].
+// take puts the tokens of a call aside. It waits for what other calls of the question give back.
+// The error is [*spent].
 func (p *purse) take(n int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	most := p.question.Tokens
-	for most > 0 && p.tokens+n > most && p.open > 0 {
+	why := p.try(n)
+	for why != nil && why.less && p.open > 0 {
 		p.settled.Wait()
+		why = p.try(n)
 	}
-	if calls := p.question.Calls; calls > 0 && p.calls >= calls {
-		return &spent{why: fmt.Sprintf("the %s of the model that one question may make are spent", show.Plural(calls, "calls"))}
-	}
-	if most > 0 && p.tokens+n > most {
-		return &spent{fmt.Sprintf("of the %s that one question may take, %s are left, too few for the next prompt", show.Plural(most, "tokens"), show.Count(max(0, most-p.tokens))), true}
-	}
-	if why := p.hourly.take(p.agent, n); why != "" {
-		return &spent{why: why}
+	if why != nil {
+		return why
 	}
 	p.tokens += n
 	p.calls++
 	p.open++
 	return nil
+}
+
+// try takes n from the hour, if the question has it. p.mu must be held.
+func (p *purse) try(n int) *spent {
+	if most := p.question.Calls; most > 0 && p.calls >= most {
+		return &spent{why: fmt.Sprintf("the %s of the model that one question may make are spent", show.Plural(most, "calls"))}
+	}
+	if most := p.question.Tokens; most > 0 && p.tokens+n > most {
+		return &spent{fmt.Sprintf("of the %s that one question may take, %s are left, too few for the next prompt", show.Plural(most, "tokens"), show.Count(max(0, most-p.tokens))), true}
+	}
+	return p.hourly.take(p.agent, n)
 }
 
 // settle says that a call for which n were put aside took these.
@@ -128,25 +134,25 @@ func (h *hourly) of(agent string) (sum took, frees time.Duration, now *took) {
 	return sum, frees, now
 }
 
-func (h *hourly) take(agent string, n int) (why string) {
+func (h *hourly) take(agent string, n int) *spent {
 	if h.most.Tokens == 0 && h.most.Calls == 0 {
-		return ""
+		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	sum, frees, now := h.of(agent)
-	what := ""
+	what, less := "", false
 	switch {
 	case h.most.Calls > 0 && sum.calls >= h.most.Calls:
 		what = show.Plural(h.most.Calls, "calls")
 	case h.most.Tokens > 0 && sum.tokens+n > h.most.Tokens:
-		what = show.Plural(h.most.Tokens, "tokens")
+		what, less = show.Plural(h.most.Tokens, "tokens"), true
 	default:
 		now.tokens += n
 		now.calls++
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("the %s that this agent has of the model in an hour are spent: there are more in %d minutes", what, int(frees.Minutes())+1)
+	return &spent{fmt.Sprintf("the %s that this agent has of the model in an hour are spent: there are more in %d minutes", what, int(frees.Minutes())+1), less}
 }
 
 func (h *hourly) settle(agent string, n int) {
