@@ -106,7 +106,7 @@ func (a *ask) of(ctx context.Context, c *call, d *document, stages pipeline.Pipe
 		return nil, err
 	}
 	if len(list.Texts) == 0 {
-		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: c.tool + ": there is no " + list.Kind + " to ask about"}
+		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: c.tool + ": there is nothing to ask about, not one " + list.Kind}
 	}
 	report, err := c.judgeItems(ctx, a.question, list.Texts)
 	if err != nil {
