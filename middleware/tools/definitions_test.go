@@ -17,8 +17,8 @@ func TestOurToolsCost(t *testing.T) {
 	if n, _ := tokens.Count([]byte(all)); n >= 700 {
 		t.Errorf("the three tools cost %d tokens, want under 700", n)
 	}
-	if n, _ := tokens.Count([]byte(AskDefinition(true, true))); n > 300 {
-		t.Errorf("proxy_ask costs %d tokens, want at most 300", n)
+	if n, _ := tokens.Count([]byte(AskDefinition(true, true))); n > 240 {
+		t.Errorf("proxy_ask costs %d tokens, want at most 240", n)
 	}
 	if n, _ := tokens.Count([]byte(Instructions)); n > 100 {
 		t.Errorf("the instructions cost %d tokens, want at most 100", n)
