@@ -475,3 +475,25 @@ func TestThePersonRefuses(t *testing.T) {
 		t.Errorf("asked %d times", n)
 	}
 }
+
+// TestAskAsksThePersonFirst: in 2026-07-28, too, a person is asked whether a tool may be called
+// before the model reads what it returns.
+func TestAskAsksThePersonFirst(t *testing.T) {
+	model := judgetest.Start(t, func(_, item string) any { return item })
+	m, err := openai.New(openai.Options{URL: model.URL, Model: "small", Key: model.Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	f, called := actor()
+	_, conn := dial(t, Options{SubModel: &SubModel{Judge: judge.New(judge.Options{}), Model: m}, Upstreams: []Upstream{{Name: "s", Conn: f}}})
+	request := `"name":"proxy_ask","arguments":{"tool":"delete_all","arguments":{},"question":"which?"},` + statelessMeta("")
+	got := ask(t, conn, "tools/call", `{`+request+`}`)
+	if gjson.Get(got, "inputRequests.consent.method").String() != "elicitation/create" || called["delete_all"] != 0 || model.Requests() != 0 {
+		t.Fatalf("called %v: %s", called, got)
+	}
+	got = ask(t, conn, "tools/call", `{`+request+`,"requestState":`+gjson.Get(got, "requestState").Raw+`,"inputResponses":{"consent":{"action":"accept"}}}`)
+	if said := gjson.Get(got, "content.0.text").String(); !strings.Contains(said, "[judged 3 of 3 records") || called["delete_all"] != 1 {
+		t.Errorf("called %v: %s", called, got)
+	}
+}
