@@ -98,6 +98,10 @@ func (r *run) explain(err error) *Error {
 		e.Text = r.said(promise.value)
 		line, column = r.placeOf(promise.value)
 	}
+	lines := strings.Count(r.Source, "\n") + 1
+	if line > lines+headLines {
+		e.Text = "SyntaxError: a bracket, brace or parenthesis is missing, or one too many"
+	}
 	e.Text = show.ClipBytes(strings.ToValidUTF8(e.Text, "\uFFFD"), 500)
 	if strings.Contains(e.Text, "before initialization") {
 		e.Hint = "a variable may not have the name of a function that its own value calls"
@@ -105,10 +109,7 @@ func (r *run) explain(err error) *Error {
 	e.Text = r.Name + ": " + e.Text
 	if line -= headLines; line > 0 {
 		offset := offsetOf(r.Source, line, column)
-		// What lacks an end is missed behind the last line.
-		if last := strings.Count(r.Source, "\n") + 1; line > last {
-			line = last
-		}
+		line = min(line, lines) // what lacks an end is missed behind the last
 		column = 1 + utf8.RuneCountInString(r.Source[strings.LastIndexByte(r.Source[:offset], '\n')+1:offset])
 		e.Text += fmt.Sprintf(" (line %d, column %d)\n%s", line, column, show.Caret(r.Source, offset))
 	}

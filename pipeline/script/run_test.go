@@ -44,7 +44,7 @@ func TestPlaces(t *testing.T) {
 	for _, tt := range []struct{ source, want string }{
 		{"const a = {}\nreturn a.b.c", "program: TypeError: Cannot read property 'c' of undefined (line 2, column 12)\n    return a.b.c\n               ^"},
 		{"let x = ;", "program: SyntaxError: Unexpected token ; (line 1, column 9)\n    let x = ;\n            ^"},
-		{"if (1) {", "program: SyntaxError: Unexpected end of input (line 1, column 9)\n    if (1) {\n            ^"},
+		{"if (1) {", "program: SyntaxError: a bracket, brace or parenthesis is missing, or one too many (line 1, column 9)\n    if (1) {\n            ^"},
 		{"const é = 'é'; return é.x.y", "program: TypeError: Cannot read property 'y' of undefined (line 1, column 27)\n    const é = 'é'; return é.x.y\n                              ^"},
 		{"throw new Error('no')", "program: Error: no (line 1, column 7)"},
 		{"throw 'no'", "program: no (line 1, column 1)"},
