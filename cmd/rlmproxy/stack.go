@@ -30,6 +30,7 @@ import (
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/upstream/process"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/worker"
 )
 
 // A stack is the whole proxy, running.
@@ -161,7 +162,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		return nil, err
 	}
 	s := &stack{
-		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger}),
+		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(worker.Options{MaxBytes: p.JQMemory, Logger: logger}),
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
 		stats: openStats(cfg, who, logger),
 	}

@@ -15,6 +15,7 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/script"
 )
 
 // A FreshCaller calls tools of servers for a query that names one instead of a
@@ -44,12 +45,14 @@ type Healed struct {
 	Question json.RawMessage
 }
 
-// Options configures [Tools]. All fields are required.
+// Options configures [Tools]. All fields but Programs are required.
 type Options struct {
 	Shaper *shape.Shaper
 	// QueryTimeout bounds the work of proxy_filter and proxy_explore on a result,
 	// SearchTimeout that of proxy_search.
 	QueryTimeout, SearchTimeout time.Duration
+	// Programs runs the programs of agents. Nil: proxy_run is off.
+	Programs script.Runner
 }
 
 // Tools answers calls of proxy_*. It is safe for concurrent use.

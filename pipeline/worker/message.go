@@ -1,4 +1,4 @@
-package jq
+package worker
 
 import (
 	"bufio"
@@ -6,41 +6,56 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"rlmproxy/pipeline/doc"
 )
 
-// The pool tells a worker its settings, then requests, one at a time. The worker
-// answers those that have a program. Documents and outputs follow their message
-// as they are, without a copy.
+// The pool tells a worker its settings, then requests, one task at a time. Data follows its
+// message as it is, without a copy.
 type settings struct {
 	MaxBytes int64         // the ceiling of memory
 	Idle     time.Duration // without a request for so long, the worker ends
 }
 
-// A treeKey names a document.
-type treeKey struct{ Agent, Key string }
-
-// A request is a program to run, or an agent whose trees to forget.
+// A request is what the pool wants of a worker.
 type request struct {
-	Forget   bool    // all trees of Document.Agent; nothing else counts
-	Document treeKey // without a Key: the tree is not kept
-	Program  string
-
-	Load bool // the document follows, in Size bytes
-	Kind Kind
+	What requested
+	Key  Key
+	Head []byte
+	Load bool // data follows, in Size bytes
 	Size int
 
 	data []byte
 }
 
-// An answer is the outputs of a program, which follow in Size bytes, or why there
-// are none.
+type requested byte
+
+const (
+	do     requested = iota // a task
+	reply                   // the answer to what the task has asked
+	forget                  // what is kept of Key.Agent
+)
+
+// An answer is what a worker says while it does a task. Data follows in Size bytes.
 type answer struct {
-	Outputs int
+	What    answered
+	Head    []byte
 	Size    int
-	Failure *Error    // without its Err
-	Ends    bool      // the worker ends now
-	Holds   []treeKey // the trees that the worker has
+	Failure *doc.Error // of done, without its Err
+	Ends    bool       // of done: the ceiling of memory is reached, and the worker ends now
+	Holds   []Key      // of done: what the worker keeps
 }
+
+type answered byte
+
+const (
+	done answered = iota
+	asks          // it waits for the reply
+	says
+)
+
+// maxDataBytes bounds what a worker sends at once.
+const maxDataBytes = 33 << 20
 
 // A wire carries messages between pool and worker.
 type wire struct {
@@ -70,7 +85,7 @@ func (w *wire) receive(message any) error { return w.dec.Decode(message) }
 // data reads n bytes that follow a message.
 func (w *wire) data(n, limit int) ([]byte, error) {
 	if n < 0 || n > limit {
-		return nil, fmt.Errorf("jq: message of %d bytes, %d are allowed", n, limit)
+		return nil, fmt.Errorf("worker: message of %d bytes, %d are allowed", n, limit)
 	}
 	b := make([]byte, n)
 	_, err := io.ReadFull(w.in, b)
