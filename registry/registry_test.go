@@ -281,12 +281,14 @@ func TestHostile(t *testing.T) {
 	}
 	plain := with(func(*Tool) {})
 	bad := map[string]string{
-		"an own tool":      with(func(t *Tool) { t.Name = "proxy/filter" }),
-		"another name":     plain,
-		"no revision":      strings.Replace(plain, `"revision":4`, `"revision":0`, 1),
-		"a large program":  with(func(t *Tool) { t.Program = strings.Repeat("a", MaxProgram+1) }),
-		"a huge tool":      with(func(t *Tool) { t.Program = strings.Repeat("a", maxTool) }),
-		"a deep schema":    with(func(t *Tool) { t.InputSchema = json.RawMessage(`{"type":"object","x":` + strings.Repeat("[", 90) + strings.Repeat("]", 90) + "}") }),
+		"an own tool":     with(func(t *Tool) { t.Name = "proxy/filter" }),
+		"another name":    plain,
+		"no revision":     strings.Replace(plain, `"revision":4`, `"revision":0`, 1),
+		"a large program": with(func(t *Tool) { t.Program = strings.Repeat("a", MaxProgram+1) }),
+		"a huge tool":     with(func(t *Tool) { t.Program = strings.Repeat("a", maxTool) }),
+		"a deep schema": with(func(t *Tool) {
+			t.InputSchema = json.RawMessage(`{"type":"object","x":` + strings.Repeat("[", 90) + strings.Repeat("]", 90) + "}")
+		}),
 		"a flag of npm":    with(func(t *Tool) { t.Engine, t.Packages = Container, []string{"--registry=http://x@1.0.0"} }),
 		"a number":         `7`,
 		"another type":     `{"name":["x"]}`,

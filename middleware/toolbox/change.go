@@ -59,8 +59,12 @@ func (b *Box) Delete(ctx context.Context, name string, revision int64, changed f
 
 // Find returns the tool of a name, enabled or not. Its error is for the agent.
 func (b *Box) Find(name string) (registry.Tool, error) {
-	if t, ok := b.find(name); ok {
+	t, ok := b.find(name)
+	if ok {
 		return t, nil
+	}
+	if _, err := b.All(); errors.Is(err, errNotRead) {
+		return t, b.refused(name, &registry.AwayError{Store: "made tools", Err: err})
 	}
 	return registry.Tool{}, b.refused(name, registry.ErrUnknown)
 }
@@ -123,7 +127,7 @@ func (b *Box) refused(name string, err error) error {
 		return bad(err.Error(), "delete one that nobody needs")
 	case errors.As(err, &away):
 		b.opts.Logger.Warn("the tools that agents made cannot be changed", "error", err)
-		return &pipeline.Error{Code: "unavailable", Text: "made tools cannot be changed now: where they are kept is not available; the log of the proxy says why", Err: err,
+		return &pipeline.Error{Code: "store_unavailable", Text: "made tools cannot be changed now: where they are kept is not available; the log of the proxy says why", Err: err,
 			Hint: `try again later; proxy_tools {"action":"list"} shows what became of the change`}
 	}
 	return err

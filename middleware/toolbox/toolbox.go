@@ -55,15 +55,15 @@ func New(opts Options) *Box {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Box{opts: opts, loaded: make(chan struct{})}
+	return &Box{opts: opts, why: errNotRead, loaded: make(chan struct{})}
 }
+
+// errNotRead is why there are no tools at first.
+var errNotRead = errors.New("they have not been read yet")
 
 // Follow reads the store, and reads it again after each change, until ctx ends. Changed is called
 // when what is listed has changed.
 func (b *Box) Follow(ctx context.Context, changed func()) {
-	if _, slow := b.opts.Store.(*registry.Postgres); !slow || ctx.Err() != nil {
-		b.reload(ctx, changed)
-	}
 	b.opts.Store.Follow(ctx, func() { b.reload(ctx, changed) })
 }
 
@@ -76,7 +76,7 @@ func (b *Box) reload(ctx context.Context, changed func()) {
 		return
 	}
 	b.mu.Lock()
-	if err != nil && (b.why == nil || b.why.Error() != err.Error()) {
+	if err != nil && (b.why == nil || b.why.Error() != err.Error()) { // once each
 		b.opts.Logger.Warn("not all tools that agents made can be read", "error", err)
 	}
 	b.why = err
