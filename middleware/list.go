@@ -45,6 +45,9 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 	if s.manages(r) {
 		own = append(own, tools.UpstreamsDefinition())
 	}
+	if s.makesTools(r) {
+		own = append(own, tools.ToolboxDefinition())
+	}
 	for _, tool := range own {
 		items = append(items, json.RawMessage(tool))
 	}

@@ -22,6 +22,9 @@ func (s *Server) callOwn(ctx context.Context, r *session.Request) (json.RawMessa
 	if s.manages(r) {
 		reach.Upstreams = clientManager{s, r}
 	}
+	if s.makesTools(r) {
+		reach.Toolbox = clientToolbox{s, r}
+	}
 	if !tools.Judges(r.Name) {
 		return s.tools.Call(ctx, r.Session.Agent, r.Name, r.Arguments, reach)
 	}

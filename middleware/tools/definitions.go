@@ -51,6 +51,13 @@ func UpstreamsDefinition() string {
 	return definition("proxy_upstreams", upstreamsText, newTool("proxy_upstreams").params(), "", false)
 }
 
+const toolboxText = `Make tools for all agents, or change them: update, enable, disable and delete need the revision that list shows. program: in javascript the body of a function of args, which may call(tool, arguments) as in proxy_run; in jq a program over the arguments, or over {args, result} of call {"tool":"…","arguments":"jq program"}. With engine container, packages like "lodash@4.17.21".`
+
+// ToolboxDefinition is that of proxy_tools.
+func ToolboxDefinition() string {
+	return definition("proxy_tools", toolboxText, newTool("proxy_tools").params(), "action", false)
+}
+
 // A Stand describes what stands in for tools that an agent is not listed.
 type Stand struct {
 	Servers  string // what servers there are, in a few words or lines

@@ -18,5 +18,5 @@ func (c *call) program(ctx context.Context, p script.Program, other script.Runne
 		return script.Outcome{}, off(c.tool, "code")
 	}
 	p.Agent = c.agent
-	return runner.Run(ctx, p, &host{call: c})
+	return runner.Run(inProgram(ctx), p, &host{call: c})
 }

@@ -102,6 +102,8 @@ func newTool(name string) tool {
 		return new(statistics)
 	case "proxy_upstreams":
 		return new(upstreams)
+	case "proxy_tools":
+		return new(toolbox)
 	}
 	return nil
 }
@@ -118,6 +120,8 @@ type Reach struct {
 	Statistics func() string
 	// Upstreams are what there is to change of servers. Nil: proxy_upstreams is off.
 	Upstreams Upstreams
+	// Toolbox is what there is to change of tools made at run time. Nil: proxy_tools is off.
+	Toolbox Toolbox
 	// Judge asks the sub-model for this client. Nil: there is none, and proxy_ask is off.
 	Judge Judge
 }
