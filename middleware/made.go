@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"rlmproxy/jsonscan"
-	"rlmproxy/middleware/guard"
-	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/scan"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/toolbox"
@@ -105,16 +103,7 @@ func (s *Server) runMade(ctx context.Context, t target, r *session.Request, para
 			return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: t.exposed + " needs the engine container, which cannot be used here: " + s.opts.Made.NoContainer}
 		}
 	}
-	return s.relay.Ask(ctx, r, func(ctx context.Context, a *relay.Asking) (json.RawMessage, error) {
-		if guard.HoldOf(ctx) == nil { // it goes on while no request of the client is there
-			hold := s.budget.Hold(r.Session.Party)
-			defer hold.Release()
-			ctx = guard.WithHold(ctx, hold)
-		}
-		reach := tools.Reach{Healer: s.healerOf(r, nil), Catalogue: clientCatalogue{s, r}, Judge: s.judgeOf(r, a)}
-		if s.freshOffer(r).any {
-			reach.Fresh = freshCaller{s, r, nil}
-		}
+	return s.asking(ctx, r, func(ctx context.Context, reach tools.Reach) (json.RawMessage, error) {
 		return s.tools.Run(ctx, r.Session.Agent, t.exposed, tool, arguments, reach, runner)
 	})
 }
