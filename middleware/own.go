@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"rlmproxy/cache"
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/programs"
 	"rlmproxy/middleware/relay"
@@ -86,14 +87,33 @@ func (c askingCaller) FreshCall(ctx context.Context, tool string, arguments json
 	hold := c.s.budget.Hold(r.Session.Party)
 	defer hold.Release()
 	ctx = guard.WithHold(ctx, hold)
+	answers := false
 	raw, err = c.asking.Answered(ctx, func(q *session.Request) (raw json.RawMessage, err error) {
-		raw, origin, err = freshCaller{s: c.s, request: q, answers: q != r}.FreshCall(ctx, tool, arguments)
+		if !answers { // what the client has answered so far is for calls before this one
+			first := *q
+			if first.Params, err = withoutAnswers(q.Params); err != nil {
+				return nil, err
+			}
+			q = &first
+		}
+		raw, origin, err = freshCaller{s: c.s, request: q, answers: answers}.FreshCall(ctx, tool, arguments)
+		answers = true
 		return raw, err
 	})
 	if errors.Is(err, relay.ErrRetired) { // the server was replaced just now
 		err = &pipeline.Error{Code: codeUnavailable, Text: "the server of " + clipped(tool) + " is being replaced", Hint: "try again in a moment", Err: err}
 	}
 	return raw, origin, err
+}
+
+// withoutAnswers are params without what a client has answered.
+func withoutAnswers(params json.RawMessage) (json.RawMessage, error) {
+	return jsonscan.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
+		if key == "requestState" || key == "inputResponses" {
+			return nil
+		}
+		return value
+	})
 }
 
 // Kept implements [tools.FreshCaller]. What programs call is not kept.
