@@ -36,6 +36,9 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 	ups := v.servers()
 	handles := len(ups) == 0 || slices.ContainsFunc(ups, func(up *Upstream) bool { return !up.NoHandles })
 	own := append(s.stand(v, e, l), tools.Definitions(fresh.any, fresh.readOnly, handles)...)
+	if s.judges(r) {
+		own = append(own, tools.AskDefinition(fresh.any, fresh.readOnly))
+	}
 	if s.offersStats() {
 		own = append(own, tools.StatsDefinition())
 	}

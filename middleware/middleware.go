@@ -110,6 +110,8 @@ type Options struct {
 	// NoHealing leaves what has expired or was evicted to its agent, even where the call
 	// that it came from only reads.
 	NoHealing bool
+	// SubModel is what proxy_ask asks. Nil: it is off.
+	SubModel *SubModel
 	// CallTimeout bounds a call to an upstream. Zero means 60 seconds.
 	CallTimeout time.Duration
 	// QueryTimeout bounds the work of proxy_filter and proxy_explore on a

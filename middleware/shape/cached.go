@@ -14,9 +14,10 @@ import (
 // A Cached is an answer that the cache keeps for an agent.
 type Cached struct {
 	*Documents
-	ID    cache.ID // empty: it was too large to keep
-	agent string
-	store Store
+	ID      cache.ID // empty: it was too large to keep
+	NoModel bool     // see [cache.Origin]
+	agent   string
+	store   Store
 }
 
 // keep puts an answer into the cache. The documents are kept beside it, so that
@@ -29,7 +30,7 @@ func (s *Shaper) keep(agent string, origin cache.Origin, docs *Documents) (*Cach
 		docs.kept, docs.twice = withoutStructured(docs.kept), false
 	}
 	id, err := s.opts.Store.Put(agent, origin, docs.kept)
-	c := &Cached{docs, id, agent, s.opts.Store}
+	c := &Cached{docs, id, origin.NoModel, agent, s.opts.Store}
 	if err == nil {
 		docs.cached = c
 		_, _ = c.memo(allBlocks)("documents", func() (any, int64, error) { return docs, docs.bytes(), nil })
@@ -88,7 +89,7 @@ func (s *Shaper) Cached(ctx context.Context, agent string, id cache.ID) (*Cached
 
 // open reads an entry of the cache.
 func (s *Shaper) open(agent string, id cache.ID, entry *cache.Entry) (*Cached, error) {
-	c := &Cached{ID: id, agent: agent, store: s.opts.Store}
+	c := &Cached{ID: id, NoModel: entry.Origin.NoModel, agent: agent, store: s.opts.Store}
 	docs, err := c.memo(allBlocks)("documents", func() (any, int64, error) {
 		docs, err := read(entry.Data)
 		if err != nil {

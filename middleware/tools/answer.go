@@ -60,7 +60,7 @@ func (c *call) reply(d *document, header string, v pipeline.Value, whole bool) (
 
 // origin is what the cache names as the call behind what is kept of an answer.
 func (c *call) origin(d *document, arguments json.RawMessage) cache.Origin {
-	return cache.Origin{Tool: c.tool, Arguments: arguments, ReadOnly: !d.fresh || d.origin.ReadOnly, Terms: c.terms}
+	return cache.Origin{Tool: c.tool, Arguments: arguments, ReadOnly: !d.fresh || d.origin.ReadOnly, NoModel: c.noModel, Terms: c.terms}
 }
 
 // header says what an answer is a part of, if it is one, and where a fresh call's

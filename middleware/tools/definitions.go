@@ -26,6 +26,17 @@ const (
 	callText     = `Call a tool that proxy_find_tools named. arguments are the tool's own. To read only a part of what it returns, give its name as tool to proxy_filter or proxy_search instead.`
 )
 
+const askText = `Have a smaller model answer a question about every record, line or passage of a result. Returns counts, and the cache_id of the records with the answers as a column. For what words cannot find; else proxy_filter is exact and free.`
+
+// AskDefinition is that of proxy_ask. fresh and readOnly are those of [Definitions].
+func AskDefinition(fresh, readOnly bool) string {
+	params := paramsOf("proxy_ask")
+	if !fresh {
+		params = withoutFresh(params)
+	}
+	return definition("proxy_ask", askText, params, "question", readOnly)
+}
+
 const statsText = `What the proxy saved: tokens, calls, errors, latency, by server and tool.`
 
 // StatsDefinition is that of proxy_stats.

@@ -147,6 +147,7 @@ func (c *call) read(ctx context.Context, d *document, block int) error {
 	if err != nil {
 		return err
 	}
+	c.noModel = c.noModel || result.NoModel
 	if block >= 0 {
 		doc, ok := result.Doc(block)
 		if !ok {

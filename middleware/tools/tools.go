@@ -76,7 +76,7 @@ var Names = []string{"proxy_explore", "proxy_filter", "proxy_search"}
 func Reserved() []string { return slices.Concat(Names, CatalogueNames, ProxyNames) }
 
 // forResults reports whether a tool of ours is for results.
-func forResults(name string) bool { return slices.Contains(Names, name) }
+func forResults(name string) bool { return slices.Contains(Names, name) || name == "proxy_ask" }
 
 // newTool returns the tool of a name, without arguments, or nil.
 func newTool(name string) tool {
@@ -93,6 +93,8 @@ func newTool(name string) tool {
 		return new(describeTools)
 	case "proxy_call_tool":
 		return new(callTool)
+	case "proxy_ask":
+		return new(ask)
 	case "proxy_stats":
 		return new(statistics)
 	case "proxy_upstreams":
@@ -113,6 +115,8 @@ type Reach struct {
 	Statistics func() string
 	// Upstreams are what there is to change of servers. Nil: proxy_upstreams is off.
 	Upstreams Upstreams
+	// Judge asks the sub-model for this client. Nil: there is none, and proxy_ask is off.
+	Judge Judge
 }
 
 // A call is one call of a tool of ours.
@@ -124,6 +128,7 @@ type call struct {
 	arguments json.RawMessage // nil: none
 	reach     Reach
 	healed    []string // lines that say what was called again
+	noModel   bool     // something was read that the sub-model may not read, nor what is made of it
 }
 
 // Has reports whether name is one of our tools.
@@ -137,7 +142,7 @@ func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.Raw
 	err := decodeArgs(name, arguments, params)
 	var raw json.RawMessage
 	if err == nil {
-		raw, err = tool.answer(ctx, &call{t, agent, t.opts.Shaper.Terms(), name, arguments, reach, nil})
+		raw, err = tool.answer(ctx, &call{Tools: t, agent: agent, terms: t.opts.Shaper.Terms(), tool: name, arguments: arguments, reach: reach})
 	}
 	if reach.Fresh == nil && forResults(name) {
 		params = withoutFresh(params)
