@@ -170,7 +170,7 @@ func (c *cli) root() *cobra.Command {
 	})
 	c.settings(root)
 	groupFlags(root)
-	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.statsCommand(), c.topCommand(), c.uiCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.workerCommand("jq", jq.Worker), c.workerCommand("script", script.Worker))
+	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.statsCommand(), c.topCommand(), c.uiCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.addCommand(), c.configCommand(), c.versionCommand(), c.workerCommand("jq", jq.Worker), c.workerCommand("script", script.Worker))
 	clients := connect.Commands{Stdout: c.stdout, Progress: c.log.Progress}
 	root.AddCommand(clients.All()...)
 	return root

@@ -57,13 +57,16 @@ type Entry struct {
 type Parameter struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	// Kind is "folder" or "file", of which one is there, or "text", the zero value.
+	// Kind is "folder" or "file", of which one is there, "url", or "text", the zero value.
 	Kind string `json:"kind,omitempty"`
 	// Optional ones may be left out, with the string of Server that they stand in.
 	Optional bool `json:"optional,omitempty"`
 	// Many says that it takes all arguments that are left, and is a string of its own in a list.
 	Many bool `json:"many,omitempty"`
 }
+
+// samples are values of each kind.
+var samples = map[string]string{"": "x", "text": "x", "folder": "/x", "file": "/x", "url": "https://example.com"}
 
 // A Catalogue is entries by name.
 type Catalogue map[string]*Entry
@@ -152,14 +155,16 @@ func (e *Entry) check() error {
 	case len(e.Parameters) > maxParameters:
 		return fmt.Errorf("%d parameters, of at most %d", len(e.Parameters), maxParameters)
 	}
+	values := Values{}
 	for i, p := range e.Parameters {
+		values[p.Name] = []string{samples[p.Kind]}
 		switch {
 		case !parameterName.MatchString(p.Name):
 			return fmt.Errorf("parameter %.80q: a name has small letters, digits and '_', and begins with a letter", p.Name)
 		case slices.ContainsFunc(e.Parameters[:i], func(other Parameter) bool { return other.Name == p.Name }):
 			return fmt.Errorf("parameter %q is there twice", p.Name)
-		case !slices.Contains([]string{"", "text", "folder", "file"}, p.Kind):
-			return fmt.Errorf(`parameter %q: kind is "text", "folder" or "file"`, p.Name)
+		case samples[p.Kind] == "":
+			return fmt.Errorf(`parameter %q: kind is "text", "folder", "file" or "url"`, p.Name)
 		case p.Many && i < len(e.Parameters)-1:
 			return fmt.Errorf("parameter %q: only the last one may take many", p.Name)
 		case i > 0 && e.Parameters[i-1].Optional && !p.Optional:
@@ -168,7 +173,11 @@ func (e *Entry) check() error {
 			return fmt.Errorf("parameter %q: server has no <%s>", p.Name, p.Name)
 		}
 	}
-	file, err := Put("", nil, e.Name, e.Server, false)
+	server, err := e.Fill(values)
+	var file []byte
+	if err == nil {
+		file, err = Put("", nil, e.Name, server, false)
+	}
 	if err == nil {
 		_, err = config.Parse("", file)
 	}

@@ -132,7 +132,7 @@ func TestParse(t *testing.T) {
 		{`{"entries":{"x":{"description":"` + strings.Repeat("d", 1001) + `","server":{"command":"c"}}}}`, "description and note have at most 1000 bytes"},
 		{`{"entries":{"x":{` + strings.Replace(right, `"name":"a"`, `"name":"A"`, 1) + `}}}`, `parameter "A": a name has small letters`},
 		{`{"entries":{"x":{` + strings.Replace(right, `"name":"a"`, `"name":"b"`, 1) + `}}}`, `parameter "b": server has no <b>`},
-		{`{"entries":{"x":{` + strings.Replace(right, `"name":"a"`, `"name":"a","kind":"url"`, 1) + `}}}`, `parameter "a": kind is "text", "folder" or "file"`},
+		{`{"entries":{"x":{` + strings.Replace(right, `"name":"a"`, `"name":"a","kind":"port"`, 1) + `}}}`, `parameter "a": kind is "text", "folder", "file" or "url"`},
 		{`{"entries":{"x":{` + strings.Replace(right, `}]`, `},{"name":"a","description":"d"}]`, 1) + `}}}`, `parameter "a" is there twice`},
 		{`{"entries":{"x":{"description":"d"},"y":{"description":"d"}}}`, "entry \"x\": server is missing\nx.json: entry \"y\": server is missing"},
 	} {

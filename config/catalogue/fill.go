@@ -90,6 +90,19 @@ func Missing(server json.RawMessage, set func(name string) bool) (names []string
 	return names
 }
 
+// secret is ${keyring:NAME}.
+var secret = regexp.MustCompile(`\$\{keyring:([^}]+)\}`)
+
+// Kept are the names of the secrets that a server refers to in the keyring.
+func Kept(server json.RawMessage) (names []string) {
+	for _, m := range secret.FindAllSubmatch(server, -1) {
+		if name := string(m[1]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Fill is the server with values in the places of parameters and variables. A string with a
 // parameter that has no value is left out.
 func (e *Entry) Fill(values Values) (json.RawMessage, error) {
