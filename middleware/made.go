@@ -24,21 +24,40 @@ import (
 type Made struct {
 	// Store has them. It stays the caller's to close, after the server.
 	Store registry.Store
-	// Programs runs those in JavaScript, unless they have an engine of their own.
-	Programs script.Runner
-	// Compile is what is wrong with a program in JavaScript, or nil.
-	Compile func(ctx context.Context, program string) error
-	// Container runs those of the engine container. Nil: NoContainer says why there is none.
-	Container   script.Runner
-	NoContainer string
+	// Programs runs those in JavaScript that have no engine of their own, Container those of the
+	// engine container. A [Compiler] compiles them when they are made. Without Container,
+	// NoContainer says why.
+	Programs, Container script.Runner
+	NoContainer         string
+}
+
+// A Compiler says what is wrong with a program, for who wrote it, without running it.
+type Compiler interface {
+	Check(ctx context.Context, p script.Program) error
 }
 
 func (m *Made) box(logger *slog.Logger) *toolbox.Box {
-	opts := toolbox.Options{Store: m.Store, Compile: m.Compile, Logger: logger}
+	opts := toolbox.Options{Store: m.Store, Compile: m.compile, Logger: logger}
 	if m.Container == nil {
 		opts.NoContainer = m.NoContainer
 	}
 	return toolbox.New(opts)
+}
+
+func (m *Made) runner(t registry.Tool) script.Runner {
+	if t.Engine == registry.Container {
+		return m.Container
+	}
+	return m.Programs
+}
+
+// compile is what is wrong with the program of a tool in JavaScript, or nil.
+func (m *Made) compile(ctx context.Context, t registry.Tool) error {
+	c, ok := m.runner(t).(Compiler)
+	if !ok {
+		return nil
+	}
+	return c.Check(ctx, script.Program{Name: t.Name, Source: t.Program})
 }
 
 // madeTools stands for the tools made at run time beside these servers, nil if there are none.
@@ -99,11 +118,9 @@ func (s *Server) runMade(ctx context.Context, t target, r *session.Request, para
 	if err := t.checkArguments(ctx, arguments); err != nil {
 		return nil, err
 	}
-	runner := s.opts.Made.Programs
-	if tool.Engine == registry.Container {
-		if runner = s.opts.Made.Container; runner == nil {
-			return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: t.exposed + " needs the engine container, which cannot be used here: " + s.opts.Made.NoContainer}
-		}
+	runner := s.opts.Made.runner(tool)
+	if runner == nil && tool.Engine == registry.Container {
+		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: t.exposed + " needs the engine container, which cannot be used here: " + s.opts.Made.NoContainer}
 	}
 	return s.relay.Ask(ctx, r, func(ctx context.Context, a *relay.Asking) (json.RawMessage, error) {
 		if guard.HoldOf(ctx) == nil { // it goes on while no request of the client is there
