@@ -88,7 +88,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // at most 1 KB. What it cannot get is not there, what it cannot put is lost.
 type Shelf interface {
 	Get(ctx context.Context, agent string, keys []string) map[string][]byte
-	Put(ctx context.Context, agent string, values map[string][]byte)
+	Put(agent string, values map[string][]byte)
 }
 
 // Options configures a [Judge]. The zero value is ready to use.

@@ -15,14 +15,9 @@ import (
 
 // A SubModel judges items of results for agents.
 type SubModel struct {
-	Judge judging
+	Judge *judge.Judge
 	// Model is what is asked. Nil: each client's own model, where the client can be asked.
 	Model judge.Model
-}
-
-// judging is what [judge.Judge] does.
-type judging interface {
-	Ask(ctx context.Context, agent string, m judge.Model, q judge.Question, items []string, progress func(done int)) (*judge.Report, error)
 }
 
 // judges reports whether there is a sub-model for a client.
@@ -37,14 +32,14 @@ func (s *Server) judgeOf(r *session.Request, a *relay.Asking) tools.Judge {
 	}
 	model := s.opts.SubModel.Model
 	if model == nil {
-		model = sampling.New(clientName(r), a.Client)
+		model = sampling.New(clientName(r), a)
 	}
 	return &clientJudge{judge: s.opts.SubModel.Judge, model: model, agent: r.Session.Agent, asking: a}
 }
 
 // A clientJudge asks the sub-model for one request of a client.
 type clientJudge struct {
-	judge  judging
+	judge  *judge.Judge
 	model  judge.Model
 	agent  string
 	asking *relay.Asking
@@ -62,7 +57,7 @@ func (c *clientJudge) Ask(ctx context.Context, q judge.Question, items []string)
 	c.total += len(items)
 	c.mu.Unlock()
 	before := 0 // of these items
-	return c.judge.Ask(ctx, c.agent, c.model, q, items, func(done int) {
+	report, err := c.judge.Ask(ctx, c.agent, c.model, q, items, func(done int) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if done <= before { // progress only grows
@@ -72,4 +67,8 @@ func (c *clientJudge) Ask(ctx context.Context, q judge.Question, items []string)
 		before = done
 		c.asking.Current().Progress(fmt.Appendf(nil, `{"progress":%d,"total":%d,"message":"%d of %d items judged"}`, c.done, c.total, c.done, c.total))
 	})
+	if ctx.Err() != nil { // nobody reads the report
+		return nil, context.Cause(ctx)
+	}
+	return report, err
 }

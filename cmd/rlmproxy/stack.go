@@ -175,7 +175,13 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			return nil, err
 		}
 	}
+	subModel, err := openSubModel(cfg, shared, logger)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
 	opts := middleware.Options{
+		SubModel:        subModel,
 		Store:           store,
 		Desk:            s.desk,
 		MaxTokens:       p.MaxResponseTokens,

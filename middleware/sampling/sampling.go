@@ -9,7 +9,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -36,18 +38,45 @@ func Can(r *session.Request) bool {
 	return r.Session.Can(method)
 }
 
-// A Model is a client's. It is asked one prompt at a time: a person may look at each.
+// An Asker asks the client of a request while that is answered.
+type Asker interface {
+	// Client asks, and waits for the answer.
+	Client(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	// Current is the client's request that waits for us now.
+	Current() *session.Request
+}
+
+const (
+	// A person may look at each prompt, so a client gets few at a time. One of 2026-07-28 gets
+	// many: it comes back with the answers to all of them together, and not often.
+	few  = 4
+	many = 16
+
+	// maxRounds is how often a client of 2026-07-28 is asked within one call: the Go library
+	// gives a call up after nine times.
+	maxRounds = 8
+)
+
+// A Model is a client's, for one request. It is safe for concurrent use.
 type Model struct {
 	client string
-	ask    func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
-	turn   chan struct{} // capacity 1
+	asker  Asker
+	turns  chan struct{} // capacity: prompts that the client has at a time
+
+	mu     sync.Mutex       // guards the fields below
+	during *session.Request // that waited when the client was asked last
+	rounds int              // such requests
 }
 
 var _ judge.Model = (*Model)(nil)
 
-// New returns the model of a client of this name, which ask asks.
-func New(client string, ask func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)) *Model {
-	return &Model{client, ask, make(chan struct{}, 1)}
+// New returns the model of a client of this name.
+func New(client string, asker Asker) *Model {
+	turns := few
+	if asker.Current().Stateless {
+		turns = many
+	}
+	return &Model{client: client, asker: asker, turns: make(chan struct{}, turns)}
 }
 
 // ID implements [judge.Model]. Which model a client has for us it does not say before it is
@@ -57,30 +86,45 @@ func (m *Model) ID() string { return "client " + m.client }
 // Complete implements [judge.Model].
 func (m *Model) Complete(ctx context.Context, p judge.Prompt) (judge.Completion, error) {
 	select {
-	case m.turn <- struct{}{}:
-		defer func() { <-m.turn }()
+	case m.turns <- struct{}{}:
+		defer func() { <-m.turns }()
 	case <-ctx.Done():
 		return judge.Completion{}, context.Cause(ctx)
+	}
+	if !m.mayAsk() {
+		return judge.Completion{}, &judge.Failure{Final: true, Text: fmt.Sprintf("the client was asked %d times, as often as one call may", maxRounds)}
 	}
 	params, err := paramsOf(p)
 	if err != nil {
 		return judge.Completion{}, err
 	}
-	raw, err := m.ask(ctx, method, params)
+	raw, err := m.asker.Client(ctx, method, params)
 	if err != nil {
 		return judge.Completion{}, explained(err)
 	}
 	text, err := textOf(raw)
-	return judge.Completion{Text: text}, err
+	return judge.Completion{Text: text, Cut: jsonscan.StringMember(raw, "stopReason") == "maxTokens"}, err
+}
+
+// mayAsk counts how often the client has to come back.
+func (m *Model) mayAsk() bool {
+	now := m.asker.Current()
+	if !now.Stateless {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.during != now {
+		m.during = now
+		m.rounds++
+	}
+	return m.rounds <= maxRounds
 }
 
 // paramsOf is a prompt as a client is asked it. All of it is one message: a client may leave
-// out what stands elsewhere, and knows no schemas.
+// out a system prompt. The form of the answer stands in it, too.
 func paramsOf(p judge.Prompt) (json.RawMessage, error) {
 	text := p.System + "\n\n" + p.User
-	if len(p.Schema) > 0 {
-		text += "\n\nAnswer with JSON only, without a fence, by this JSON Schema:\n" + string(p.Schema)
-	}
 	type content struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
@@ -119,19 +163,22 @@ func textOf(raw json.RawMessage) (string, error) {
 	case text.Len() == 0:
 		return "", errors.New("the client's answer has no text")
 	case text.Len() > maxText:
-		return "", errors.New("the client's answer is longer than 1 MiB")
+		return "", &judge.Failure{Text: "the client's answer is longer than 1 MiB"}
 	}
 	return text.String(), nil
 }
 
-// explained says of an error what the agent and its person can do.
+// explained says of an error whether it is of use to ask on.
 func explained(err error) error {
 	var said *jsonrpc.Error
-	switch {
-	case !errors.As(err, &said):
+	if !errors.As(err, &said) {
 		return err
-	case said.Code == rejected:
-		return errors.New("the person at the client refused to have its model asked")
+	}
+	switch said.Code {
+	case rejected:
+		return &judge.Failure{Final: true, Err: err, Text: "the person at the client refused"}
+	case jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams:
+		return &judge.Failure{Final: true, Err: err, Text: "the client does not have its model asked: " + said.Message}
 	}
 	return err
 }

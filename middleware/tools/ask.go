@@ -16,11 +16,10 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
-// Bounds of a question. The labels stand in each prompt, and all in the reply.
+// All labels stand in the reply: these are stricter bounds than those of package judge.
 const (
-	maxQuestion = 4000 // bytes, and of the guide
-	maxLabels   = 40
-	maxLabel    = 80 // bytes, and of the column
+	maxLabels = 40
+	maxLabel  = 80 // bytes, and of the column
 )
 
 // defaultColumn is what the answers are called that have no other name.
@@ -57,28 +56,20 @@ func (a *ask) check(tool string) error {
 	switch {
 	case strings.TrimSpace(q.Text) == "":
 		return misused(tool, "question is missing")
-	case len(q.Text) > maxQuestion, len(q.Guide) > maxQuestion:
-		return misused(tool, "question and guide may have %d bytes each", maxQuestion)
 	case a.each != "" && !slices.Contains(items.Kinds, a.each):
 		return misused(tool, "each must be one of %s, not %q", strings.Join(items.Kinds, ", "), show.ClipBytes(a.each, 40))
-	case q.Type != "" && !slices.Contains(answerTypes, q.Type):
-		return misused(tool, "type must be one of %s, not %q", strings.Join(answerTypes, ", "), show.ClipBytes(q.Type, 40))
-	case len(q.Labels) > 0 && q.Type != "" && q.Type != "text":
-		return misused(tool, "give labels or type, not both")
-	case len(q.Labels) == 1, len(q.Labels) > maxLabels:
-		return misused(tool, "%d labels; give 2 to %d", len(q.Labels), maxLabels)
+	case len(q.Labels) > maxLabels:
+		return misused(tool, "%d labels; %d are allowed", len(q.Labels), maxLabels)
 	case len(a.column) > maxLabel, strings.ContainsFunc(a.column, unicode.IsControl):
 		return misused(tool, "column may have %d bytes, and no control characters", maxLabel)
 	}
-	seen := map[string]bool{}
 	for _, l := range q.Labels {
-		switch {
-		case strings.TrimSpace(l) == "", len(l) > maxLabel, strings.ContainsFunc(l, unicode.IsControl):
-			return misused(tool, "a label has 1 to %d bytes, and no control characters: %s", maxLabel, show.Quote(show.ClipBytes(l, 40)))
-		case seen[l]:
-			return misused(tool, "the label %s is there twice", show.Quote(l))
+		if len(l) > maxLabel {
+			return misused(tool, "a label may have %d bytes: %s", maxLabel, show.Quote(show.ClipBytes(l, 40)))
 		}
-		seen[l] = true
+	}
+	if err := q.Check(); err != nil {
+		return misused(tool, "%v", err)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func missed(column string, r *judge.Report) string {
 	var at []string
 	n, why := 0, ""
 	for i, j := range r.Judgements {
-		if j.Value != nil || j.Problem == "" {
+		if j.Value != nil || j.Problem == judge.NotAsked {
 			continue
 		}
 		if n++; n <= maxMissed {

@@ -75,6 +75,9 @@ func (k *language) Forget(agent string) {
 // Relieve implements [worker.Language]: it drops every tree but that of the running program.
 func (k *language) Relieve() { k.drop(func(t *tree) bool { return t.key != k.inUse }) }
 
+// Late implements [worker.Language]. Programs have no limit but that of their ctx.
+func (k *language) Late() {}
+
 // run runs a program over the document that came with it, or over a kept tree.
 func (k *language) run(w *worker.Work) (Output, error) {
 	if len(w.Head) == 0 {

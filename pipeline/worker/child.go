@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"rlmproxy/pipeline/doc"
 )
@@ -138,7 +139,7 @@ func (w *child) exchange(ctx context.Context, t Task) (Answer, error) {
 		return Answer{}, late(ctx.Err(), Time)
 	}
 	stop := context.AfterFunc(ctx, w.kill)
-	c := newClock(t.Limit, w.kill)
+	c := newClock(killAfter(t.Limit), w.kill)
 	out, err := w.run(ctx, t, c)
 	over := c.stop()
 	if !stop() {
@@ -161,6 +162,14 @@ func (w *child) exchange(ctx context.Context, t Task) (Answer, error) {
 	return Answer{}, w.death(err)
 }
 
+// killAfter is how much time a task has that was to end after limit.
+func killAfter(limit time.Duration) time.Duration {
+	if limit == 0 {
+		return 0
+	}
+	return 2*limit + time.Second
+}
+
 // A hostError is that of a [Host].
 type hostError struct{ error }
 
@@ -168,7 +177,7 @@ type hostError struct{ error }
 // it is done.
 func (w *child) run(ctx context.Context, t Task, c *clock) (Answer, error) {
 	key := Key{t.Agent, t.Key}
-	req := request{Key: key, Head: t.Head}
+	req := request{Key: key, Head: t.Head, Limit: t.Limit}
 	var data []byte
 	if t.Key == "" || !w.holds[key] {
 		req.Load, req.Size, data = true, len(t.Data), t.Data

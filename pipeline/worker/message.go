@@ -22,8 +22,11 @@ type request struct {
 	What requested
 	Key  Key
 	Head []byte
-	Load bool // data follows, in Size bytes
-	Size int
+	// Limit of the time that the task may take without waiting, after which it is told. Zero:
+	// none.
+	Limit time.Duration
+	Load  bool // data follows, in Size bytes
+	Size  int
 
 	data []byte
 }

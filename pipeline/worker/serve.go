@@ -63,6 +63,7 @@ type process struct {
 	language Language
 	replies  chan []byte
 	waits    atomic.Bool // for a reply
+	clock    *clock      // of the task
 
 	sending sync.Mutex // guards writing to wire
 	wire    *wire
@@ -99,7 +100,9 @@ func (k *process) handle(req request) error {
 	}
 	k.tidy()
 	ended := k.watch()
+	k.clock = newClock(req.Limit, k.language.Late)
 	out, failure := k.language.Do(&Work{Key: req.Key, Head: req.Head, Data: req.data, Loaded: req.Load, process: k})
+	k.clock.stop()
 	ended()
 	a := answer{Head: out.Head, Size: len(out.Data), Holds: k.language.Holds()}
 	if failure != nil {
@@ -118,10 +121,15 @@ func (k *process) send(a answer, data []byte) error {
 // Ask has the host of the task answer a question, and waits. Without an error: when the
 // pool is gone, the process ends.
 func (w *Work) Ask(question []byte) []byte {
-	w.process.waits.Store(true)
-	defer w.process.waits.Store(false)
-	w.process.say(answer{What: asks, Size: len(question)}, question)
-	return <-w.process.replies
+	k := w.process
+	k.clock.pause()
+	k.waits.Store(true)
+	defer func() {
+		k.waits.Store(false)
+		k.clock.goOn()
+	}()
+	k.say(answer{What: asks, Size: len(question)}, question)
+	return <-k.replies
 }
 
 // Tell says something to the host of the task.

@@ -29,8 +29,8 @@ type Task struct {
 	Head []byte // what is to be done with it, in the language's own form
 	// Host does what the task asks for. Nil: it may ask for nothing.
 	Host Host
-	// Limit bounds the time that it takes, without the time in which it waits for its Host.
-	// Zero: only ctx does.
+	// Limit bounds the time that it takes, without the time in which it waits for its Host: it
+	// is told, and killed after as much again and a second. Zero: only ctx does.
 	Limit time.Duration
 }
 
@@ -84,6 +84,8 @@ type Language interface {
 	Forget(agent string)
 	// Relieve is called once while a task runs, concurrently, when memory is short.
 	Relieve()
+	// Late is called once while a task runs, concurrently, when its Limit has passed.
+	Late()
 }
 
 // Work is a task, in its worker.
