@@ -16,7 +16,9 @@ import (
 type programKey struct{}
 
 // inProgram is ctx of what a program asks for.
-func inProgram(ctx context.Context) context.Context { return context.WithValue(ctx, programKey{}, true) }
+func inProgram(ctx context.Context) context.Context {
+	return context.WithValue(ctx, programKey{}, true)
+}
 
 // InProgram reports whether what ctx is of was asked for by a program of an agent.
 func InProgram(ctx context.Context) bool { return ctx.Value(programKey{}) != nil }
