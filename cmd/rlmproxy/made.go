@@ -6,16 +6,15 @@ import (
 
 	"rlmproxy/config"
 	"rlmproxy/middleware"
-	"rlmproxy/pipeline/script"
 	"rlmproxy/registry"
 )
 
 // openMade opens the tools that agents make at run time, or returns nil where they are off.
-func openMade(p config.Proxy, programs script.Runner, logger *slog.Logger) (*middleware.Made, error) {
+func openMade(p config.Proxy, logger *slog.Logger) (*middleware.Made, error) {
 	if !p.RuntimeTools {
 		return nil, nil
 	}
-	made := &middleware.Made{Programs: programs, NoContainer: "neither podman nor docker is there"}
+	made := &middleware.Made{NoContainer: "neither podman nor docker is there"}
 	if p.RegistryURL != "" {
 		store, err := registry.OpenPostgres(string(p.RegistryURL), logger)
 		if err != nil {

@@ -114,3 +114,19 @@ func Definitions(fresh, readOnly, handles bool) []string {
 	}
 	return all
 }
+
+const runText = `Run JavaScript over results, for what takes several steps. code is the body of a function: what it returns is the answer, and kept like any result. No files, network or clock.
+let state: object // kept for your next call
+function result(id): any // JSON, else text
+function lines(id): string[]
+function jq(value, program: string): any[] // its outputs
+function search(id, pattern, o?: {mode?, case_insensitive?, max_results?}): {path?, line?, text}[]
+function call(tool: string, args?): any // throws
+function callAll(calls: [tool, args][]): any[] // {error} in place of what failed
+function ask(question, items: any[], o?: {labels?, type?, guide?}): any[]
+function print(...values): void`
+
+// RunDefinition is that of proxy_run. ReadOnly says that no tool that it calls changes anything.
+func RunDefinition(readOnly bool) string {
+	return definition("proxy_run", runText, newTool("proxy_run").params(), "code", readOnly)
+}
