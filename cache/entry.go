@@ -29,6 +29,8 @@ type Origin struct {
 	Arguments json.RawMessage // must not be modified; nil for none
 	// ReadOnly says that the same call changes nothing: it gets the entry back.
 	ReadOnly bool
+	// NoModel says that no model but the agent's own may read the entry.
+	NoModel bool
 	// Terms are those that counted when the call began, see [Store.SetTerms]. Empty: those
 	// of now.
 	Terms string

@@ -36,6 +36,7 @@ type head struct {
 	Tool      []byte        `json:"tool"`
 	Arguments []byte        `json:"arguments,omitempty"`
 	ReadOnly  bool          `json:"readOnly,omitempty"`
+	NoModel   bool          `json:"noModel,omitempty"`
 	Gone      Reason        `json:"gone,omitempty"`
 	TTL       time.Duration `json:"ttl"` // in which another configuration leaves it alone
 	Size      int64         `json:"size"`
@@ -53,7 +54,7 @@ var (
 // encode returns the two parts of a file.
 func (d *dir) encode(e *stored) (top, packed []byte) {
 	h := head{Config: d.Config, Terms: e.terms, Agent: e.agent[:], ID: e.id, Server: []byte(e.origin.Server), Tool: []byte(e.origin.Tool), Arguments: e.origin.Arguments,
-		ReadOnly: e.origin.ReadOnly, Gone: e.gone, TTL: d.ttl}
+		ReadOnly: e.origin.ReadOnly, NoModel: e.origin.NoModel, Gone: e.gone, TTL: d.ttl}
 	if e.gone == "" {
 		packed = d.pack.pack(e.data)
 		h.Size, h.Packed = int64(len(e.data)), int64(len(packed))
@@ -87,7 +88,7 @@ func (d *dir) read(path string, data bool) (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &stored{agent: agentKey(h.Agent), id: h.ID, origin: Origin{Server: string(h.Server), Tool: string(h.Tool), Arguments: h.Arguments, ReadOnly: h.ReadOnly},
+	e := &stored{agent: agentKey(h.Agent), id: h.ID, origin: Origin{Server: string(h.Server), Tool: string(h.Tool), Arguments: h.Arguments, ReadOnly: h.ReadOnly, NoModel: h.NoModel},
 		terms: h.Terms, gone: h.Gone, read: info.ModTime(), size: h.Size}
 	if h.Config != d.Config {
 		keep := h.TTL

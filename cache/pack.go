@@ -43,6 +43,7 @@ func (p *packer) unpack(packed []byte, size int64) ([]byte, error) {
 const (
 	isReadOnly = 1 << iota
 	hasArguments
+	isNoModel
 )
 
 // appendOrigin writes an origin without its terms. No origin's bytes begin those of another.
@@ -53,6 +54,9 @@ func appendOrigin(b []byte, o Origin) []byte {
 	}
 	if o.Arguments != nil {
 		flags |= hasArguments
+	}
+	if o.NoModel {
+		flags |= isNoModel
 	}
 	b = append(b, flags)
 	b = appendSized(b, []byte(o.Server))
@@ -68,7 +72,7 @@ var errNotWritten = errors.New("cache: not as it was written")
 
 // readOrigin reads what appendOrigin wrote, and returns what is behind it.
 func readOrigin(b []byte) (o Origin, rest []byte, err error) {
-	if len(b) == 0 || b[0]&^(isReadOnly|hasArguments) != 0 {
+	if len(b) == 0 || b[0]&^(isReadOnly|hasArguments|isNoModel) != 0 {
 		return o, nil, errNotWritten
 	}
 	flags := b[0]
@@ -79,7 +83,7 @@ func readOrigin(b []byte) (o Origin, rest []byte, err error) {
 			return o, nil, err
 		}
 	}
-	o = Origin{Server: string(fields[0]), Tool: string(fields[1]), ReadOnly: flags&isReadOnly != 0}
+	o = Origin{Server: string(fields[0]), Tool: string(fields[1]), ReadOnly: flags&isReadOnly != 0, NoModel: flags&isNoModel != 0}
 	if flags&hasArguments != 0 {
 		o.Arguments = append([]byte{}, fields[2]...)
 	} else if len(fields[2]) > 0 {

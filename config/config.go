@@ -27,6 +27,8 @@ type Config struct {
 	// Agents is what agents may use, by name or "*" for all others, and Scopes what the
 	// holders of a JSON web token may that was issued for them. Nil: the file does not say.
 	Agents, Scopes map[string]Rights
+	// SubModel is what proxy_ask asks. Nil: it is off.
+	SubModel *SubModel
 	// Warnings are oddities that stop nothing, one line each.
 	Warnings []string
 }
@@ -96,6 +98,8 @@ type Server struct {
 	Hide []string
 	// Redact is "on", "off" or "report". Empty means the proxy's setting.
 	Redact string
+	// SubModel says whether the sub-model may read its results. Nil means that it may.
+	SubModel *bool
 	// Handles says whether handles in its arguments are replaced. Nil means the proxy's
 	// EnableHandles.
 	Handles *bool

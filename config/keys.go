@@ -10,12 +10,12 @@ import (
 var serverKeys = []string{
 	"command", "args", "env", "envFile", "cwd", "url", "headers", "auth", "type", "timeout", "disabled", "prefix", "shape",
 	"maxResponseTokens", "allow", "deny", "freshCalls", "trustHints", "pinTools", "quarantine", "hide", "redact", "tools", "isolation", "maxProcesses", "inheritEnv", "rateLimit", "concurrency", "handles",
-	"description", "exposure", "readOnly", "features",
+	"description", "exposure", "readOnly", "features", "subModel",
 }
 
 // guards are those of them that keep something from agents or servers. A key that begins
 // like one and is none, such as denyTools, is taken for a slip.
-var guards = map[string]string{"allow": "allow", "deny": "deny", "hide": "hide", "redact": "redact", "isolat": "isolation", "handle": "handles", "readon": "readOnly", "expos": "exposure"}
+var guards = map[string]string{"allow": "allow", "deny": "deny", "hide": "hide", "redact": "redact", "isolat": "isolation", "handle": "handles", "submodel": "subModel", "readon": "readOnly", "expos": "exposure"}
 
 // otherSpellings are keys of other hosts that mean one of ours.
 var otherSpellings = map[string]string{

@@ -27,7 +27,7 @@ func (r *reader) settings(n node, vars variables) map[string]any {
 	r.noNulls(n, rightsSections...)
 	members, _ := r.object(n)
 	known := map[string]Setting{}
-	names := slices.Clone(rightsSections)
+	names := append(slices.Clone(rightsSections), subModelSection)
 	for _, s := range Settings() {
 		known[s.Name] = s
 		names = append(names, s.Name)
@@ -40,6 +40,8 @@ func (r *reader) settings(n node, vars variables) map[string]any {
 		case slices.Contains(rightsSections, m.key):
 			r.rightsSection(m)
 			r.settingAt[m.key] = m.atKey()
+		case m.key == subModelSection:
+			r.subModelAt = &m
 		case m.key == "comment" || m.key == "_comment" || m.key == "//":
 		case !ok:
 			r.mistake(m.atKey(), "unknown key", didYouMean(m.key, names))

@@ -208,7 +208,7 @@ func assemble(path string, servers []Server, file map[string]any, r *reader, opt
 		servers[i].addNamed(opts.Environ)
 		servers[i].Timeout = cmp.Or(servers[i].Timeout, proxy.CallTimeout)
 	}
-	c := &Config{Path: path, Servers: servers, Proxy: proxy, Agents: r.rights["agents"], Scopes: r.rights["scopes"], Warnings: append(r.warnings, warnings...)}
+	c := &Config{Path: path, Servers: servers, Proxy: proxy, Agents: r.rights["agents"], Scopes: r.rights["scopes"], SubModel: r.subModel, Warnings: append(r.warnings, warnings...)}
 	if all := append(r.mistakes.sorted(), mistakes...); len(all) > 0 {
 		return c, all
 	}
@@ -233,7 +233,7 @@ func (r *reader) sections(n node, vars variables, opts Options) (servers []Serve
 		case "agents", "scopes":
 			r.misplacedRights(m)
 		default:
-			if isSetting(m.key) && m.key != "logLevel" { // which hosts have, too
+			if (isSetting(m.key) || m.key == subModelSection) && m.key != "logLevel" { // which hosts have, too
 				r.mistake(m.atKey(), "it has no effect here", `write settings in "proxySettings"`)
 				continue
 			}
@@ -250,6 +250,9 @@ func (r *reader) sections(n node, vars variables, opts Options) (servers []Serve
 	}
 	if entries != nil {
 		servers = r.servers(*entries, vars.withKeyring(settings, opts))
+	}
+	if r.subModelAt != nil {
+		r.subModel = r.readSubModel(*r.subModelAt, vars.withKeyring(settings, opts))
 	}
 	return servers, settings
 }

@@ -17,6 +17,10 @@ type reader struct {
 	warnings []string
 	// settingAt is where proxySettings has each setting that it has.
 	settingAt map[string]node
+	// subModelAt is where proxySettings has the sub-model, which is read when it is known
+	// where secrets are. Nil: it has none.
+	subModelAt *node
+	subModel   *SubModel
 	// rights are those of the sections agents and scopes.
 	rights map[string]map[string]Rights
 }

@@ -39,6 +39,7 @@ var forms = map[string]schema{
 	"quarantine":   truths("also hold back its tools that were never seen"),
 	"redact":       words("mask secrets such as keys and tokens in what it sends", redactions),
 	"handles":      truths("replace arguments that are rlmproxy://cache/ID by that result"),
+	"subModel":     truths("false keeps its results from the sub-model of proxySettings"),
 	"tools":        {"type": []string{"object", "array", "null"}, "additionalProperties": ref("tool"), "items": schema{"type": "string"}, "description": "settings by tool name or glob"},
 
 	"description": {"description": "what the server is for, for agents that look for tools"},
@@ -147,6 +148,7 @@ func Schema() []byte {
 	for _, name := range rightsSections {
 		settings[name] = schema{"type": "object", "additionalProperties": ref("rights"), "description": "who may use which tools: " + name}
 	}
+	settings[subModelSection] = subModelSchema()
 	for _, note := range []string{"comment", "_comment", "//"} {
 		settings[note], rights[note] = true, true
 	}

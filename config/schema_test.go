@@ -57,7 +57,7 @@ func TestSchemaKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := []string{"comment", "_comment", "//"}
-	settings := slices.Concat(rightsSections, notes)
+	settings := slices.Concat(rightsSections, []string{subModelSection}, notes)
 	for _, s := range Settings() {
 		if !s.EnvOnly() {
 			settings = append(settings, s.Name)

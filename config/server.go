@@ -191,6 +191,8 @@ func (r *reader) field(key string, n node, s *Server) {
 		s.Quarantine = r.truth(n)
 	case "handles":
 		s.Handles = r.truth(n)
+	case "subModel":
+		s.SubModel = r.truth(n)
 	case "tools":
 		// Another host writes here the list of tools that it admits.
 		if n.kind() == '[' {

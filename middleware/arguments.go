@@ -31,17 +31,19 @@ const handleBegin = "rlmproxy:"
 // handle, rlmproxy://cache/ID, is replaced by what the agent's handle stands for: data goes
 // from one tool to another without passing through a model. All else keeps its bytes. Of is
 // for healerOf.
-func (s *Server) withContents(ctx context.Context, r *session.Request, t target, params json.RawMessage, of *heals) (json.RawMessage, error) {
+//
+// NoModel says that some of this data is kept from the sub-model: so is what the tool makes of it.
+func (s *Server) withContents(ctx context.Context, r *session.Request, t target, params json.RawMessage, of *heals) (_ json.RawMessage, noModel bool, err error) {
 	arguments := jsonscan.Member(params, "arguments")
 	if t.up.NoHandles || len(arguments) == 0 || arguments[0] != '{' || !bytes.Contains(arguments, []byte(`"`+handleBegin)) {
-		return params, nil
+		return params, false, nil
 	}
 	// What the request answers to a server is for this call, and not for one before it.
 	first := *r
 	first.Params = nil
 	schema := gjson.GetBytes(t.tool.Raw, "inputSchema").Raw
 	healer, total, n := s.healerOf(&first, of), int64(len(params)), 0
-	arguments, err := replaceStrings(arguments, func(at []step, quoted json.RawMessage) (json.RawMessage, error) {
+	arguments, err = replaceStrings(arguments, func(at []step, quoted json.RawMessage) (json.RawMessage, error) {
 		h, ok := shape.ParseHandle(jsonscan.Unquote(quoted))
 		if !ok {
 			return quoted, nil
@@ -54,6 +56,7 @@ func (s *Server) withContents(ctx context.Context, r *session.Request, t target,
 			return nil, argumentError(at, err)
 		}
 		value := content.Value
+		noModel = noModel || content.NoModel
 		switch types := typesAt(schema, at); {
 		case len(types) == 0, slices.Contains(types, "string"):
 			value = jsonscan.Quote(string(content.Text))
@@ -71,19 +74,20 @@ func (s *Server) withContents(ctx context.Context, r *session.Request, t target,
 		return value, nil
 	})
 	if err != nil || n == 0 {
-		return params, err
+		return params, false, err
 	}
 	hold := guard.HoldOf(ctx)
 	if err := hold.Take(ctx, total); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	hold.Rest() // it is the server that works now
-	return jsonscan.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
+	params, err = jsonscan.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {
 		if key == "arguments" {
 			return arguments
 		}
 		return value
 	})
+	return params, noModel, err
 }
 
 // argumentError is err, about the argument at a place.

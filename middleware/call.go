@@ -30,20 +30,8 @@ func (s *Server) callTool(ctx context.Context, r *session.Request) (raw json.Raw
 			raw, err = s.failure(ctx, r.Name, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 		}
 	}()
-	agent := r.Session.Agent
 	if s.tools.Has(r.Name) {
-		var fresh tools.FreshCaller
-		if s.freshOffer(r).any {
-			fresh = freshCaller{s, r, nil}
-		}
-		reach := tools.Reach{Fresh: fresh, Healer: s.healerOf(r, nil), Catalogue: clientCatalogue{s, r}}
-		if s.offersStats() {
-			reach.Statistics = func() string { return s.digest(r).Text() }
-		}
-		if s.manages(r) {
-			reach.Upstreams = clientManager{s, r}
-		}
-		raw, err = s.tools.Call(ctx, agent, r.Name, r.Arguments, reach)
+		raw, err = s.callOwn(ctx, r)
 		if !tools.Calls(r.Name) {
 			s.seenBy(r).Note("")
 		}
@@ -84,7 +72,8 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request, c check) 
 	if err != nil {
 		return nil, err
 	}
-	if params, err = s.withContents(ctx, r, t, params, nil); err != nil {
+	params, noModel, err := s.withContents(ctx, r, t, params, nil)
+	if err != nil {
 		return nil, err
 	}
 	if c != nil {
@@ -98,6 +87,7 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request, c check) 
 	}
 	observed.Answered(raw, nil)
 	origin := t.origin(r.Arguments)
+	origin.NoModel = origin.NoModel || noModel
 	policy := t.up.policy(t.tool.Name).shaping(t.up)
 	policy.Seen = s.seenBy(r)
 	raw, err = s.shaper.ToolResult(r.Session.Agent, origin, raw, policy)
@@ -109,7 +99,7 @@ func (t target) origin(arguments json.RawMessage) cache.Origin {
 	if arguments == nil {
 		arguments = json.RawMessage("{}") // which says the same, and nil would be that they are not known
 	}
-	return cache.Origin{Server: t.up.Name, Tool: t.exposed, Arguments: arguments, ReadOnly: t.readOnly(), Terms: t.up.Terms}
+	return cache.Origin{Server: t.up.Name, Tool: t.exposed, Arguments: arguments, ReadOnly: t.readOnly(), NoModel: t.up.NoModel, Terms: t.up.Terms}
 }
 
 // find returns the tool of an exposed name that an agent may use. A name that is not known
@@ -117,6 +107,7 @@ func (t target) origin(arguments json.RawMessage) cache.Origin {
 // a while.
 func (s *Server) find(ctx context.Context, v view, name string) (target, error) {
 	var t target
+	s.awaitMade(ctx)
 	meant := func(up *Upstream) bool { return strings.HasPrefix(name, clean(up.Prefix)) && v.maybe(up) }
 	for {
 		found := false
@@ -231,6 +222,9 @@ func (s *Server) unknownTool(ctx context.Context, v view, name string) error {
 
 // result is what the tool answers to params, without what its operator hides.
 func (s *Server) result(ctx context.Context, t target, r *session.Request, params json.RawMessage) (json.RawMessage, error) {
+	if s.isMade(t) {
+		return s.runMade(ctx, t, r, params)
+	}
 	p := t.up.policy(t.tool.Name)
 	done, err := s.limits.admit(ctx, t.up.Name, p, r.Session.Party, cmp.Or(p.Timeout, s.opts.CallTimeout))
 	if err != nil {

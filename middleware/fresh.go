@@ -64,10 +64,11 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 	if f.healer != nil {
 		of = f.healer.heals
 	}
-	params, err = f.s.withContents(ctx, f.request, t, append(params, '}'), of)
+	params, noModel, err := f.s.withContents(ctx, f.request, t, append(params, '}'), of)
 	if err != nil {
 		return nil, cache.Origin{}, err
 	}
+	origin.NoModel = origin.NoModel || noModel
 	observed := observe.Of(ctx).Fresh(t.up.Name, t.exposed, arguments, f.healer != nil)
 	defer observed.Took(ctx)
 	raw, err := f.s.result(ctx, t, f.request, params)

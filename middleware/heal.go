@@ -85,9 +85,10 @@ func (h *healer) Heal(ctx context.Context, gone *pipeline.Error) (tools.Healed, 
 var goneHow = map[cache.Reason]string{cache.Expired: "expired", cache.Evicted: "been evicted"}
 
 // may reports whether the call that a result came from may be made again: not at another
-// server that has the tool's name by now. The cache does not keep long arguments.
+// server that has the tool's name by now, and not where it may cost money. The cache does not
+// keep long arguments.
 func (h *healer) may(ctx context.Context, o cache.Origin) bool {
-	if h.s.opts.NoHealing || !o.ReadOnly || o.Arguments == nil || h.left == 0 {
+	if h.s.opts.NoHealing || tools.Judges(o.Tool) || !o.ReadOnly || o.Arguments == nil || h.left == 0 {
 		return false
 	}
 	if h.s.tools.Has(o.Tool) {

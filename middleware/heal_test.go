@@ -90,6 +90,8 @@ func TestHealing(t *testing.T) {
 		{"it is short now", Options{}, `read {"n":1}`, []string{long, "[]"}, `proxy_filter {"cache_id":"ID","jq":"length"}`, "[cache_id ID had expired: read was called again · cache_id=ID]\n0", 2},
 		{"a reply of ours", Options{}, `proxy_filter {"tool":"read","arguments":{},"jq":".,."}`, []string{long}, `proxy_filter {"cache_id":"ID","jq":"length"}`,
 			"[cache_id ID had expired: read, then proxy_filter was called again]\n", 2},
+		{"a selection that was kept", Options{}, `proxy_filter {"tool":"read","arguments":{},"jq":"map(.id)","limit":2,"keep":true}`, []string{long}, `proxy_filter {"cache_id":"ID","jq":"length"}`,
+			"[cache_id ID had expired: read, then proxy_filter was called again]\n400", 2},
 		{"it fails", Options{}, `read {"n":1}`, []string{long, "down"}, `proxy_filter {"cache_id":"ID","jq":"length"}`,
 			gone + "; read was called again, and failed: upstream_unavailable: server \"s\" is not available: no such file\nhint: the proxy restarts it; try again", 2},
 		{"it gives an error", Options{}, `read {"n":1}`, []string{long, `{"content":[{"type":"text","text":"no\nsuch"}],"isError":true}`}, `proxy_filter {"cache_id":"ID","jq":"length"}`,

@@ -12,6 +12,7 @@ import (
 
 	"rlmproxy/internal/busytest"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/worker"
 )
 
 // workerVar makes the test binary a jq worker.
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 // workers is a pool that ends with t.
 func workers(t *testing.T) *jq.Pool {
 	t.Helper()
-	p := jq.NewPool(jq.Options{Command: func() (*exec.Cmd, error) {
+	p := jq.NewPool(worker.Options{Command: func() (*exec.Cmd, error) {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, err

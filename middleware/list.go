@@ -36,11 +36,17 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 	ups := v.servers()
 	handles := len(ups) == 0 || slices.ContainsFunc(ups, func(up *Upstream) bool { return !up.NoHandles })
 	own := append(s.stand(v, e, l), tools.Definitions(fresh.any, fresh.readOnly, handles)...)
+	if s.judges(r) {
+		own = append(own, tools.AskDefinition(fresh.any, fresh.readOnly))
+	}
 	if s.offersStats() {
 		own = append(own, tools.StatsDefinition())
 	}
 	if s.manages(r) {
 		own = append(own, tools.UpstreamsDefinition())
+	}
+	if s.makesTools(r) {
+		own = append(own, tools.ToolboxDefinition())
 	}
 	for _, tool := range own {
 		items = append(items, json.RawMessage(tool))

@@ -36,6 +36,7 @@ import (
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/stats"
+	"rlmproxy/middleware/toolbox"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/pipeline/jq"
 )
@@ -110,6 +111,10 @@ type Options struct {
 	// NoHealing leaves what has expired or was evicted to its agent, even where the call
 	// that it came from only reads.
 	NoHealing bool
+	// Made are the tools that agents make at run time. Nil: none.
+	Made *Made
+	// SubModel is what proxy_ask asks. Nil: it is off.
+	SubModel *SubModel
 	// CallTimeout bounds a call to an upstream. Zero means 60 seconds.
 	CallTimeout time.Duration
 	// QueryTimeout bounds the work of proxy_filter and proxy_explore on a
@@ -208,18 +213,20 @@ type Server struct {
 	seen     sync.Map // *shape.Seen by *session.Session
 	found    sync.Map // *foundTools by *session.Session
 
-	manager Manager // nil: no client changes which servers there are
+	manager Manager      // nil: no client changes which servers there are
+	box     *toolbox.Box // nil: no client makes tools
 
 	listed listed
 
 	unmatched  unmatched
 	redactions Redactions
 
-	byID     sync.Map        // *Upstream by ID, with those that are being retired
-	life     context.Context // ends with Close
-	end      context.CancelFunc
-	retiring sync.WaitGroup // servers that are being retired
-	setting  sync.Mutex     // held by SetUpstreams
+	byID      sync.Map        // *Upstream by ID, with those that are being retired
+	life      context.Context // ends with Close
+	end       context.CancelFunc
+	retiring  sync.WaitGroup // servers that are being retired
+	following sync.WaitGroup // tools made at run time
+	setting   sync.Mutex     // held by SetUpstreams
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
@@ -278,8 +285,12 @@ func New(opts Options) (*Server, error) {
 		Fleet:            opts.Fleet,
 		Logger:           opts.Logger,
 	})
-	s.servers.Store(s.adopt(opts.Upstreams, newServerSet(nil)))
+	if opts.Made != nil {
+		s.box = opts.Made.box(opts.Logger)
+	}
+	s.servers.Store(s.adopt(opts.Upstreams, newServerSet(nil, nil)))
 	s.names = newNames(&s.servers, opts.Logger)
+	s.followMade()
 	s.joinFleet()
 	return s, nil
 }
@@ -291,6 +302,7 @@ func (s *Server) Close() {
 	s.end() // no other servers come
 	s.setting.Unlock()
 	s.replicas.Close()
+	s.following.Wait()
 	s.held.close()
 	s.changes.close()
 	s.relay.Close()
@@ -331,7 +343,7 @@ func (o *Options) complete() error {
 	if err := o.Exposure.Check(); err != nil {
 		return fmt.Errorf("middleware: %w", err)
 	}
-	if err := checkAll(o.Upstreams); err != nil {
+	if err := o.checkAll(o.Upstreams); err != nil {
 		return err
 	}
 	if o.Logger == nil {

@@ -60,6 +60,8 @@ type Upstream struct {
 	TrustHints bool
 	// NoHandles hands arguments on as they are, where a string is a handle too.
 	NoHandles bool
+	// NoModel keeps what the server sends, and what is made of it, from the sub-model.
+	NoModel bool
 	// Redact says what becomes of secrets in what the server sends.
 	Redact Redact
 	// Late says that the server has never said what it offers, when it was waited for the
@@ -225,7 +227,7 @@ func (p Policy) shapes() bool { return p.Shape == nil || *p.Shape }
 
 // shaping is the part of the policy that is about answers, of a server.
 func (p Policy) shaping(up *Upstream) shape.Policy {
-	return shape.Policy{Server: up.Name, Terms: up.Terms, Whole: !p.shapes(), MaxTokens: p.MaxTokens,
+	return shape.Policy{Server: up.Name, Terms: up.Terms, NoModel: up.NoModel, Whole: !p.shapes(), MaxTokens: p.MaxTokens,
 		Narrow: shape.Narrow{Fields: p.Fields, Exclude: p.Exclude, JQ: p.JQ}}
 }
 

@@ -81,20 +81,21 @@ func configuration(cfg *config.Config) (string, error) {
 // changed, what was kept may show what is hidden now.
 func hiding(cfg *config.Config) string {
 	type hidden struct {
-		Server string
-		Fields []string
-		Tools  map[string][]string
-		Redact bool
+		Server  string
+		Fields  []string
+		Tools   map[string][]string
+		Redact  bool
+		NoModel bool `json:",omitempty"`
 	}
 	all := []hidden{}
 	for _, sc := range cfg.Servers {
-		h := hidden{sc.Name, sc.Hide, map[string][]string{}, redacts(cfg.Proxy, sc) == middleware.RedactOn}
+		h := hidden{sc.Name, sc.Hide, map[string][]string{}, redacts(cfg.Proxy, sc) == middleware.RedactOn, sc.SubModel != nil && !*sc.SubModel}
 		for glob, t := range sc.Tools {
 			if len(t.Hide) > 0 {
 				h.Tools[glob] = t.Hide
 			}
 		}
-		if len(h.Fields)+len(h.Tools) > 0 || h.Redact {
+		if len(h.Fields)+len(h.Tools) > 0 || h.Redact || h.NoModel {
 			all = append(all, h)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"rlmproxy/cmd/rlmproxy/connect"
 	"rlmproxy/cmd/rlmproxy/terminal"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/script"
 )
 
 // Exit codes.
@@ -169,7 +170,7 @@ func (c *cli) root() *cobra.Command {
 	})
 	c.settings(root)
 	groupFlags(root)
-	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.statsCommand(), c.topCommand(), c.uiCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand())
+	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.statsCommand(), c.topCommand(), c.uiCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand(), c.scriptWorkerCommand())
 	clients := connect.Commands{Stdout: c.stdout, Progress: c.log.Progress}
 	root.AddCommand(clients.All()...)
 	return root
@@ -196,6 +197,20 @@ func (c *cli) jqWorkerCommand() *cobra.Command {
 		Args:   noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			os.Exit(jq.Worker(c.stdin, c.stdout))
+			return nil
+		},
+	}
+}
+
+// scriptWorkerCommand is what [script.Pool] starts.
+func (c *cli) scriptWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "script-worker",
+		Short:  "Run programs in JavaScript for a proxy, which starts this command itself",
+		Hidden: true,
+		Args:   noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			os.Exit(script.Worker(c.stdin, c.stdout))
 			return nil
 		},
 	}

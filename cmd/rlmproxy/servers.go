@@ -52,7 +52,7 @@ func processOf(sc config.Server) config.Server {
 	sc.RateLimit, sc.Concurrency, sc.MaxProcesses = 0, 0, 0
 	sc.Allow, sc.Deny, sc.Hide, sc.Tools = nil, nil, nil, nil
 	sc.Description, sc.Exposure, sc.ReadOnly, sc.Features = "", "", nil, nil
-	sc.FreshCalls, sc.TrustHints, sc.PinTools, sc.Quarantine, sc.Handles = nil, nil, nil, nil, nil
+	sc.FreshCalls, sc.TrustHints, sc.PinTools, sc.Quarantine, sc.Handles, sc.SubModel = nil, nil, nil, nil, nil, nil
 	if sc.Redact != string(middleware.RedactOn) { // of what it writes to stderr
 		sc.Redact = ""
 	}
@@ -291,6 +291,7 @@ func served(sc config.Server) middleware.Upstream {
 		Description: sc.Description,
 		TrustHints:  *sc.TrustHints,
 		NoHandles:   !*sc.Handles,
+		NoModel:     sc.SubModel != nil && !*sc.SubModel,
 		Redact:      middleware.Redact(sc.Redact),
 	}
 }

@@ -30,6 +30,8 @@ import (
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/upstream/process"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/script"
+	"rlmproxy/pipeline/worker"
 )
 
 // A stack is the whole proxy, running.
@@ -38,11 +40,14 @@ type stack struct {
 	fleet  *fleet.Store // nil: there is one replica
 	store  *cache.Store
 	jq     *jq.Pool
-	audit  *audit.Log      // nil: none
-	scrape *scraped        // nil: no metrics
-	traces *traces.Tracer  // nil: none
-	desk   *cache.Desk     // nil: nobody looks at what agents keep
-	stats  *stats.Recorder // nil: nothing is counted
+	// programs runs those in JavaScript. It starts nothing that nobody asks for.
+	programs *script.Pool
+	made     *middleware.Made // nil: agents make no tools
+	audit    *audit.Log       // nil: none
+	scrape   *scraped         // nil: no metrics
+	traces   *traces.Tracer   // nil: none
+	desk     *cache.Desk      // nil: nobody looks at what agents keep
+	stats    *stats.Recorder  // nil: nothing is counted
 
 	cfg   *config.Config         // as it counts now
 	extra map[string]*mcp.Server // servers that run in our own process
@@ -161,9 +166,10 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		return nil, err
 	}
 	s := &stack{
-		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger}),
+		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(worker.Options{MaxBytes: p.JQMemory, Logger: logger}),
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
-		stats: openStats(cfg, who, logger),
+		stats:    openStats(cfg, who, logger),
+		programs: script.NewPool(script.Options{Limit: p.JQTimeout, Worker: worker.Options{MaxBytes: p.JQMemory, Logger: logger}}),
 	}
 	if shared != nil {
 		s.signIns = oauth.NewReplicas(shared, who != nobody)
@@ -174,7 +180,18 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			return nil, err
 		}
 	}
+	subModel, err := openSubModel(cfg, shared, logger)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	if s.made, err = openMade(p, s.programs, logger); err != nil {
+		s.close()
+		return nil, err
+	}
 	opts := middleware.Options{
+		SubModel:        subModel,
+		Made:            s.made,
 		Store:           store,
 		Desk:            s.desk,
 		MaxTokens:       p.MaxResponseTokens,
@@ -272,8 +289,12 @@ func (s *stack) close() {
 		wg.Go(s.server.Close)
 	}
 	wg.Go(s.jq.Close)
+	wg.Go(s.programs.Close)
 	wg.Go(s.scrape.close)
 	wg.Wait()
+	if s.made != nil {
+		s.made.Store.Close()
+	}
 	s.lists.Close()
 	s.stats.Close()
 	var ends sync.WaitGroup

@@ -74,6 +74,9 @@ func (t *takeover) try(asked bool) error {
 	var next *change
 	if err == nil {
 		cfg.Proxy, waiting = live(t.stack.cfg.Proxy, cfg.Proxy)
+		if was := t.stack.cfg.SubModel; !reflect.DeepEqual(was, cfg.SubModel) {
+			cfg.SubModel, waiting = was, append(waiting, "subModel")
+		}
 		next, err = t.stack.prepare(cfg)
 	}
 	if err != nil {

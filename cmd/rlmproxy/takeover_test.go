@@ -64,6 +64,7 @@ func TestSameProcess(t *testing.T) {
 		{"trust", func(sc *config.Server) {
 			sc.TrustHints, sc.PinTools, sc.Quarantine, sc.FreshCalls = &no, &no, &no, []string{"x"}
 		}, true},
+		{"subModel", func(sc *config.Server) { sc.SubModel = &no }, true},
 		{"redact report", func(sc *config.Server) { sc.Redact = "report" }, true},
 		{"redact on, of stderr too", func(sc *config.Server) { sc.Redact = "on" }, false},
 		{"command", func(sc *config.Server) { sc.Command = "d" }, false},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"rlmproxy/cache"
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/frame"
 	"rlmproxy/pipeline"
 )
@@ -34,15 +35,7 @@ func (s *Shaper) Answer(agent string, origin cache.Origin, a Answer) (json.RawMe
 		whole.facts.Complete = v.Items == v.Total
 		return whole.toolResult(nil, false), nil
 	}
-	data := v.Data
-	if v.Kind == pipeline.JSON && v.Unit == "" && data[0] == '"' {
-		// A long string is read and paged as the text that it is.
-		var text string
-		if err := json.Unmarshal(data, &text); err != nil {
-			return nil, err
-		}
-		data = []byte(text)
-	}
+	data := plain(v)
 	r, err := s.cut(agent, origin, newText(data), count(data), s.limit(Policy{}), a.Header)
 	if err != nil {
 		return nil, err
@@ -51,6 +44,15 @@ func (s *Shaper) Answer(agent string, origin cache.Origin, a Answer) (json.RawMe
 		r = whole
 	}
 	return r.toolResult(nil, false), nil
+}
+
+// plain is the data of v, of a string what it holds: it is read and paged as the text that
+// it is.
+func plain(v pipeline.Value) []byte {
+	if v.Kind == pipeline.JSON && v.Unit == "" && v.Data[0] == '"' {
+		return jsonscan.AppendUnquoted(nil, v.Data)
+	}
+	return v.Data
 }
 
 // appendData appends data to the lines of ours that stand above it, or to none. Where it

@@ -14,9 +14,10 @@ import (
 // A Cached is an answer that the cache keeps for an agent.
 type Cached struct {
 	*Documents
-	ID    cache.ID // empty: it was too large to keep
-	agent string
-	store Store
+	ID      cache.ID // empty: it was too large to keep
+	NoModel bool     // see [cache.Origin]
+	agent   string
+	store   Store
 }
 
 // keep puts an answer into the cache. The documents are kept beside it, so that
@@ -29,7 +30,7 @@ func (s *Shaper) keep(agent string, origin cache.Origin, docs *Documents) (*Cach
 		docs.kept, docs.twice = withoutStructured(docs.kept), false
 	}
 	id, err := s.opts.Store.Put(agent, origin, docs.kept)
-	c := &Cached{docs, id, agent, s.opts.Store}
+	c := &Cached{docs, id, origin.NoModel, agent, s.opts.Store}
 	if err == nil {
 		docs.cached = c
 		_, _ = c.memo(allBlocks)("documents", func() (any, int64, error) { return docs, docs.bytes(), nil })
@@ -48,15 +49,29 @@ func (s *Shaper) Keep(agent string, origin cache.Origin, raw json.RawMessage) (c
 	}
 	kept, err := s.keep(agent, origin, docs)
 	if errors.Is(err, cache.ErrTooLarge) {
-		e := &pipeline.Error{Code: pipeline.LimitMemory, Err: err,
-			Text: fmt.Sprintf("the result of %s, %s bytes, is too large to keep", origin.Tool, show.Count(len(raw))),
-			Hint: "call the tool with narrower arguments"}
+		e := tooLarge(err, "the result of "+origin.Tool, len(raw), "call the tool with narrower arguments")
 		if !origin.ReadOnly {
 			e.Hint = ActsAgain(origin.Tool)
 		}
 		return "", e
 	}
 	return kept.ID, err
+}
+
+// KeepValue puts what a query found into the cache, at any length, where it is read as any
+// result.
+func (s *Shaper) KeepValue(agent string, origin cache.Origin, v pipeline.Value) (cache.ID, error) {
+	data := plain(v)
+	kept, err := s.keep(agent, origin, newText(data))
+	if errors.Is(err, cache.ErrTooLarge) {
+		return "", tooLarge(err, "the selection", len(data), "select less of it, or leave out keep")
+	}
+	return kept.ID, err
+}
+
+// tooLarge is the error for what does not fit into the cache.
+func tooLarge(err error, what string, size int, hint string) *pipeline.Error {
+	return &pipeline.Error{Code: pipeline.LimitMemory, Err: err, Text: fmt.Sprintf("%s, %s bytes, is too large to keep", what, show.Count(size)), Hint: hint}
 }
 
 // Cached returns what the cache keeps for agent under id. The call waits here for
@@ -74,7 +89,7 @@ func (s *Shaper) Cached(ctx context.Context, agent string, id cache.ID) (*Cached
 
 // open reads an entry of the cache.
 func (s *Shaper) open(agent string, id cache.ID, entry *cache.Entry) (*Cached, error) {
-	c := &Cached{ID: id, agent: agent, store: s.opts.Store}
+	c := &Cached{ID: id, NoModel: entry.Origin.NoModel, agent: agent, store: s.opts.Store}
 	docs, err := c.memo(allBlocks)("documents", func() (any, int64, error) {
 		docs, err := read(entry.Data)
 		if err != nil {

@@ -41,7 +41,7 @@ func (s *Shaper) Prompt(agent, name string, raw json.RawMessage, p Policy) (json
 		}
 		long, part = []int{0}, lim
 	}
-	out, facts, err := s.messages(agent, cache.Origin{Tool: "prompts/get " + name, ReadOnly: true, Terms: p.Terms}, messages, long, p, part)
+	out, facts, err := s.messages(agent, cache.Origin{Tool: "prompts/get " + name, ReadOnly: true, NoModel: p.NoModel, Terms: p.Terms}, messages, long, p, part)
 	if err != nil || facts == nil {
 		return p.asItCame(raw), err
 	}

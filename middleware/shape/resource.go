@@ -21,7 +21,7 @@ func (s *Shaper) Resource(agent, uri string, raw json.RawMessage, p Policy) (jso
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.shape(agent, cache.Origin{Tool: "resources/read " + uri, ReadOnly: true, Terms: p.Terms}, docs, p, s.limitOf(p, docs))
+	r, err := s.shape(agent, cache.Origin{Tool: "resources/read " + uri, ReadOnly: true, NoModel: p.NoModel, Terms: p.Terms}, docs, p, s.limitOf(p, docs))
 	if err != nil || r == nil {
 		return p.asItCame(raw), err
 	}

@@ -87,6 +87,8 @@ type Policy struct {
 	Server string
 	// Terms are those on which these answers are kept, see [cache.Origin.Terms].
 	Terms string
+	// NoModel says that no sub-model may read them, see [cache.Origin].
+	NoModel bool
 	// Whole leaves answers as they came.
 	Whole bool
 	// MaxTokens is the limit. Zero means that of [Options].

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,8 +55,12 @@ func (c *call) query(ctx context.Context, d *document, src *source, stages pipel
 
 // reply answers with v below a header, whole if that is wanted.
 func (c *call) reply(d *document, header string, v pipeline.Value, whole bool) (json.RawMessage, error) {
-	origin := cache.Origin{Tool: c.tool, Arguments: c.arguments, ReadOnly: !d.fresh || d.origin.ReadOnly, Terms: c.terms}
-	return c.opts.Shaper.Answer(c.agent, origin, shape.Answer{Header: header, Value: v, Source: d.id, Printed: c.tool != "proxy_filter", Whole: whole})
+	return c.opts.Shaper.Answer(c.agent, c.origin(d, c.arguments), shape.Answer{Header: header, Value: v, Source: cmp.Or(d.kept, d.id), Printed: c.tool != "proxy_filter", Whole: whole})
+}
+
+// origin is what the cache names as the call behind what is kept of an answer.
+func (c *call) origin(d *document, arguments json.RawMessage) cache.Origin {
+	return cache.Origin{Tool: c.tool, Arguments: arguments, ReadOnly: !d.fresh || d.origin.ReadOnly, NoModel: c.noModel, Terms: c.terms}
 }
 
 // header says what an answer is a part of, if it is one, and where a fresh call's
@@ -68,6 +73,9 @@ func (c *call) header(d *document, v pipeline.Value, searched bool) string {
 	}
 	if d.fresh {
 		said = append(said, "cache_id="+string(d.id))
+	}
+	if d.kept != "" {
+		said = append(said, keptAs+string(d.kept))
 	}
 	return shape.Notes(append([]string{strings.Join(said, " · "), d.note, v.Note}, c.healed...)...)
 }

@@ -26,6 +26,17 @@ const (
 	callText     = `Call a tool that proxy_find_tools named. arguments are the tool's own. To read only a part of what it returns, give its name as tool to proxy_filter or proxy_search instead.`
 )
 
+const askText = `Have a smaller model answer a question about every record, line or passage of a result. Returns counts, and the cache_id of the records with the answers as a column. For what words cannot find; else proxy_filter is exact and free.`
+
+// AskDefinition is that of proxy_ask. fresh and readOnly are those of [Definitions].
+func AskDefinition(fresh, readOnly bool) string {
+	params := paramsOf("proxy_ask")
+	if !fresh {
+		params = withoutFresh(params)
+	}
+	return definition("proxy_ask", askText, params, "question", readOnly)
+}
+
 const statsText = `What the proxy saved: tokens, calls, errors, latency, by server and tool.`
 
 // StatsDefinition is that of proxy_stats.
@@ -38,6 +49,13 @@ const upstreamsText = `List the servers behind this proxy, or change which there
 // UpstreamsDefinition is that of proxy_upstreams.
 func UpstreamsDefinition() string {
 	return definition("proxy_upstreams", upstreamsText, newTool("proxy_upstreams").params(), "", false)
+}
+
+const toolboxText = `Make tools for all agents, or change them: update, enable, disable and delete need the revision that list shows. program: in javascript the body of a function of args, which may call(tool, arguments) as in proxy_run; in jq a program over the arguments, or over {args, result} of call {"tool":"…","arguments":"jq program"}. With engine container, packages like "lodash@4.17.21".`
+
+// ToolboxDefinition is that of proxy_tools.
+func ToolboxDefinition() string {
+	return definition("proxy_tools", toolboxText, newTool("proxy_tools").params(), "action", false)
 }
 
 // A Stand describes what stands in for tools that an agent is not listed.

@@ -18,6 +18,8 @@ const handle = "rlmproxy://cache"
 type Content struct {
 	Text  []byte          // what a string of it holds
 	Value json.RawMessage // the same as JSON, or nil
+	// NoModel says that no sub-model may read it, see [cache.Origin].
+	NoModel bool
 }
 
 // Content returns what a handle of agent stands for: the text of a result, or what a jq
@@ -43,7 +45,7 @@ func (t *Tools) Content(ctx context.Context, agent string, h shape.Handle, heale
 			Hint: "look at cache_id " + string(d.id) + " and use that"}
 	case h.JQ == "":
 		text := d.value.AsText().Data
-		return Content{text, jsonIn(text)}, nil
+		return Content{text, jsonIn(text), c.noModel}, nil
 	}
 	v, err := stages.Run(ctx, d.value)
 	if err != nil {
@@ -53,9 +55,9 @@ func (t *Tools) Content(ctx context.Context, agent string, h shape.Handle, heale
 	case len(bytes.TrimSpace(v.Data)) == 0, string(v.Data) == "null":
 		return Content{}, &pipeline.Error{Code: pipeline.BadJQ, Text: strings.TrimSuffix("jq: the program gave no data for the argument: "+v.Note, ": ")}
 	case v.Data[0] == '"' && v.Kind == pipeline.JSON:
-		return Content{jsonscan.AppendUnquoted(nil, v.Data), v.Data}, nil
+		return Content{jsonscan.AppendUnquoted(nil, v.Data), v.Data, c.noModel}, nil
 	}
-	return Content{v.Data, jsonIn(v.Data)}, nil
+	return Content{v.Data, jsonIn(v.Data), c.noModel}, nil
 }
 
 // jsonIn is the JSON value that a text is, or nil.

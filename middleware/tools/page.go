@@ -1,9 +1,11 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/middleware/frame"
@@ -54,6 +56,11 @@ func (c *call) shown(ctx context.Context, f *filter, stages pipeline.Pipeline, d
 	v, err := stages.Run(ctx, d.value)
 	if err != nil {
 		return nil, err
+	}
+	if f.keep {
+		if err := c.keep(d, v); err != nil {
+			return nil, err
+		}
 	}
 	p := pager{c, f, d, len(stages) > 0, pipeline.Value{}, ""}
 	switch as := f.format.As; {
@@ -230,20 +237,26 @@ func (p *pager) header(next int, v pipeline.Value) string {
 	if p.d.fresh {
 		line += fmt.Sprintf(" · cache_id=%s", p.d.id)
 	}
+	if p.d.kept != "" {
+		line += " · " + keptAs + string(p.d.kept)
+	}
 	return shape.Notes(append([]string{line, p.d.note, v.Note}, p.healed...)...)
 }
 
 // sameCall is the call that is answered, for a page from an offset on, ready to send. A
-// fresh call's result is kept, so its place is taken by the cache ID.
+// fresh call's result is kept, so its place is taken by the cache ID. So is that of a
+// selection, which need not be made again.
 func (p *pager) sameCall(offset int) string {
 	call := json.RawMessage("{}")
-	if p.d.id != "" {
-		call = jsonscan.Object("cache_id", jsonscan.Quote(string(p.d.id)))
+	if id := cmp.Or(p.d.kept, p.d.id); id != "" {
+		call = jsonscan.Object("cache_id", jsonscan.Quote(string(id)))
+	}
+	gone := []string{"cache_id", "tool", "arguments", "offset", "whole"}
+	if p.d.kept != "" {
+		gone = append(gone, "cache_ids", "block", "fields", "exclude", "mode", "jq", "keep")
 	}
 	_ = jsonscan.Members(objectOf(p.arguments), func(key string, value json.RawMessage) error {
-		switch key {
-		case "cache_id", "tool", "arguments", "offset", "whole":
-		default:
+		if !slices.Contains(gone, key) {
 			if value[0] == '"' { // > and not \u003e
 				value = jsonscan.Quote(jsonscan.Unquote(value))
 			}

@@ -9,9 +9,8 @@ import (
 	"rlmproxy/pipeline"
 )
 
-// ProxyNames are those of our tools that are about the proxy itself. Each is there where its
-// operator has switched it on.
-var ProxyNames = []string{"proxy_stats", "proxy_upstreams"}
+// ProxyNames are those of our tools that are there where their operator has switched them on.
+var ProxyNames = []string{"proxy_ask", "proxy_stats", "proxy_upstreams", "proxy_tools"}
 
 // codeOff is that of a call of a tool that is not switched on: to the agent it is not there.
 const codeOff = "unknown_tool"

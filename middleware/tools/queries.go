@@ -40,6 +40,7 @@ type filter struct {
 	limit  int // none, or of the slice
 	format pipeline.Format
 	whole  bool
+	keep   bool // the selection gets an id of its own
 }
 
 // none is a number that was not given.
@@ -53,7 +54,8 @@ func (f *filter) params() []param {
 		param{"offset", integer, &f.slice.Offset, "0"},
 		param{"limit", integer, &f.limit, "20"},
 		param{"format", `"enum":["json","table","lines","text"]`, &f.format.As, ""},
-		param{"whole", `"type":"boolean"`, &f.whole, ""})
+		param{"whole", `"type":"boolean"`, &f.whole, ""},
+		param{"keep", `"type":"boolean","description":"the selection gets its own cache_id"`, &f.keep, ""})
 }
 
 func narrowParams(n *shape.Narrow, jq string) []param {

@@ -48,7 +48,8 @@ type document struct {
 	fresh  bool         // the id is new to the agent
 	origin cache.Origin // of a fresh call
 	value  pipeline.Value
-	note   string // how it was made of the result, or empty
+	note   string   // how it was made of the result, or empty
+	kept   cache.ID // of what was selected from it, if that was asked for
 }
 
 // open returns the id of the source, which it makes by a fresh call if need be.
@@ -146,6 +147,7 @@ func (c *call) read(ctx context.Context, d *document, block int) error {
 	if err != nil {
 		return err
 	}
+	c.noModel = c.noModel || result.NoModel
 	if block >= 0 {
 		doc, ok := result.Doc(block)
 		if !ok {

@@ -15,6 +15,7 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/script"
 )
 
 // A FreshCaller calls tools of servers for a query that names one instead of a
@@ -44,12 +45,14 @@ type Healed struct {
 	Question json.RawMessage
 }
 
-// Options configures [Tools]. All fields are required.
+// Options configures [Tools]. All fields but Programs are required.
 type Options struct {
 	Shaper *shape.Shaper
 	// QueryTimeout bounds the work of proxy_filter and proxy_explore on a result,
 	// SearchTimeout that of proxy_search.
 	QueryTimeout, SearchTimeout time.Duration
+	// Programs runs the programs of agents. Nil: proxy_run is off.
+	Programs script.Runner
 }
 
 // Tools answers calls of proxy_*. It is safe for concurrent use.
@@ -76,7 +79,7 @@ var Names = []string{"proxy_explore", "proxy_filter", "proxy_search"}
 func Reserved() []string { return slices.Concat(Names, CatalogueNames, ProxyNames) }
 
 // forResults reports whether a tool of ours is for results.
-func forResults(name string) bool { return slices.Contains(Names, name) }
+func forResults(name string) bool { return slices.Contains(Names, name) || name == "proxy_ask" }
 
 // newTool returns the tool of a name, without arguments, or nil.
 func newTool(name string) tool {
@@ -93,10 +96,14 @@ func newTool(name string) tool {
 		return new(describeTools)
 	case "proxy_call_tool":
 		return new(callTool)
+	case "proxy_ask":
+		return new(ask)
 	case "proxy_stats":
 		return new(statistics)
 	case "proxy_upstreams":
 		return new(upstreams)
+	case "proxy_tools":
+		return new(toolbox)
 	}
 	return nil
 }
@@ -113,6 +120,10 @@ type Reach struct {
 	Statistics func() string
 	// Upstreams are what there is to change of servers. Nil: proxy_upstreams is off.
 	Upstreams Upstreams
+	// Toolbox is what there is to change of tools made at run time. Nil: proxy_tools is off.
+	Toolbox Toolbox
+	// Judge asks the sub-model for this client. Nil: there is none, and proxy_ask is off.
+	Judge Judge
 }
 
 // A call is one call of a tool of ours.
@@ -124,6 +135,7 @@ type call struct {
 	arguments json.RawMessage // nil: none
 	reach     Reach
 	healed    []string // lines that say what was called again
+	noModel   bool     // something was read that the sub-model may not read, nor what is made of it
 }
 
 // Has reports whether name is one of our tools.
@@ -137,7 +149,7 @@ func (t *Tools) Call(ctx context.Context, agent, name string, arguments json.Raw
 	err := decodeArgs(name, arguments, params)
 	var raw json.RawMessage
 	if err == nil {
-		raw, err = tool.answer(ctx, &call{t, agent, t.opts.Shaper.Terms(), name, arguments, reach, nil})
+		raw, err = tool.answer(ctx, &call{Tools: t, agent: agent, terms: t.opts.Shaper.Terms(), tool: name, arguments: arguments, reach: reach})
 	}
 	if reach.Fresh == nil && forResults(name) {
 		params = withoutFresh(params)

@@ -26,7 +26,12 @@ type bench struct {
 
 func newBench(t *testing.T, doc string, maxTokens int) *bench {
 	t.Helper()
-	store, err := cache.New(cache.Options{})
+	return newBenchOf(t, doc, maxTokens, cache.Options{})
+}
+
+func newBenchOf(t *testing.T, doc string, maxTokens int, opts cache.Options) *bench {
+	t.Helper()
+	store, err := cache.New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
