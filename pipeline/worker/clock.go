@@ -57,6 +57,14 @@ func (c *clock) goOn() {
 	}
 }
 
+// renew has the clock go on with so much time.
+func (c *clock) renew(left time.Duration) {
+	c.mu.Lock()
+	c.left = left
+	c.mu.Unlock()
+	c.goOn()
+}
+
 // stop ends the clock, and reports whether the limit had passed.
 func (c *clock) stop() bool {
 	c.mu.Lock()
