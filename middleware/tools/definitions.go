@@ -26,7 +26,7 @@ const (
 	callText     = `Call a tool that proxy_find_tools named. arguments are the tool's own. To read only a part of what it returns, give its name as tool to proxy_filter or proxy_search instead.`
 )
 
-const askText = `Have a smaller model answer a question about every record, line or passage of a result. Returns counts, and the cache_id of the records with the answers as a column. For what words cannot find; else proxy_filter is exact and free.`
+const askText = `A small model answers a question about each item of a cached result: you get counts, and a cache_id of the records with an answer column. For judgements that proxy_filter and proxy_search cannot make.`
 
 // AskDefinition is that of proxy_ask. fresh and readOnly are those of [Definitions].
 func AskDefinition(fresh, readOnly bool) string {
