@@ -107,6 +107,7 @@ func (t target) origin(arguments json.RawMessage) cache.Origin {
 // a while.
 func (s *Server) find(ctx context.Context, v view, name string) (target, error) {
 	var t target
+	s.awaitMade(ctx)
 	meant := func(up *Upstream) bool { return strings.HasPrefix(name, clean(up.Prefix)) && v.maybe(up) }
 	for {
 		found := false
@@ -221,6 +222,9 @@ func (s *Server) unknownTool(ctx context.Context, v view, name string) error {
 
 // result is what the tool answers to params, without what its operator hides.
 func (s *Server) result(ctx context.Context, t target, r *session.Request, params json.RawMessage) (json.RawMessage, error) {
+	if s.isMade(t) {
+		return s.runMade(ctx, t, r, params)
+	}
 	p := t.up.policy(t.tool.Name)
 	done, err := s.limits.admit(ctx, t.up.Name, p, r.Session.Party, cmp.Or(p.Timeout, s.opts.CallTimeout))
 	if err != nil {

@@ -240,7 +240,7 @@ func hasResources(info *upstream.Info) bool {
 // is noted already stays: other clients are yet to be told of what has changed since.
 func (s *Server) noteAnswered() {
 	c := &s.changes
-	for _, up := range s.upstreams() {
+	for _, up := range s.servers.Load().tooled {
 		c.mu.Lock()
 		_, told := c.told[up.Name]
 		c.mu.Unlock()

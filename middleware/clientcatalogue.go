@@ -76,7 +76,7 @@ func (c clientCatalogue) Find(ctx context.Context, query, server string, limit i
 // server is the one that an agent names, by its name or its prefix.
 func (c clientCatalogue) server(v view, name string) (*Upstream, error) {
 	var names []string
-	servers := v.servers()
+	servers := v.tooled()
 	for _, is := range []func(*Upstream) bool{
 		func(up *Upstream) bool { return up.Name == name },
 		func(up *Upstream) bool { return up.Prefix == name }, // which may be another's name
@@ -100,7 +100,7 @@ func (c clientCatalogue) groups(ctx context.Context, v view, l *listing) (lines 
 			tools[t.up.Name]++
 		}
 	}
-	for _, up := range v.servers() {
+	for _, up := range v.tooled() {
 		line := up.Name + ": " + show.Plural(tools[up.Name], "tools")
 		switch state, err := up.Conn.State(); {
 		case err != nil:
@@ -211,19 +211,8 @@ func turn(ctx context.Context, n int) error {
 // read; and the arguments must be as its schema says.
 func (c clientCatalogue) allowed(ctx context.Context, t target, params json.RawMessage) (question json.RawMessage, err error) {
 	arguments := jsonscan.Member(params, "arguments")
-	schema := jsonscan.Member(t.tool.Raw, "inputSchema")
-	if err := turn(ctx, len(schema)+len(arguments)); err != nil {
+	if err := t.checkArguments(ctx, arguments); err != nil {
 		return nil, err
-	}
-	wrong := catalogue.Check(schema, arguments)
-	guard.HoldOf(ctx).Rest()
-	if wrong != "" {
-		e := &pipeline.Error{Code: pipeline.BadArguments, Text: t.exposed + ": " + wrong,
-			Hint: "its input schema is " + string(catalogue.CompactSchema(schema))}
-		if len(e.Hint) > maxSchemaHint {
-			e.Hint = `proxy_describe_tools {"names":["` + t.exposed + `"]} shows its input schema`
-		}
-		return nil, e
 	}
 	if c.s.opts.FreshCalls == FreshAll || t.vouched() || !consent.CanBeAsked(c.request) {
 		return nil, nil
@@ -233,4 +222,23 @@ func (c clientCatalogue) allowed(ctx context.Context, t target, params json.RawM
 		err = declined(t, said)
 	}
 	return question, err
+}
+
+// checkArguments holds the arguments of a call against the schema of the tool.
+func (t target) checkArguments(ctx context.Context, arguments json.RawMessage) error {
+	schema := jsonscan.Member(t.tool.Raw, "inputSchema")
+	if err := turn(ctx, len(schema)+len(arguments)); err != nil {
+		return err
+	}
+	wrong := catalogue.Check(schema, arguments)
+	guard.HoldOf(ctx).Rest()
+	if wrong == "" {
+		return nil
+	}
+	e := &pipeline.Error{Code: pipeline.BadArguments, Text: t.exposed + ": " + wrong,
+		Hint: "its input schema is " + string(catalogue.CompactSchema(schema))}
+	if len(e.Hint) > maxSchemaHint {
+		e.Hint = `proxy_describe_tools {"names":["` + t.exposed + `"]} shows its input schema`
+	}
+	return e
 }

@@ -47,7 +47,7 @@ type exposing struct {
 func (s *Server) exposure(client string, v view, l *listing) exposing {
 	wanted := func(up *Upstream) Exposure { return cmp.Or(up.Exposure, s.opts.Exposure) }
 	groups, auto := false, false
-	for _, up := range v.servers() {
+	for _, up := range v.tooled() {
 		groups = groups || wanted(up) == ExposeGroups
 		auto = auto || wanted(up) == ExposeAuto
 	}
@@ -85,7 +85,7 @@ func clientName(r *session.Request) string {
 func (s *Server) stand(v view, e exposing, l *listing) []string {
 	var servers []string
 	hides := false
-	for _, up := range v.servers() {
+	for _, up := range v.tooled() {
 		if e.all(up) {
 			continue
 		}

@@ -39,11 +39,17 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 	if s.judges(r) {
 		own = append(own, tools.AskDefinition(fresh.any, fresh.readOnly))
 	}
+	if s.opts.Code {
+		own = append(own, tools.RunDefinition(fresh.readOnly))
+	}
 	if s.offersStats() {
 		own = append(own, tools.StatsDefinition())
 	}
 	if s.manages(r) {
 		own = append(own, tools.UpstreamsDefinition())
+	}
+	if s.makesTools(r) {
+		own = append(own, tools.ToolboxDefinition())
 	}
 	for _, tool := range own {
 		items = append(items, json.RawMessage(tool))

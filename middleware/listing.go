@@ -85,8 +85,8 @@ func (l *listing) size(i int) int {
 }
 
 func listIDs(set *serverSet) []listID {
-	ids := make([]listID, len(set.list))
-	for i, up := range set.list {
+	ids := make([]listID, len(set.tooled))
+	for i, up := range set.tooled {
 		list := up.Conn.Tools()
 		ids[i] = listID{unsafe.SliceData(list), len(list), up.verdict(list)}
 	}

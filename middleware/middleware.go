@@ -30,14 +30,17 @@ import (
 	"rlmproxy/middleware/forward"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/observe"
+	"rlmproxy/middleware/programs"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/middleware/stats"
+	"rlmproxy/middleware/toolbox"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/script"
 )
 
 // FreshCalls says which tools the proxy_* tools may call themselves. A host may
@@ -110,6 +113,12 @@ type Options struct {
 	// NoHealing leaves what has expired or was evicted to its agent, even where the call
 	// that it came from only reads.
 	NoHealing bool
+	// Programs runs programs of agents. Nil: there are none. It stays the caller's to close.
+	Programs script.Runner
+	// Code offers agents the tool proxy_run, for which Programs is required.
+	Code bool
+	// Made are the tools that agents make at run time. Nil: none.
+	Made *Made
 	// SubModel is what proxy_ask asks. Nil: it is off.
 	SubModel *SubModel
 	// CallTimeout bounds a call to an upstream. Zero means 60 seconds.
@@ -205,23 +214,26 @@ type Server struct {
 	consent  *consent.Consents
 	held     heldWatch
 	healing  healing
+	states   *programs.States
 	odd      oddities
 	rules    atomic.Pointer[rights.Rules]
 	seen     sync.Map // *shape.Seen by *session.Session
 	found    sync.Map // *foundTools by *session.Session
 
-	manager Manager // nil: no client changes which servers there are
+	manager Manager      // nil: no client changes which servers there are
+	box     *toolbox.Box // nil: no client makes tools
 
 	listed listed
 
 	unmatched  unmatched
 	redactions Redactions
 
-	byID     sync.Map        // *Upstream by ID, with those that are being retired
-	life     context.Context // ends with Close
-	end      context.CancelFunc
-	retiring sync.WaitGroup // servers that are being retired
-	setting  sync.Mutex     // held by SetUpstreams
+	byID      sync.Map        // *Upstream by ID, with those that are being retired
+	life      context.Context // ends with Close
+	end       context.CancelFunc
+	retiring  sync.WaitGroup // servers that are being retired
+	following sync.WaitGroup // tools made at run time
+	setting   sync.Mutex     // held by SetUpstreams
 }
 
 // New returns a server for opts.Upstreams, which stay the caller's to close; what
@@ -247,6 +259,7 @@ func New(opts Options) (*Server, error) {
 		first:   firstClient{came: make(chan struct{})},
 		changes: newChanges(),
 		consent: consent.New(opts.Fleet),
+		states:  programs.New(opts.Fleet),
 
 		unmatched: unmatched{done: map[string]bool{}},
 	}
@@ -261,7 +274,7 @@ func New(opts Options) (*Server, error) {
 		NoLossless: opts.NoLossless, PassThrough: opts.PassThrough,
 		QueryTimeout: opts.QueryTimeout, Logger: opts.Logger,
 	}
-	querying := tools.Options{Shaper: shape.New(shaping), QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout}
+	querying := tools.Options{Shaper: shape.New(shaping), QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout, Programs: opts.Programs}
 	s.shaper, s.tools = querying.Shaper, tools.New(querying)
 	if opts.Desk != nil {
 		shaping.Store = opts.Desk
@@ -280,8 +293,12 @@ func New(opts Options) (*Server, error) {
 		Fleet:            opts.Fleet,
 		Logger:           opts.Logger,
 	})
-	s.servers.Store(s.adopt(opts.Upstreams, newServerSet(nil)))
+	if opts.Made != nil {
+		s.box = opts.Made.box(opts.Logger)
+	}
+	s.servers.Store(s.adopt(opts.Upstreams, newServerSet(nil, nil)))
 	s.names = newNames(&s.servers, opts.Logger)
+	s.followMade()
 	s.joinFleet()
 	return s, nil
 }
@@ -293,6 +310,7 @@ func (s *Server) Close() {
 	s.end() // no other servers come
 	s.setting.Unlock()
 	s.replicas.Close()
+	s.following.Wait()
 	s.held.close()
 	s.changes.close()
 	s.relay.Close()
@@ -333,7 +351,7 @@ func (o *Options) complete() error {
 	if err := o.Exposure.Check(); err != nil {
 		return fmt.Errorf("middleware: %w", err)
 	}
-	if err := checkAll(o.Upstreams); err != nil {
+	if err := o.checkAll(o.Upstreams); err != nil {
 		return err
 	}
 	if o.Logger == nil {

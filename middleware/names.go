@@ -65,10 +65,10 @@ func (n *names) all() []target {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	set := n.servers.Load()
-	lists := make([][]upstream.Tool, len(set.list))
-	verdicts := make([]*pin.Verdict, len(set.list))
+	lists := make([][]upstream.Tool, len(set.tooled))
+	verdicts := make([]*pin.Verdict, len(set.tooled))
 	news := set != n.set
-	for i, up := range set.list {
+	for i, up := range set.tooled {
 		verdicts[i] = up.verdict(up.Conn.Tools())
 		lists[i] = slices.DeleteFunc(slices.Clone(up.Conn.Tools()), func(t upstream.Tool) bool { return !up.shows(t) })
 		news = n.see(up, lists[i]) || news
@@ -77,7 +77,7 @@ func (n *names) all() []target {
 		n.assign(set)
 	}
 	var targets []target
-	for i, up := range set.list {
+	for i, up := range set.tooled {
 		for _, t := range lists[i] {
 			if _, held := verdicts[i].Held(t.Name); !held {
 				targets = append(targets, target{n.given[keyOf(up, t.Name)], up, t})
@@ -94,7 +94,7 @@ func Names(ups []Upstream) (names []string) {
 		list[i] = &ups[i]
 	}
 	var servers atomic.Pointer[serverSet]
-	servers.Store(newServerSet(list))
+	servers.Store(newServerSet(list, nil))
 	for _, t := range newNames(&servers, slog.New(slog.DiscardHandler)).all() {
 		names = append(names, t.exposed)
 	}
@@ -138,7 +138,7 @@ func (n *names) assign(set *serverSet) {
 	}
 	stable := map[string]string{}
 	n.stable = stable
-	for _, up := range set.list {
+	for _, up := range set.tooled {
 		for _, tool := range n.seen[up.Name] {
 			key := keyOf(up, tool)
 			bare := bareName(up.Prefix, tool)
@@ -152,7 +152,7 @@ func (n *names) assign(set *serverSet) {
 		}
 	}
 	lost := map[[2]string][]string{} // tools without their bare name, by the server that has it and their own
-	for _, up := range set.list {
+	for _, up := range set.tooled {
 		for _, tool := range n.seen[up.Name] {
 			key, bare := keyOf(up, tool), bareName(up.Prefix, tool)
 			first := n.owner[bare]

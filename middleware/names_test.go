@@ -297,6 +297,6 @@ func pointers(ups []Upstream) (list []*Upstream) {
 
 func namesOf(ups []Upstream, logger *slog.Logger) *names {
 	var servers atomic.Pointer[serverSet]
-	servers.Store(newServerSet(pointers(ups)))
+	servers.Store(newServerSet(pointers(ups), nil))
 	return newNames(&servers, logger)
 }

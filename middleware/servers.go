@@ -10,20 +10,30 @@ import (
 
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/session"
+	"rlmproxy/middleware/toolbox"
 	"rlmproxy/middleware/upstream"
 )
 
 // A serverSet is the servers that there are at one time. It does not change.
 type serverSet struct {
 	list    []*Upstream       // in the order of the configuration
+	tooled  []*Upstream       // these, and what stands for the tools made at run time
 	schemes map[string]string // of URIs, by server
 }
 
-func newServerSet(list []*Upstream) *serverSet { return &serverSet{list, schemes(list)} }
+// newServerSet makes a set. Made, if not nil, stands for the tools made at run time: as a last
+// server, of which there is nothing but tools.
+func newServerSet(list []*Upstream, made *Upstream) *serverSet {
+	tooled := list
+	if made != nil {
+		tooled = append(slices.Clip(list), made)
+	}
+	return &serverSet{list, tooled, schemes(list)}
+}
 
 // named returns the server of this name, or nil.
 func (set *serverSet) named(name string) *Upstream {
-	for _, up := range set.list {
+	for _, up := range set.tooled {
 		if up.Name == name {
 			return up
 		}
@@ -61,8 +71,8 @@ func (u *Upstream) relayServer() *relay.Server {
 }
 
 // checkAll is [Upstream.Check] of all, and that no two have one name.
-func checkAll(ups []Upstream) error {
-	names := map[string]bool{}
+func (o *Options) checkAll(ups []Upstream) error {
+	names := map[string]bool{toolbox.Name: o.Made != nil}
 	for i := range ups {
 		if err := ups[i].Check(); err != nil {
 			return err
@@ -92,7 +102,7 @@ func (s *Server) adopt(ups []Upstream, old *serverSet) *serverSet {
 		list[i] = &up
 		s.byID.Store(up.ID, &up)
 	}
-	return newServerSet(list)
+	return newServerSet(list, s.madeTools(list))
 }
 
 // SetUpstreams replaces the servers. One that has the name and the Conn of one that is there
@@ -102,7 +112,7 @@ func (s *Server) adopt(ups []Upstream, old *serverSet) *serverSet {
 // when it has, or cannot be reached. The error is that of [Upstream.Check]; then nothing has
 // changed.
 func (s *Server) SetUpstreams(ups []Upstream) error {
-	if err := checkAll(ups); err != nil {
+	if err := s.opts.checkAll(ups); err != nil {
 		return err
 	}
 	s.setting.Lock()

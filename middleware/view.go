@@ -3,6 +3,7 @@ package middleware
 import (
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/session"
+	"rlmproxy/middleware/toolbox"
 	"rlmproxy/middleware/upstream"
 )
 
@@ -65,6 +66,15 @@ func (v view) servers() []*Upstream {
 		if v.server(up) {
 			ups = append(ups, up)
 		}
+	}
+	return ups
+}
+
+// tooled are servers, and what stands for the tools made at run time while there are any.
+func (v view) tooled() []*Upstream {
+	ups := v.servers()
+	if made := v.s.upstream(toolbox.Name); v.s.box != nil && made != nil && len(made.Conn.Tools()) > 0 && v.server(made) {
+		ups = append(ups, made)
 	}
 	return ups
 }

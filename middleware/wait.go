@@ -54,6 +54,7 @@ const patience = 5
 // waited for.
 func (s *Server) awaitUpstreams(ctx context.Context, known func(*Upstream) bool) {
 	defer s.noteAnswered()
+	defer s.awaitMade(ctx)
 	deadline := s.begun.Add(patience * s.opts.ListWait)
 	if time.Now().After(deadline) {
 		return

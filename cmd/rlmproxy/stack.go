@@ -30,6 +30,8 @@ import (
 	"rlmproxy/middleware/upstream"
 	"rlmproxy/middleware/upstream/process"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/script"
+	"rlmproxy/pipeline/worker"
 )
 
 // A stack is the whole proxy, running.
@@ -38,11 +40,13 @@ type stack struct {
 	fleet  *fleet.Store // nil: there is one replica
 	store  *cache.Store
 	jq     *jq.Pool
-	audit  *audit.Log      // nil: none
-	scrape *scraped        // nil: no metrics
-	traces *traces.Tracer  // nil: none
-	desk   *cache.Desk     // nil: nobody looks at what agents keep
-	stats  *stats.Recorder // nil: nothing is counted
+	// programs runs programs in JavaScript. Nil: there are none.
+	programs *script.Pool
+	audit    *audit.Log      // nil: none
+	scrape   *scraped        // nil: no metrics
+	traces   *traces.Tracer  // nil: none
+	desk     *cache.Desk     // nil: nobody looks at what agents keep
+	stats    *stats.Recorder // nil: nothing is counted
 
 	cfg   *config.Config         // as it counts now
 	extra map[string]*mcp.Server // servers that run in our own process
@@ -161,7 +165,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		return nil, err
 	}
 	s := &stack{
-		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(jq.Options{MaxBytes: p.JQMemory, Logger: logger}),
+		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(worker.Options{MaxBytes: p.JQMemory, Logger: logger}),
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
 		stats: openStats(cfg, who, logger),
 	}
@@ -224,6 +228,10 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	if who != nobody || logger.Enabled(context.Background(), slog.LevelInfo) {
 		opts.Observers = append(opts.Observers, callLog{s})
 	}
+	if p.Code || p.RuntimeTools {
+		s.programs = script.NewPool(script.Options{Worker: worker.Options{MaxBytes: p.JQMemory, Logger: logger}, Limit: p.JQTimeout})
+		opts.Programs, opts.Code = s.programs, p.Code
+	}
 	if shared != nil {
 		opts.Replica = shared.Replica()
 	}
@@ -278,6 +286,9 @@ func (s *stack) close() {
 		wg.Go(s.server.Close)
 	}
 	wg.Go(s.jq.Close)
+	if s.programs != nil {
+		wg.Go(s.programs.Close)
+	}
 	wg.Go(s.scrape.close)
 	wg.Wait()
 	s.lists.Close()

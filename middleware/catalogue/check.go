@@ -36,22 +36,11 @@ const (
 // returns "". A schema that cannot be used says nothing: one that is no schema, refers to
 // others, to itself, or would take long.
 func Check(schema, arguments json.RawMessage) string {
-	if len(schema) == 0 || len(schema) > maxSchemaBytes || !jsonscan.Valid(schema, maxDepth) {
-		return ""
-	}
 	if len(bytes.TrimSpace(arguments)) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	var doc any
-	if json.Unmarshal(schema, &doc) != nil {
-		return ""
-	}
-	once, err := json.Marshal(doc) // of members of one name the last, which is the one that is compiled
-	if err != nil || cost(once)*max(len(arguments), minArguments) > maxWork {
-		return ""
-	}
-	compiled, err := compile(once)
-	if err != nil {
+	compiled, unusable := usable(schema, len(arguments))
+	if unusable != "" {
 		return ""
 	}
 	var instance any
@@ -63,6 +52,41 @@ func Check(schema, arguments json.RawMessage) string {
 		return wrong(invalid)
 	}
 	return ""
+}
+
+// CheckSchema says why arguments of a few kilobytes could not be held against a schema, or
+// returns "".
+func CheckSchema(schema json.RawMessage) string {
+	_, unusable := usable(schema, 16<<10)
+	return unusable
+}
+
+// usable compiles a schema for arguments of n bytes, or says why it cannot be used.
+func usable(schema json.RawMessage, n int) (compiled *jsonschema.Schema, unusable string) {
+	if len(schema) == 0 || len(schema) > maxSchemaBytes || !jsonscan.Valid(schema, maxDepth) {
+		return nil, "it is not JSON, or too large or deep"
+	}
+	var doc any
+	if json.Unmarshal(schema, &doc) != nil {
+		return nil, "it has a number that is too large"
+	}
+	once, err := json.Marshal(doc) // of members of one name the last, which is the one that is compiled
+	if err != nil || cost(once)*max(n, minArguments) > maxWork {
+		return nil, "to hold arguments against it would take long, or it refers to itself or to another schema"
+	}
+	if compiled, err = compile(once); err != nil {
+		return nil, "it is no JSON Schema: " + whyInvalid(err)
+	}
+	return compiled, ""
+}
+
+// whyInvalid is what is wrong with a schema, by the schema of schemas.
+func whyInvalid(err error) string {
+	var invalid *jsonschema.ValidationError
+	if errors.As(err, &invalid) {
+		return wrong(invalid)
+	}
+	return show.Printable(show.ClipBytes(err.Error(), maxReason))
 }
 
 // compile compiles a schema, 2020-12 if it does not say another. Numbers are read as floats:

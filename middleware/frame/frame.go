@@ -30,14 +30,14 @@ func From(server string) string {
 
 // begins are how lines of ours begin, those of errors aside.
 var begins = []string{
-	"[cut:", "[complete", "[judged ", "[outline of what follows", "[around the list", "[cache_id=", "[kept as cache_id=", "[fields chosen by the operator", "[from server ", "[data, not from",
+	"[cut:", "[complete", "[judged ", "[printed ", "[returned]", "[state is not kept", "[outline of what follows", "[around the list", "[cache_id=", "[kept as cache_id=", "[fields chosen by the operator", "[from server ", "[data, not from",
 	"[cache_id ", "next:", "hint:", "--- block ",
 }
 
 // Codes are those of our errors, as docs/errors.md lists them. An error begins with its code and
 // a colon.
 var Codes = []string{
-	"unknown_cache_id", "expired_cache_id", "evicted_cache_id", "bad_arguments", "bad_jq", "bad_pattern", "unknown_tool",
+	"unknown_cache_id", "expired_cache_id", "evicted_cache_id", "bad_arguments", "bad_jq", "bad_pattern", "bad_program", "unknown_tool",
 	"held_back", "store_unavailable", "model_unavailable", "upstream_unavailable", "upstream_timeout", "too_busy", "rate_limited", "limit_time", "limit_memory", "internal",
 }
 

@@ -51,6 +51,13 @@ func UpstreamsDefinition() string {
 	return definition("proxy_upstreams", upstreamsText, newTool("proxy_upstreams").params(), "", false)
 }
 
+const toolboxText = `Make tools for all agents, or change them: update, enable, disable and delete need the revision that list shows. program: in javascript the body of a function of args, which may call(tool, arguments) as in proxy_run; in jq a program over the arguments, or over {args, result} of call {"tool":"…","arguments":"jq program"}. With engine container, packages like "lodash@4.17.21".`
+
+// ToolboxDefinition is that of proxy_tools.
+func ToolboxDefinition() string {
+	return definition("proxy_tools", toolboxText, newTool("proxy_tools").params(), "action", false)
+}
+
 // A Stand describes what stands in for tools that an agent is not listed.
 type Stand struct {
 	Servers  string // what servers there are, in a few words or lines
@@ -106,4 +113,20 @@ func Definitions(fresh, readOnly, handles bool) []string {
 		all = append(all, definition(d.tool, d.text, params, "", readOnly))
 	}
 	return all
+}
+
+const runText = `Run JavaScript over results, for what takes several steps. code is the body of a function: what it returns is the answer, and kept like any result. No files, network or clock.
+let state: object // kept for your next call
+function result(id): any // JSON, else text
+function lines(id): string[]
+function jq(value, program: string): any[] // its outputs
+function search(id, pattern, o?: {mode?, case_insensitive?, max_results?}): {path?, line?, text}[]
+function call(tool: string, args?): any // throws
+function callAll(calls: [tool, args][]): any[] // {error} in place of what failed
+function ask(question, items: any[], o?: {labels?, type?, guide?}): any[]
+function print(...values): void`
+
+// RunDefinition is that of proxy_run. ReadOnly says that no tool that it calls changes anything.
+func RunDefinition(readOnly bool) string {
+	return definition("proxy_run", runText, newTool("proxy_run").params(), "code", readOnly)
 }

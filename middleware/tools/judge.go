@@ -44,4 +44,4 @@ func (c *call) judgeItems(ctx context.Context, q judge.Question, items []string)
 }
 
 // Judges reports whether a tool of ours may ask the sub-model, and so the client, while it works.
-func Judges(name string) bool { return name == "proxy_ask" }
+func Judges(name string) bool { return name == "proxy_ask" || name == "proxy_run" }

@@ -15,6 +15,7 @@ import (
 	"rlmproxy/cache"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline"
+	"rlmproxy/pipeline/script"
 )
 
 // A FreshCaller calls tools of servers for a query that names one instead of a
@@ -44,12 +45,14 @@ type Healed struct {
 	Question json.RawMessage
 }
 
-// Options configures [Tools]. All fields are required.
+// Options configures [Tools]. All fields but Programs are required.
 type Options struct {
 	Shaper *shape.Shaper
 	// QueryTimeout bounds the work of proxy_filter and proxy_explore on a result,
 	// SearchTimeout that of proxy_search.
 	QueryTimeout, SearchTimeout time.Duration
+	// Programs runs the programs of agents. Nil: proxy_run is off.
+	Programs script.Runner
 }
 
 // Tools answers calls of proxy_*. It is safe for concurrent use.
@@ -95,10 +98,14 @@ func newTool(name string) tool {
 		return new(callTool)
 	case "proxy_ask":
 		return new(ask)
+	case "proxy_run":
+		return new(run)
 	case "proxy_stats":
 		return new(statistics)
 	case "proxy_upstreams":
 		return new(upstreams)
+	case "proxy_tools":
+		return new(toolbox)
 	}
 	return nil
 }
@@ -115,6 +122,14 @@ type Reach struct {
 	Statistics func() string
 	// Upstreams are what there is to change of servers. Nil: proxy_upstreams is off.
 	Upstreams Upstreams
+	// Toolbox is what there is to change of tools made at run time. Nil: proxy_tools is off.
+	Toolbox Toolbox
+	// Code switches proxy_run on.
+	Code bool
+	// State is that of programs. Nil: they keep none.
+	State State
+	// Explain is the error of a call that a program made, as it reads it. Nil: as it is.
+	Explain func(tool string, err error) error
 	// Judge asks the sub-model for this client. Nil: there is none, and proxy_ask is off.
 	Judge Judge
 }
@@ -128,6 +143,7 @@ type call struct {
 	arguments json.RawMessage // nil: none
 	reach     Reach
 	healed    []string // lines that say what was called again
+	acted     bool     // by a program: a tool was called that may have changed something, or the sub-model asked
 	noModel   bool     // something was read that the sub-model may not read, nor what is made of it
 }
 

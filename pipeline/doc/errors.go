@@ -11,6 +11,7 @@ const (
 	BadArguments = "bad_arguments"
 	BadJQ        = "bad_jq"
 	BadPattern   = "bad_pattern"
+	BadProgram   = "bad_program"
 	LimitTime    = "limit_time"
 	LimitMemory  = "limit_memory"
 )

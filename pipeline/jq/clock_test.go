@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"rlmproxy/pipeline/worker"
 )
 
 func TestClock(t *testing.T) {
@@ -25,7 +27,7 @@ func TestClock(t *testing.T) {
 // TestZone: what the system says of time and environment is not to be seen.
 func TestZone(t *testing.T) {
 	command := testWorker("worker")
-	p := newPool(t, Options{Command: func() (*exec.Cmd, error) {
+	p := newPool(t, worker.Options{Command: func() (*exec.Cmd, error) {
 		cmd, err := command()
 		if err == nil {
 			cmd.Env = append(cmd.Env, "TZ=America/New_York", "SECRET=1")

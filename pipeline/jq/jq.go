@@ -4,12 +4,10 @@
 //	                  key → parsed tree, kept for the next program
 //
 // gojq runs the programs, but for the functions of regular expressions, which are
-// ours and take one pass over a text. A program may take any time and memory, and
-// may overflow the stack, which no Go program survives; so it runs in a worker, a
-// process of the same binary that has a ceiling of memory and is killed at the
-// deadline. What a program does costs its own query and, at worst, the trees of
-// its worker, which are parsed again from the raw bytes. [Eval] is the same
-// without a process.
+// ours and take one pass over a text. A program may take any time, memory and stack;
+// so it runs in a worker, see package worker. What it does costs its own query and,
+// at worst, the trees of its worker, which are parsed again from the raw bytes.
+// [Eval] is the same without a process.
 //
 // Integers of any size and numbers that a program does not compute with keep
 // their spelling. The keys of objects come out sorted, as gojq has no order of

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rlmproxy/internal/busytest"
+	"rlmproxy/pipeline/worker"
 )
 
 func runPool(t *testing.T, p *Pool, q Query) string {
@@ -33,7 +34,7 @@ func code(err error) string {
 }
 
 func TestPool(t *testing.T) {
-	p := newPool(t, Options{})
+	p := newPool(t, worker.Options{})
 	const doc = `{"items":[{"id":9007199254740993,"x":1.50,"z":-0},{"id":2,"x":1e400}]}`
 	for _, tt := range []struct{ program, want string }{
 		{".items[0].id", "9007199254740993\n"},
@@ -106,7 +107,7 @@ var abuses = func() []abuse {
 // while another agent's calls all succeed within a second, and what a busy
 // machine adds.
 func TestAbuse(t *testing.T) {
-	p := newPool(t, Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	p := newPool(t, worker.Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	const deadline = 300 * time.Millisecond
 	clock := busytest.NewClock(t)
 	stop := make(chan struct{})

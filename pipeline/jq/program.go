@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"github.com/itchyny/gojq"
 
@@ -81,20 +80,7 @@ func parseProgram(source string) (*gojq.Query, error) {
 //	    .items[]]
 //	            ^
 func syntaxError(source string, offset int, what string, cause error) *Error {
-	offset = min(max(offset, 0), len(source))
-	start := strings.LastIndexByte(source[:offset], '\n') + 1
-	line := source[start:]
-	if end := strings.IndexByte(line, '\n'); end >= 0 {
-		line = line[:end]
-	}
-	before := []rune(strings.ToValidUTF8(source[start:offset], "�"))
-	after := show.Clip(strings.ToValidUTF8(line[min(offset-start, len(line)):], "�"), 40)
-	// Sixty characters to the left are enough to find the place.
-	if len(before) > 60 {
-		before = append([]rune("…"), before[len(before)-59:]...)
-	}
-	shown := strings.ReplaceAll(string(before)+after, "\t", " ")
-	text := fmt.Sprintf("jq: %s\n    %s\n    %s^", show.ClipBytes(what, 200), shown, strings.Repeat(" ", len(before)))
+	text := fmt.Sprintf("jq: %s\n%s", show.ClipBytes(what, 200), show.Caret(source, offset))
 	return &Error{Code: doc.BadJQ, Text: text, Err: cause}
 }
 

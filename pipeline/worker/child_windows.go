@@ -1,6 +1,6 @@
 //go:build windows
 
-package jq
+package worker
 
 import (
 	"os/exec"

@@ -1,10 +1,13 @@
-package jq
+package worker_test
 
 import (
 	"context"
 	"syscall"
 	"testing"
 	"time"
+
+	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/worker"
 )
 
 // hungry is programs that take memory in large steps.
@@ -22,20 +25,20 @@ func TestOvershoot(t *testing.T) {
 	}
 	const ceiling = 768 << 20
 	for _, source := range hungry {
-		p := newPool(t, Options{MaxBytes: ceiling})
-		runPool(t, p, Query{"a", "doc", JSON, []byte("null"), "."})
-		w := p.processOf("a")
+		p := newPool(t, worker.Options{MaxBytes: ceiling})
+		runPool(t, p, query("a", "doc", jq.JSON, []byte("null"), "."))
+		w := p.ChildOf("a")
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		_, err := p.Run(ctx, Query{"a", "doc", JSON, []byte("null"), source})
+		_, err := p.Run(ctx, query("a", "doc", jq.JSON, []byte("null"), source))
 		cancel()
 		p.Close()
-		<-w.exited
-		usage, ok := w.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+		<-w.Exited()
+		usage, ok := w.State().SysUsage().(*syscall.Rusage)
 		if !ok {
 			t.Fatal("no usage")
 		}
 		t.Logf("%s: %d MiB, %s", source, usage.Maxrss>>10, code(err))
-		if code(err) != LimitMemory && code(err) != LimitTime { // a busy machine may take longer
+		if code(err) != jq.LimitMemory && code(err) != jq.LimitTime { // a busy machine may take longer
 			t.Errorf("%s: %v", source, err)
 		}
 		if usage.Maxrss<<10 > ceiling/8*9 {

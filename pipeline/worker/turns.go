@@ -1,4 +1,4 @@
-package jq
+package worker
 
 import (
 	"maps"
@@ -7,21 +7,23 @@ import (
 
 // Whose turn it is:
 //
-//   - Agents that have fewest programs running come first, then who came first. No agent
+//   - Agents that have fewest tasks running come first, then who came first. No agent
 //     has all workers.
-//   - An agent whose program was ended after slowTime or more, at its time limit mostly, is
+//   - An agent whose task was ended after slowTime or more, at its time limit mostly, is
 //     slow for a minute. Slow agents together leave one worker to the others.
-//   - Where all workers are busy nevertheless, the program that has run longest makes room
-//     for an agent that is not slow, once it has had slowTime. It begins anew when it is
-//     its turn again, within its own time.
+//   - Where all workers are busy nevertheless, a task makes room for an agent that is not
+//     slow, once it has had slowTime. It begins anew when it is its turn again, within its
+//     own time. One that has asked its host for something cannot begin anew: it has
+//     askedTime, and ends then.
 const (
-	slowTime = time.Second
-	slowFor  = time.Minute
+	slowTime  = time.Second
+	slowFor   = time.Minute
+	askedTime = time.Minute
 )
 
-// next is the query that waits whose turn it is, or -1. p.mu must be held.
+// next is the task that waits whose turn it is, or -1. p.mu must be held.
 func (p *Pool) next() int {
-	next, fewest := -1, len(p.slots)-1
+	next, fewest := -1, p.opts.PerAgent
 	slowRun := 0
 	for _, s := range p.slots {
 		if s.busy && p.isSlow(s.agent) {
@@ -29,7 +31,7 @@ func (p *Pool) next() int {
 		}
 	}
 	for i, w := range p.waiting {
-		agent := w.document.Agent
+		agent := w.key.Agent
 		if n := p.running(agent); n < fewest && (slowRun < len(p.slots)-1 || !p.isSlow(agent)) {
 			next, fewest = i, n
 		}
@@ -47,7 +49,7 @@ func (p *Pool) running(agent string) (n int) {
 	return n
 }
 
-// isSlow reports whether a program of an agent takes long now, or one was ended for that
+// isSlow reports whether a task of an agent takes long now, or one was ended for that
 // lately. p.mu must be held.
 func (p *Pool) isSlow(agent string) bool {
 	for _, s := range p.slots {
@@ -58,7 +60,7 @@ func (p *Pool) isSlow(agent string) bool {
 	return time.Now().Before(p.slow[agent])
 }
 
-// note remembers whose program was ended, if it took long. p.mu must be held.
+// note remembers whose task was ended, if it took long. p.mu must be held.
 func (p *Pool) note(s *slot) {
 	if time.Since(s.since) < slowTime {
 		return
@@ -67,25 +69,33 @@ func (p *Pool) note(s *slot) {
 	p.slow[s.agent] = time.Now().Add(slowFor)
 }
 
-// oust has the program that has run longest make room for one of an agent, if that is not
+// oust has the task whose time is over first make room for one of an agent, if that is not
 // slow itself, as soon as it has had its time. p.mu must be held.
 func (p *Pool) oust(agent string) {
 	if p.isSlow(agent) {
 		return
 	}
-	var longest *slot
+	var first *slot
+	var left time.Duration // of its time
 	for _, s := range p.slots {
 		if s.ousted {
 			return // room comes
 		}
-		if s.busy && s.process != nil && !s.process.killed.Load() && (longest == nil || s.since.Before(longest.since)) {
-			longest = s
+		if !s.busy || s.child == nil || s.child.killed.Load() {
+			continue
+		}
+		its := slowTime - time.Since(s.since)
+		if s.child.asked.Load() {
+			its += askedTime - slowTime
+		}
+		if first == nil || its < left {
+			first, left = s, its
 		}
 	}
-	if longest == nil {
+	if first == nil {
 		return
 	}
-	if left := slowTime - time.Since(longest.since); left > 0 {
+	if left > 0 {
 		if p.look != nil {
 			p.look.Stop()
 		}
@@ -98,6 +108,6 @@ func (p *Pool) oust(agent string) {
 		})
 		return
 	}
-	longest.ousted = true
-	longest.process.kill()
+	first.ousted = true
+	first.child.kill()
 }

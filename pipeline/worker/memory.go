@@ -1,4 +1,4 @@
-package jq
+package worker
 
 import (
 	"runtime"
@@ -8,10 +8,10 @@ import (
 )
 
 // sampleEvery is how often a worker looks at its memory while it works. In
-// that time a program allocates some 10 MB.
+// that time a task allocates some 10 MB.
 const sampleEvery = 4 * time.Millisecond
 
-// confine sets the process up for programs that may use maxBytes.
+// confine sets the process up for tasks that may use maxBytes.
 func confine(maxBytes int64) {
 	// The watch needs a processor of its own. More than four would only help
 	// the garbage collector.
@@ -32,17 +32,17 @@ func memoryUse() (total, live int64) {
 	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64()), int64(samples[2].Value.Uint64())
 }
 
-// tidy gives back what the programs before have left, if that is so much that the
+// tidy gives back what the tasks before have left, if that is so much that the
 // next one could hit the ceiling by it.
-func (k *worker) tidy() {
+func (k *process) tidy() {
 	if total, live := memoryUse(); total-live > k.maxBytes/3 {
 		debug.FreeOSMemory()
 	}
 }
 
 // watch looks at the memory until the function that it returns is called. Near
-// the ceiling trees are dropped, over it the process ends.
-func (k *worker) watch() (done func()) {
+// the ceiling the language is told, over it the process ends.
+func (k *process) watch() (done func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -55,13 +55,16 @@ func (k *worker) watch() (done func()) {
 				return
 			case <-t.C:
 			}
+			if k.waits.Load() {
+				continue
+			}
 			switch n, _ := memoryUse(); {
 			case n > k.maxBytes:
 				k.tooMuch()
 				return
 			case n > k.maxBytes/8*7 && !relieved:
 				relieved = true
-				k.relieve()
+				k.language.Relieve()
 			}
 		}
 	}()

@@ -1,6 +1,6 @@
 //go:build linux
 
-package jq
+package worker
 
 import (
 	"os/exec"

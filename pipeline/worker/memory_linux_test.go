@@ -1,4 +1,4 @@
-package jq
+package worker_test
 
 import (
 	"bytes"
@@ -8,6 +8,9 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/worker"
 )
 
 // resident is VmRSS of a process in bytes, zero if it is gone.
@@ -25,50 +28,50 @@ func TestMemoryReturns(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector has memory of its own")
 	}
-	p := newPool(t, Options{})
+	p := newPool(t, worker.Options{})
 	doc := "[" + string(bytes.Repeat([]byte(`{"a":[1,2,3]},`), 200_000)) + "1]"
 	run := func(key, program string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		if _, err := p.Run(ctx, Query{"a", key, JSON, []byte(doc), program}); err != nil {
+		if _, err := p.Run(ctx, query("a", key, jq.JSON, []byte(doc), program)); err != nil {
 			t.Error(err)
 		}
 	}
 	run("doc", "[range(3e6) | tostring] | length")
-	w := p.processOf("a")
-	most := resident(w.cmd.Process.Pid)
+	w := p.ChildOf("a")
+	most := resident(w.Pid())
 	p.Forget("a")
-	for since := time.Now(); resident(w.cmd.Process.Pid) > 96<<20; runtime.Gosched() {
+	for since := time.Now(); resident(w.Pid()) > 96<<20; runtime.Gosched() {
 		if time.Since(since) > 10*time.Second {
-			t.Fatalf("%d MiB resident, %d when it ran", resident(w.cmd.Process.Pid)>>20, most>>20)
+			t.Fatalf("%d MiB resident, %d when it ran", resident(w.Pid())>>20, most>>20)
 		}
 	}
-	t.Logf("%d MiB resident, %d when it ran", resident(w.cmd.Process.Pid)>>20, most>>20)
+	t.Logf("%d MiB resident, %d when it ran", resident(w.Pid())>>20, most>>20)
 }
 
 // TestCeiling: many documents make a worker drop trees, not die.
 func TestCeiling(t *testing.T) {
-	p := newPool(t, Options{MaxBytes: 256 << 20})
+	p := newPool(t, worker.Options{MaxBytes: 256 << 20})
 	doc := "[" + string(bytes.Repeat([]byte(`{"a":[1,2,3]},`), 100_000)) + "1]"
-	var first *process
+	var first *worker.Child
 	for i := range 12 {
-		runPool(t, p, Query{"a", fmt.Sprint(i), JSON, []byte(doc), "length"})
-		w := p.processOf("a")
+		runPool(t, p, query("a", fmt.Sprint(i), jq.JSON, []byte(doc), "length"))
+		w := p.ChildOf("a")
 		if first == nil {
 			first = w
 		}
 		if w != first {
 			t.Fatalf("the worker ended at document %d", i)
 		}
-		if n := resident(w.cmd.Process.Pid); n > 256<<20 && !raceDetector {
+		if n := resident(w.Pid()); n > 256<<20 && !raceDetector {
 			t.Errorf("%d MiB resident", n>>20)
 		}
 	}
 	huge := "[" + string(bytes.Repeat([]byte(`{"a":1},`), 3_000_000)) + "1]"
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if _, err := p.Run(ctx, Query{"a", "huge", JSON, []byte(huge), "length"}); code(err) != LimitMemory {
+	if _, err := p.Run(ctx, query("a", "huge", jq.JSON, []byte(huge), "length")); code(err) != jq.LimitMemory {
 		t.Error(err)
 	}
 }

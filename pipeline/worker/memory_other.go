@@ -1,6 +1,6 @@
 //go:build !linux || !(amd64 || arm64) || race
 
-package jq
+package worker
 
 // limitAddresses does nothing where the system does not count what Go uses:
 // the watch alone keeps the ceiling.

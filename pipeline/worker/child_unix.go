@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package jq
+package worker
 
 import (
 	"os/exec"

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64) && !race
 
-package jq
+package worker
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ const (
 )
 
 // limitAddresses has the system refuse what the watch would be too late for:
-// while a large string is copied, nothing can stop the program to look. (The
+// while a large string is copied, nothing can stop the task to look. (The
 // system does not count what Go first reserves, then maps, as RLIMIT_DATA.)
 func limitAddresses(maxBytes uint64) {
 	n := maxBytes + reserved

@@ -1,3 +1,0 @@
-package script
-
-import _ "github.com/dop251/goja"
