@@ -10,6 +10,7 @@ import (
 
 	"rlmproxy/pipeline"
 	jqpool "rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/worker"
 	"rlmproxy/search"
 )
 
@@ -91,7 +92,7 @@ func jqSecond(program string) setup {
 
 // workers is the pool of all benchmarks.
 var workers = sync.OnceValue(func() *jqpool.Pool {
-	return jqpool.NewPool(jqpool.Options{Command: workerOf(roleJQ)})
+	return jqpool.NewPool(worker.Options{Command: workerOf(roleJQ)})
 })
 
 // workerOf is the command of a worker process.

@@ -53,7 +53,7 @@ const (
 	allIssues = `const all = callAll(Array.from({length: 14}, (_, i) => ["issues", {page: i + 1}])).flatMap(p => p.items)` + "\n"
 	allEvents = `const all = []
 for (let p = call("events", {}); ; p = call("events", {cursor: p.next})) { all.push(...p.events); if (!p.next) break }` + "\n"
-	counted = `const count = (list, key) => { const n = {}; for (const x of list) { const k = key(x); n[k] = (n[k] ?? 0) + 1 } return n }` + "\n"
+	tallied = `const count = (list, key) => { const n = {}; for (const x of list) { const k = key(x); n[k] = (n[k] ?? 0) + 1 } return n }` + "\n"
 )
 
 // ofIssues is a task over all pages of issues.
@@ -86,7 +86,7 @@ func ofOne(tool, question, program, js string) programTask {
 var programTasks = []programTask{
 	ofTwo("orders", "customers", "orders by country of the customer, the three with the most",
 		`(.[1] | INDEX(.id)) as $c | .[0] | group_by($c[.customer].country) | map([$c[.[0].customer].country, length]) | sort_by(-.[1], .[0]) | .[:3]`,
-		counted+`const where = Object.fromEntries(b.map(c => [c.id, c.country]))
+		tallied+`const where = Object.fromEntries(b.map(c => [c.id, c.country]))
 return Object.entries(count(a, o => where[o.customer])).sort((x, y) => y[1] - x[1] || (x[0] < y[0] ? -1 : 1)).slice(0, 3)`),
 	ofTwo("orders", "customers", "how many customers have no order",
 		`(.[0] | map(.customer) | unique) as $have | .[1] | map(.id) - $have | length`,
@@ -107,7 +107,7 @@ return Object.entries(sum).sort()`),
 return b.filter(p => p.category === "toys" && !have.has(p.sku)).map(p => p.sku).sort()`),
 	ofTwo("tickets", "employees", "open tickets of priority 1 by team",
 		`(.[1] | INDEX(.id)) as $e | .[0] | map(select(.state == "open" and .priority == 1)) | group_by($e[.assignee | tostring].team) | map([$e[.[0].assignee | tostring].team, length])`,
-		counted+`return Object.entries(count(a.filter(t => t.state === "open" && t.priority === 1), t => b[t.assignee].team)).sort()`),
+		tallied+`return Object.entries(count(a.filter(t => t.state === "open" && t.priority === 1), t => b[t.assignee].team)).sort()`),
 	ofOne("employees", "how many earn more than their manager",
 		`INDEX(.id) as $e | map(select(.salary > $e[.manager | tostring].salary)) | length`,
 		`return a.filter(e => e.salary > a[e.manager].salary).length`),
@@ -131,13 +131,13 @@ return Object.entries(n).sort((x, y) => y[1] - x[1] || (x[0] < y[0] ? -1 : 1)).s
 return [i.number, i.created]`),
 	ofIssues("titles that more than 42 issues share, with how many",
 		`group_by(.title) | map([.[0].title, length]) | map(select(.[1] > 42)) | sort_by(-.[1], .[0])`,
-		counted+`return Object.entries(count(all, i => i.title)).filter(e => e[1] > 42).sort((x, y) => y[1] - x[1] || (x[0] < y[0] ? -1 : 1))`),
+		tallied+`return Object.entries(count(all, i => i.title)).filter(e => e[1] > 42).sort((x, y) => y[1] - x[1] || (x[0] < y[0] ? -1 : 1))`),
 	ofIssues("the median of comments by state",
 		`group_by(.state) | map([.[0].state, (map(.comments) | sort | .[length / 2 | floor])])`,
 		`return ["closed", "open"].map(s => { const c = all.filter(i => i.state === s).map(i => i.comments).sort((x, y) => x - y); return [s, c[Math.floor(c.length / 2)]] })`),
 	ofEvents("errors by service",
 		`map(select(.level == "error")) | group_by(.service) | map([.[0].service, length])`,
-		counted+`return Object.entries(count(all.filter(e => e.level === "error"), e => e.service)).sort()`),
+		tallied+`return Object.entries(count(all.filter(e => e.level === "error"), e => e.service)).sort()`),
 	ofEvents("the longest gap between two events, in seconds",
 		`map(.at) | [.[1:], .[:-1]] | transpose | map(.[0] - .[1]) | max`,
 		`return Math.max(...all.slice(1).map((e, i) => e.at - all[i].at))`),
@@ -150,7 +150,7 @@ return [i.number, i.created]`),
 			}
 			return append(calls, joined(`[.[].reviewers[]] | group_by(.) | map([.[0], length]) | sort_by(-.[1], .[0]) | .[0]`, 3, 2+len(bugs)))
 		}(),
-		counted + `const bugs = result("$1").items.filter(i => i.state === "open" && i.labels.join() === "bug,p1")
+		tallied + `const bugs = result("$1").items.filter(i => i.state === "open" && i.labels.join() === "bug,p1")
 const n = count(callAll(bugs.map(i => ["issue", {number: i.number}])).flatMap(i => i.reviewers), r => r)
 return Object.entries(n).sort((x, y) => y[1] - x[1] || (x[0] < y[0] ? -1 : 1))[0]`},
 
@@ -198,11 +198,11 @@ return Object.entries(r).filter(e => e[1].length >= 20).map(([k, d]) => [k, Math
   .sort((x, y) => y["Worldwide Gross"] / y["Production Budget"] - x["Worldwide Gross"] / x["Production Budget"]).slice(0, 3).map(m => m.Title)`),
 	ofOne("earthquakes", "the hour of the day (UTC) with the most of magnitude 2 and more",
 		`[.features[].properties | select(.mag >= 2) | .time / 3600000 | floor % 24] | group_by(.) | max_by(length) | [.[0], length]`,
-		counted+`const n = count(a.features.map(f => f.properties).filter(p => p.mag >= 2), p => Math.floor(p.time / 3600000) % 24)
+		tallied+`const n = count(a.features.map(f => f.properties).filter(p => p.mag >= 2), p => Math.floor(p.time / 3600000) % 24)
 return Object.entries(n).map(([h, c]) => [+h, c]).sort((x, y) => y[1] - x[1] || y[0] - x[0])[0]`),
 	ofOne("log", "the three most frequent errors, with how many",
 		`[.[] | tostring | scan("ERROR:  [a-z]+ [a-z]+")] | group_by(.) | map([.[0], length]) | sort_by(-.[1], .[0]) | .[:3]`,
-		counted+`return Object.entries(count(lines("$1").flatMap(l => l.match(/ERROR:  [a-z]+ [a-z]+/g) ?? []), e => e)).sort((x, y) => y[1] - x[1] || (x[0] < y[0] ? -1 : 1)).slice(0, 3)`),
+		tallied+`return Object.entries(count(lines("$1").flatMap(l => l.match(/ERROR:  [a-z]+ [a-z]+/g) ?? []), e => e)).sort((x, y) => y[1] - x[1] || (x[0] < y[0] ? -1 : 1)).slice(0, 3)`),
 	ofOne("sales", "the week of seven days in a row with the most units: its first day, and the units",
 		`map(.units) as $u | [range(0; ($u | length) - 6) | [., ($u[.:. + 7] | add)]] | max_by([.[1], -.[0]])`,
 		`let best = [0, -1], sum = 0

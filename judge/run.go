@@ -291,6 +291,9 @@ func failureOf(err error, late bool, limit time.Duration) *Failure {
 func (a *asking) later(ctx context.Context, attempt int, wait time.Duration) bool {
 	pause := leastPause << (attempt - 1)
 	pause = max(wait, pause-time.Duration(rand.Int64N(int64(pause/4))))
+	if attempt == 1 && wait > 0 {
+		pause = wait
+	}
 	until := time.Now().Add(pause)
 	if deadline, ok := ctx.Deadline(); pause > mostPause || ok && until.After(deadline) {
 		return false

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
@@ -22,21 +21,45 @@ import (
 type Made struct {
 	// Store has them. It stays the caller's to close, after the server.
 	Store registry.Store
-	// Programs runs those in JavaScript, unless they have an engine of their own.
-	Programs script.Runner
-	// Compile is what is wrong with a program in JavaScript, or nil.
-	Compile func(ctx context.Context, program string) error
-	// Container runs those of the engine container. Nil: NoContainer says why there is none.
+	// Container runs those of the engine container; Programs of [Options] all others in
+	// JavaScript. A [Compiler] compiles them when they are made. Without Container, NoContainer
+	// says why.
 	Container   script.Runner
 	NoContainer string
 }
 
-func (m *Made) box(logger *slog.Logger) *toolbox.Box {
-	opts := toolbox.Options{Store: m.Store, Compile: m.Compile, Logger: logger}
-	if m.Container == nil {
-		opts.NoContainer = m.NoContainer
+// A Compiler says what is wrong with a program, for who wrote it, without running it.
+type Compiler interface {
+	Check(ctx context.Context, p script.Program) error
+}
+
+// openBox returns a box of the tools that agents make, or nil where they make none.
+func (o *Options) openBox() *toolbox.Box {
+	if o.Made == nil {
+		return nil
+	}
+	opts := toolbox.Options{Store: o.Made.Store, Compile: o.compile, Logger: o.Logger}
+	if o.Made.Container == nil {
+		opts.NoContainer = o.Made.NoContainer
 	}
 	return toolbox.New(opts)
+}
+
+// runner runs the program of a tool in JavaScript.
+func (o *Options) runner(t registry.Tool) script.Runner {
+	if t.Engine == registry.Container {
+		return o.Made.Container
+	}
+	return o.Programs
+}
+
+// compile is what is wrong with the program of a tool in JavaScript, or nil.
+func (o *Options) compile(ctx context.Context, t registry.Tool) error {
+	c, ok := o.runner(t).(Compiler)
+	if !ok {
+		return nil
+	}
+	return c.Check(ctx, script.Program{Name: t.Name, Source: t.Program})
 }
 
 // madeTools stands for the tools made at run time beside these servers, nil if there are none.
@@ -97,11 +120,9 @@ func (s *Server) runMade(ctx context.Context, t target, r *session.Request, para
 	if err := t.checkArguments(ctx, arguments); err != nil {
 		return nil, err
 	}
-	runner := s.opts.Made.Programs
-	if tool.Engine == registry.Container {
-		if runner = s.opts.Made.Container; runner == nil {
-			return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: t.exposed + " needs the engine container, which cannot be used here: " + s.opts.Made.NoContainer}
-		}
+	runner := s.opts.runner(tool)
+	if runner == nil && tool.Engine == registry.Container {
+		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: t.exposed + " needs the engine container, which cannot be used here: " + s.opts.Made.NoContainer}
 	}
 	return s.asking(ctx, r, func(ctx context.Context, reach tools.Reach) (json.RawMessage, error) {
 		return s.tools.Run(ctx, r.Session.Agent, t.exposed, tool, arguments, reach, runner)

@@ -293,9 +293,7 @@ func New(opts Options) (*Server, error) {
 		Fleet:            opts.Fleet,
 		Logger:           opts.Logger,
 	})
-	if opts.Made != nil {
-		s.box = opts.Made.box(opts.Logger)
-	}
+	s.box = opts.openBox()
 	s.servers.Store(s.adopt(opts.Upstreams, newServerSet(nil, nil)))
 	s.names = newNames(&s.servers, opts.Logger)
 	s.followMade()

@@ -42,11 +42,12 @@ type stack struct {
 	jq     *jq.Pool
 	// programs runs programs in JavaScript. Nil: there are none.
 	programs *script.Pool
-	audit    *audit.Log      // nil: none
-	scrape   *scraped        // nil: no metrics
-	traces   *traces.Tracer  // nil: none
-	desk     *cache.Desk     // nil: nobody looks at what agents keep
-	stats    *stats.Recorder // nil: nothing is counted
+	made     *middleware.Made // nil: agents make no tools
+	audit    *audit.Log       // nil: none
+	scrape   *scraped         // nil: no metrics
+	traces   *traces.Tracer   // nil: none
+	desk     *cache.Desk      // nil: nobody looks at what agents keep
+	stats    *stats.Recorder  // nil: nothing is counted
 
 	cfg   *config.Config         // as it counts now
 	extra map[string]*mcp.Server // servers that run in our own process
@@ -167,7 +168,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	s := &stack{
 		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(worker.Options{MaxBytes: p.JQMemory, Logger: logger}),
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
-		stats: openStats(cfg, who, logger),
+		stats:    openStats(cfg, who, logger),
 	}
 	if shared != nil {
 		s.signIns = oauth.NewReplicas(shared, who != nobody)
@@ -183,8 +184,13 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		s.close()
 		return nil, err
 	}
+	if s.made, err = openMade(p, logger); err != nil {
+		s.close()
+		return nil, err
+	}
 	opts := middleware.Options{
 		SubModel:        subModel,
+		Made:            s.made,
 		Store:           store,
 		Desk:            s.desk,
 		MaxTokens:       p.MaxResponseTokens,
@@ -291,6 +297,9 @@ func (s *stack) close() {
 	}
 	wg.Go(s.scrape.close)
 	wg.Wait()
+	if s.made != nil {
+		s.made.Store.Close()
+	}
 	s.lists.Close()
 	s.stats.Close()
 	var ends sync.WaitGroup

@@ -82,6 +82,10 @@ func usable(schema json.RawMessage, n int) (compiled *jsonschema.Schema, unusabl
 
 // whyInvalid is what is wrong with a schema, by the schema of schemas.
 func whyInvalid(err error) string {
+	var schema *jsonschema.SchemaValidationError
+	if errors.As(err, &schema) {
+		err = schema.Err
+	}
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &invalid) {
 		return wrong(invalid)

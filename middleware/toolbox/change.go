@@ -97,7 +97,7 @@ func (b *Box) compile(ctx context.Context, t *registry.Tool) error {
 		if b.opts.Compile == nil {
 			return nil
 		}
-		return b.opts.Compile(ctx, t.Program)
+		return b.opts.Compile(ctx, *t)
 	}
 	programs := []string{t.Program}
 	if t.Call != nil && t.Call.Arguments != "" {

@@ -28,8 +28,8 @@ const Name = "proxy_tools"
 // Options configures a [Box].
 type Options struct {
 	Store registry.Store // required; it stays the caller's to close, after the box
-	// Compile is what is wrong with a program in JavaScript, or nil. It may have an Error's hint.
-	Compile func(ctx context.Context, program string) error
+	// Compile is what is wrong with the program of a tool in JavaScript, for its maker, or nil.
+	Compile func(ctx context.Context, t registry.Tool) error
 	// NoContainer says why there is no engine for containers. Empty: there is one.
 	NoContainer string
 	// Logger receives what operators need to know. Nil discards it.

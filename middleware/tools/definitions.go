@@ -26,7 +26,7 @@ const (
 	callText     = `Call a tool that proxy_find_tools named. arguments are the tool's own. To read only a part of what it returns, give its name as tool to proxy_filter or proxy_search instead.`
 )
 
-const askText = `Have a smaller model answer a question about every record, line or passage of a result. Returns counts, and the cache_id of the records with the answers as a column. For what words cannot find; else proxy_filter is exact and free.`
+const askText = `A small model answers a question about each item of a cached result: you get counts, and a cache_id of the records with an answer column. For judgements that proxy_filter and proxy_search cannot make.`
 
 // AskDefinition is that of proxy_ask. fresh and readOnly are those of [Definitions].
 func AskDefinition(fresh, readOnly bool) string {
@@ -51,7 +51,7 @@ func UpstreamsDefinition() string {
 	return definition("proxy_upstreams", upstreamsText, newTool("proxy_upstreams").params(), "", false)
 }
 
-const toolboxText = `Make tools for all agents, or change them: update, enable, disable and delete need the revision that list shows. program: in javascript the body of a function of args, which may call(tool, arguments) as in proxy_run; in jq a program over the arguments, or over {args, result} of call {"tool":"…","arguments":"jq program"}. With engine container, packages like "lodash@4.17.21".`
+const toolboxText = `Make tools for all agents. All but list and create need the revision that list shows. program: the body of a JavaScript function of args, which may call(tool, arguments); or jq over the arguments, or over {args,result} of call {"tool":"…","arguments":"jq"}.`
 
 // ToolboxDefinition is that of proxy_tools.
 func ToolboxDefinition() string {

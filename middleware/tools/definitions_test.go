@@ -17,6 +17,9 @@ func TestOurToolsCost(t *testing.T) {
 	if n, _ := tokens.Count([]byte(all)); n >= 700 {
 		t.Errorf("the three tools cost %d tokens, want under 700", n)
 	}
+	if n, _ := tokens.Count([]byte(AskDefinition(true, true))); n > 240 {
+		t.Errorf("proxy_ask costs %d tokens, want at most 240", n)
+	}
 	if n, _ := tokens.Count([]byte(Instructions)); n > 100 {
 		t.Errorf("the instructions cost %d tokens, want at most 100", n)
 	}
@@ -45,6 +48,7 @@ func TestDefinitions(t *testing.T) {
 	} {
 		got += d.when + "\n" + strings.Join(Definitions(d.fresh, d.readOnly, d.handles), "\n") + "\n"
 	}
+	got += "judged by a sub-model\n" + AskDefinition(true, true) + "\n" + AskDefinition(false, true) + "\n"
 	got += "of the proxy itself\n" + StatsDefinition() + "\n" + UpstreamsDefinition() + "\n"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
