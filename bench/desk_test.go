@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 
 	"rlmproxy/bench/corpus"
 	"rlmproxy/middleware"
@@ -65,8 +66,11 @@ type object = map[string]any
 // How much there is of what comes in pages.
 const (
 	issuePages, issuesAPage = 14, 50
-	eventPages, eventsAPage = 26, 40
+	eventPages, eventsAPage = 26, 100
 )
+
+// theDesk is one for all tests.
+var theDesk = sync.OnceValue(newDesk)
 
 // newDesk returns a desk.
 func newDesk() desk {

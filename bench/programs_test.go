@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"rlmproxy/jsonscan"
 	"rlmproxy/middleware"
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/pipeline/script"
@@ -85,23 +86,25 @@ func playPrograms(tb testing.TB) (rows []programRow, definition int) {
 	tb.Helper()
 	pool := script.NewPool(script.Options{Worker: worker.Options{Command: workerOf(roleScript)}})
 	tb.Cleanup(pool.Close)
-	off := dialWith(tb, newDesk(), middleware.Options{JQ: workers()})
-	on := dialWith(tb, newDesk(), middleware.Options{JQ: workers(), Programs: pool, Code: true})
-	without, err := ownTokens(off)
+	// Each task is a conversation of its own, in each way.
+	dial := func(programs script.Runner) *rpc.Conn {
+		return dialWith(tb, theDesk(), middleware.Options{JQ: workers(), Programs: programs, Code: programs != nil})
+	}
+	without, err := ownTokens(dial(nil))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	with, err := ownTokens(on)
+	with, err := ownTokens(dial(pool))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	for _, t := range programTasks {
 		row := programRow{programTask: t}
-		if row.jq, err = follow(off, slices.Concat(t.look, t.jq)); err != nil {
+		if row.jq, err = follow(dial(nil), slices.Concat(t.look, t.jq)); err != nil {
 			tb.Errorf("%s, with jq: %v", t.question, err)
 		}
-		code, _ := json.Marshal(map[string]string{"code": t.run})
-		if row.run, err = follow(on, append(slices.Clone(t.look), "proxy_run "+string(code))); err != nil {
+		code := jsonscan.Object("code", jsonscan.Quote(t.run))
+		if row.run, err = follow(dial(pool), append(slices.Clone(t.look), "proxy_run "+string(code))); err != nil {
 			tb.Errorf("%s, with proxy_run: %v", t.question, err)
 		}
 		rows = append(rows, row)
