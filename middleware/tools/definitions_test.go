@@ -49,6 +49,7 @@ func TestDefinitions(t *testing.T) {
 		got += d.when + "\n" + strings.Join(Definitions(d.fresh, d.readOnly, d.handles), "\n") + "\n"
 	}
 	got += "judged by a sub-model\n" + AskDefinition(true, true) + "\n" + AskDefinition(false, true) + "\n"
+	got += "programs, and tools made of them\n" + RunDefinition(true) + "\n" + ToolboxDefinition() + "\n"
 	got += "of the proxy itself\n" + StatsDefinition() + "\n" + UpstreamsDefinition() + "\n"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
