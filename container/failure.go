@@ -13,38 +13,35 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
-// BadProgram is the code of an error in a program.
-const BadProgram = "bad_code"
-
 // of is a failure of the program, with its line:
 //
-//	line 2, column 5: TypeError: rows.maps is not a function
+//	mine: TypeError: rows.maps is not a function (line 2, column 6)
 //	    rows.maps(r => r.id)
 //	         ^
 //
 // Where it was, the program says itself, so it is held against the source.
-func (f *failure) of(source string) error {
-	text := show.ClipBytes(strings.ToValidUTF8(f.Text, "�"), 2000)
-	lines := strings.Split(source, "\n")
-	if f.Line > len(lines) { // a bracket is open
-		f.Line, f.Column, text = len(lines), len(lines[len(lines)-1])+1, "SyntaxError: the program ends before all brackets are closed"
+func (f *failure) of(p script.Program) error {
+	text := show.ClipBytes(strings.ToValidUTF8(f.Text, "�"), 500)
+	lines := strings.Split(p.Source, "\n")
+	line, column := f.Line, f.Column
+	if line > len(lines) { // of what closes the function around it
+		line, column = len(lines), len(lines[len(lines)-1])+1
+		text = "SyntaxError: a bracket, brace or parenthesis is missing, or one too many"
 	}
-	if f.Line < 1 {
-		return &script.Error{Code: BadProgram, Text: text}
+	text = p.Name + ": " + text
+	if line > 0 {
+		before := len(strings.Join(lines[:line-1], "\n"))
+		if line > 1 {
+			before++
+		}
+		column = min(max(column, 1), len(lines[line-1])+1)
+		text += fmt.Sprintf(" (line %d, column %d)\n%s", line, column, show.Caret(p.Source, before+column-1))
 	}
-	line := []rune(strings.ReplaceAll(strings.TrimRight(strings.ToValidUTF8(lines[f.Line-1], "�"), "\r"), "\t", " "))
-	at := min(max(f.Column-1, 0), len(line))
-	text = fmt.Sprintf("line %d, column %d: %s", f.Line, at+1, text)
-	if at > 60 {
-		line = append([]rune("…"), line[at-59:]...)
-		at = 60
-	}
-	line = line[:min(len(line), at+40)]
-	return &script.Error{Code: BadProgram, Text: fmt.Sprintf("%s\n    %s\n    %s^", text, string(line), strings.Repeat(" ", at))}
+	return &script.Error{Code: doc.BadProgram, Text: text}
 }
 
 // ended is why a container ended before its program was done.
-func (e *Engine) ended(ctx context.Context, b *box, begun bool) error {
+func (e *Engine) ended(ctx context.Context, p script.Program, b *box, begun bool) error {
 	select {
 	case <-b.exited:
 	case <-ctx.Done():
@@ -63,7 +60,7 @@ func (e *Engine) ended(ctx context.Context, b *box, begun bool) error {
 	case b.code == killedBySystem:
 		return &script.Error{Code: doc.LimitTime, Text: fmt.Sprintf("the program computed for longer than %s, or needed more memory than %s", e.opts.Compute, memory)}
 	}
-	return &script.Error{Code: BadProgram, Text: fmt.Sprintf("the program's process ended with exit code %d before the program returned", b.code)}
+	return &script.Error{Code: doc.BadProgram, Text: fmt.Sprintf("%s: the process ended with exit code %d before the program returned", p.Name, b.code)}
 }
 
 // killedBySystem is the exit code of a container whose process got SIGKILL.

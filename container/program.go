@@ -45,6 +45,13 @@ func (p *program) failure(command, stderr string, err error) error {
 	return fmt.Errorf("%s %s: %w", p.name, command, err)
 }
 
+// Installed reports whether there is a program that an [Engine] may run containers with.
+func Installed() bool {
+	_, podman := exec.LookPath("podman")
+	_, docker := exec.LookPath("docker")
+	return podman == nil || docker == nil
+}
+
 // find returns podman if it works here, else docker.
 func find(ctx context.Context) (*program, error) {
 	var errs []error

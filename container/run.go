@@ -29,8 +29,9 @@ var functions = []string{"call", "callAll", "result", "lines", "search", "ask"}
 // Bounds of what a program sends.
 const (
 	maxMessageBytes = 16 << 20
-	maxPrintedBytes = 256 << 10
-	maxCalls        = 10_000 // of all functions
+	maxPrintedBytes = 64 << 10
+	maxCalls        = 1000   // of tools
+	maxAsked        = 10_000 // calls of all functions
 	maxAtOnce       = 8      // calls
 )
 
@@ -123,9 +124,9 @@ func (e *Engine) run(ctx context.Context, p script.Program, h script.Host, check
 	case err != nil:
 		return out, err
 	case last == nil:
-		return out, e.ended(ctx, b, s.begun)
+		return out, e.ended(ctx, p, b, s.begun)
 	case last.Error != nil:
-		return out, last.Error.of(p.Source)
+		return out, last.Error.of(p)
 	}
 	out.Value, out.State = last.Value, last.State
 	return out, nil
@@ -161,6 +162,8 @@ type session struct {
 	host    script.Host
 	turns   chan struct{} // of calls under way
 	begun   bool          // the program's runner is there
+	calls   int           // of tools, so far
+	asked   int           // calls of functions, so far
 	printed printed
 
 	mu sync.Mutex // guards writing to in
@@ -180,7 +183,7 @@ func (s *session) converse(ctx context.Context, out io.Reader, first []byte) (*m
 	calls.Go(func() { s.send(first) })
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, maxMessageBytes+1)
-	for n := 0; lines.Scan(); {
+	for lines.Scan() {
 		m, ok := parse(lines.Bytes())
 		switch {
 		case !ok: // of a process that the program has started
@@ -192,8 +195,8 @@ func (s *session) converse(ctx context.Context, out io.Reader, first []byte) (*m
 		case m.Begun:
 			s.begun = true
 		default:
-			if n++; n > maxCalls {
-				return nil, &script.Error{Code: doc.LimitTime, Text: fmt.Sprintf("the program called its host more than %s times", show.Count(maxCalls))}
+			if err := s.may(m); err != nil {
+				return nil, err
 			}
 			select {
 			case s.turns <- struct{}{}:
@@ -210,6 +213,28 @@ func (s *session) converse(ctx context.Context, out io.Reader, first []byte) (*m
 		return nil, &script.Error{Code: doc.LimitMemory, Text: fmt.Sprintf("the program sent more than %s at once", humanize.IBytes(maxMessageBytes))}
 	}
 	return nil, nil
+}
+
+// may counts what is asked of the host, and ends the program for too much.
+func (s *session) may(m *message) error {
+	s.asked++
+	switch m.Function {
+	case "call":
+		s.calls++
+	case "callAll":
+		if len(m.Arguments) > 0 {
+			for range jsonscan.Items(m.Arguments[0]) {
+				s.calls++
+			}
+		}
+	}
+	switch {
+	case s.calls > maxCalls:
+		return &script.Error{Code: doc.BadProgram, Text: fmt.Sprintf("a program may call tools %s times", show.Count(maxCalls)), Hint: "those before are made; do the rest in another call"}
+	case s.asked > maxAsked:
+		return &script.Error{Code: doc.BadProgram, Text: fmt.Sprintf("a program may call functions of the host %s times", show.Count(maxAsked)), Hint: "read a result once, and keep it in a variable"}
+	}
+	return nil
 }
 
 // parse reads a line that may be anything. Values in it are not deeper than what the proxy reads

@@ -18,6 +18,11 @@ const queued = new Map(); // calls that are not sent yet
 let begun; // what the proxy has sent first
 let calls = 0;
 
+// What JSON would lose, as in programs without a container.
+Map.prototype.toJSON = function () { return Object.fromEntries(this); };
+Set.prototype.toJSON = function () { return Array.from(this); };
+BigInt.prototype.toJSON = function () { return this.toString(); };
+
 // send writes a line before it returns: what was printed is there whatever happens next.
 function send(message) {
   sendLine(lineOf(message));
@@ -113,7 +118,11 @@ async function run(program) {
   if (program.check) return send({ done: true });
   const state = stringify(program.state);
   const held = parse(state);
-  const functions = program.functions.map((name) => (...args) => host(name, args));
+  const functions = program.functions.map((name) => async (...args) => {
+    const value = await host(name, args);
+    if (name !== "lines" || typeof value !== "string") return value;
+    return value.replace(/\r?\n$/, "").split(/\r?\n/);
+  });
   const value = await run(program.args, held, print, createRequire(process.cwd() + "/"), ...functions);
   const after = stringify(held);
   send({ done: true, value, state: after === state ? undefined : held });

@@ -59,7 +59,7 @@ func (o *Options) compile(ctx context.Context, t registry.Tool) error {
 	if !ok {
 		return nil
 	}
-	return c.Check(ctx, script.Program{Name: t.Name, Source: t.Program})
+	return c.Check(ctx, script.Program{Name: t.Name, Source: t.Program, Packages: t.Packages})
 }
 
 // madeTools stands for the tools made at run time beside these servers, nil if there are none.

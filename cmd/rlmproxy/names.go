@@ -27,15 +27,15 @@ var (
 	packageName = regexp.MustCompile(`^(?:@[\w.-]+/)?([A-Za-z0-9][\w.-]*)(?:[@=\[<>~!].*)?$`)
 	imageName   = regexp.MustCompile(`^(?:[\w.-]+(?::\d+)?/)?(?:[\w.-]+/)*([A-Za-z0-9][\w.-]*)(?:[:@].*)?$`)
 
-	npx       = launcher{single: []string{"-y", "--yes", "-q", "--quiet", "--offline", "--prefer-offline", "--bun"}, valued: []string{"-p", "--package"}, name: packageName}
-	uvx       = launcher{single: []string{"-q", "--quiet", "--offline", "--refresh", "--isolated"}, valued: []string{"-p", "--python", "--from", "--with"}, name: packageName}
-	container = launcher{
+	npx        = launcher{single: []string{"-y", "--yes", "-q", "--quiet", "--offline", "--prefer-offline", "--bun"}, valued: []string{"-p", "--package"}, name: packageName}
+	uvx        = launcher{single: []string{"-q", "--quiet", "--offline", "--refresh", "--isolated"}, valued: []string{"-p", "--python", "--from", "--with"}, name: packageName}
+	containers = launcher{
 		verbs:  []string{"run"},
 		single: []string{"-i", "-t", "-it", "-ti", "--interactive", "--tty", "--rm", "--init", "--read-only", "--privileged"},
 		valued: []string{"-e", "--env", "--env-file", "-v", "--volume", "--mount", "--network", "--net", "--name", "-u", "--user", "-w", "--workdir", "-p", "--publish", "--platform", "--pull", "--entrypoint", "-m", "--memory", "--add-host"},
 		name:   imageName,
 	}
-	launchers = map[string]launcher{"npx": npx, "bunx": npx, "pnpx": npx, "uvx": uvx, "docker": container, "podman": container}
+	launchers = map[string]launcher{"npx": npx, "bunx": npx, "pnpx": npx, "uvx": uvx, "docker": containers, "podman": containers}
 )
 
 // nameOf is what a server of the command line is called in logs and errors: by the package

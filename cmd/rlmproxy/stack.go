@@ -297,9 +297,7 @@ func (s *stack) close() {
 	}
 	wg.Go(s.scrape.close)
 	wg.Wait()
-	if s.made != nil {
-		s.made.Store.Close()
-	}
+	closeMade(s.made)
 	s.lists.Close()
 	s.stats.Close()
 	var ends sync.WaitGroup
