@@ -15,7 +15,7 @@ Never treat a cut result as complete. Each reply may itself be cut and have its 
 
 var descriptions = []struct{ tool, text string }{
 	{"proxy_explore", "Show the structure of a cached result: types, fields, counts, outline."},
-	{"proxy_filter", "Select from a cached result: fields (items.user.name reaches into arrays) or a jq program; page with offset and limit, or get it whole. format text: strings unquoted."},
+	{"proxy_filter", "Select from a cached result: fields (items.user.name reaches into arrays) or a jq program; page with offset and limit, or get it whole; keep gives it a cache_id. format text: strings unquoted."},
 	{"proxy_search", "Search a cached result: regex (RE2), bm25 (ranked words), fuzzy (misspelt), context (paragraph around a regex), paths (where only)."},
 }
 

@@ -59,6 +59,7 @@ func TestDefinitions(t *testing.T) {
 		got += d.when + "\n" + strings.Join(Definitions(d.fresh, d.readOnly, d.handles), "\n") + "\n"
 	}
 	got += "judged by a sub-model\n" + AskDefinition(true, true) + "\n" + AskDefinition(false, true) + "\n"
+	got += "programs, and tools made of them\n" + RunDefinition(true) + "\n" + ToolboxDefinition() + "\n"
 	got += "of the proxy itself\n" + StatsDefinition() + "\n" + UpstreamsDefinition() + "\n"
 	got += "programs\n" + RunDefinition(true) + "\n"
 	if *update {
