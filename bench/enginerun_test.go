@@ -10,6 +10,7 @@ import (
 
 	"rlmproxy/pipeline"
 	jqpool "rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/worker"
 	"rlmproxy/search"
 )
 
@@ -91,16 +92,21 @@ func jqSecond(program string) setup {
 
 // workers is the pool of all benchmarks.
 var workers = sync.OnceValue(func() *jqpool.Pool {
-	return jqpool.NewPool(jqpool.Options{Command: func() (*exec.Cmd, error) {
+	return jqpool.NewPool(worker.Options{Command: workerOf(roleJQ)})
+})
+
+// workerOf is the command of a worker process.
+func workerOf(role string) func() (*exec.Cmd, error) {
+	return func() (*exec.Cmd, error) {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
 		cmd := exec.Command(self)
-		cmd.Env = []string{roleVar + "=" + roleJQ, "GORACE=atexit_sleep_ms=0"}
+		cmd.Env = []string{roleVar + "=" + role, "GORACE=atexit_sleep_ms=0"}
 		return cmd, nil
-	}})
-})
+	}
+}
 
 func regex(pattern string) setup {
 	return func(doc pipeline.Value) (func() error, error) {

@@ -20,6 +20,7 @@ import (
 	"rlmproxy/middleware/rpc"
 	"rlmproxy/middleware/upstream"
 	jqpool "rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/script"
 )
 
 // roleVar makes the test binary play one of the processes of a call. The proxy
@@ -31,6 +32,7 @@ const (
 	rolePass     = "proxy-pass" // shaping off
 	roleShape    = "proxy-shape"
 	roleJQ       = "jq-worker"
+	roleScript   = "script-worker"
 )
 
 func TestMain(m *testing.M) {
@@ -45,6 +47,8 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	case roleJQ:
 		os.Exit(jqpool.Worker(os.Stdin, os.Stdout))
+	case roleScript:
+		os.Exit(script.Worker(os.Stdin, os.Stdout))
 	case roleUpstream:
 		err = serveRecords(os.Stdin, os.Stdout)
 	case rolePass, roleShape:

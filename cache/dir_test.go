@@ -66,7 +66,7 @@ func TestDir(t *testing.T) {
 			id     ID
 		}
 		all := []kept{
-			{agent: "ann", origin: Origin{Tool: "t", Arguments: json.RawMessage("{ \"a\": \"<\xff>\" }"), ReadOnly: true}, data: strings.Repeat("row\n", 100_000)},
+			{agent: "ann", origin: Origin{Tool: "t", Arguments: json.RawMessage("{ \"a\": \"<\xff>\" }"), ReadOnly: true, NoModel: true}, data: strings.Repeat("row\n", 100_000)},
 			{agent: "ann", origin: Origin{Tool: "t"}},
 			{agent: "ann", data: "\x00"},
 			{agent: "bob", origin: Origin{Tool: "t"}, data: "bob's"},

@@ -386,7 +386,7 @@ func TestSharedHostile(t *testing.T) {
 	a, b := w.open(t, Options{}), w.open(t, Options{})
 	odd := "\x00 {}:*\xff\r\n K 1 1 x 1 1 1 - "
 	for i, e := range []Entry{
-		{Agent: odd, Origin: Origin{Server: odd, Tool: odd, Arguments: json.RawMessage(odd), ReadOnly: true}, Data: []byte(odd)},
+		{Agent: odd, Origin: Origin{Server: odd, Tool: odd, Arguments: json.RawMessage(odd), ReadOnly: true, NoModel: true}, Data: []byte(odd)},
 		{Agent: strings.Repeat(odd, 10_000), Origin: Origin{Server: strings.Repeat(odd, 10_000), Tool: strings.Repeat(odd, 10_000)}, Data: []byte{}},
 		{Agent: "", Origin: Origin{Tool: "t", Arguments: noise(2 << 20)}, Data: make([]byte, 20<<20)},
 		{Agent: "", Origin: Origin{Tool: "t", Arguments: json.RawMessage{}}, Data: noise(1)},
@@ -703,7 +703,7 @@ func TestOriginWritten(t *testing.T) {
 	agent, id := keyOf("ann"), ID("aaaaaaaaaaaaaaaa")
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.SliceOfN(rapid.Byte(), 0, 300)
-		o := Origin{Server: string(text.Draw(rt, "server")), Tool: string(text.Draw(rt, "tool")), ReadOnly: rapid.Bool().Draw(rt, "readOnly")}
+		o := Origin{Server: string(text.Draw(rt, "server")), Tool: string(text.Draw(rt, "tool")), ReadOnly: rapid.Bool().Draw(rt, "readOnly"), NoModel: rapid.Bool().Draw(rt, "noModel")}
 		if rapid.Bool().Draw(rt, "hasArguments") {
 			o.Arguments = append(json.RawMessage{}, text.Draw(rt, "arguments")...)
 		}

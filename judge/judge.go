@@ -102,8 +102,8 @@ type Options struct {
 	// Timeout bounds one call of the model. Zero means 2 minutes.
 	Timeout time.Duration
 	// Together is how many items a prompt has at most. Zero means 30. With 1, no item's text can
-	// change another's answer, whatever the model; it takes some three times the tokens for
-	// items of 200 characters.
+	// change another's answer, whatever the model; for items of 100 characters that is five times
+	// the tokens and thirty times the calls.
 	Together int
 	// Alone reports whether an item has a prompt to itself besides those that [Speaks] finds.
 	Alone func(item string) bool

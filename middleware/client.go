@@ -70,6 +70,7 @@ func (s *Server) forget(ctx context.Context, c *Session) {
 	}
 	if !session.Lasts(c.Agent) && !c.Left() {
 		s.opts.Store.Forget(c.Agent)
+		s.states.Forget(c.Agent)
 	}
 	if s.opts.JQ != nil {
 		s.opts.JQ.Forget(c.Agent)
@@ -90,6 +91,7 @@ func (s *Server) Revoked(ctx context.Context, subject string, left bool) {
 	}
 	s.relay.EndProcesses(agent, "its token was revoked")
 	s.opts.Store.Forget(agent)
+	s.states.Forget(agent)
 	if s.opts.JQ != nil {
 		s.opts.JQ.Forget(agent)
 	}

@@ -24,6 +24,7 @@ type freshCaller struct {
 	s       *Server
 	request *session.Request
 	healer  *healer // that makes a call again, so nobody is asked; or nil
+	answers bool    // the request's params have what the server has asked for, if anything
 }
 
 var _ tools.FreshCaller = freshCaller{}
@@ -64,6 +65,12 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 	if f.healer != nil {
 		of = f.healer.heals
 	}
+	if state := jsonscan.Member(f.request.Params, "requestState"); f.answers && state != nil && !consent.Answers(f.request.Params) {
+		params = jsonscan.AppendMember(params, "requestState", state)
+		if answers := jsonscan.Member(f.request.Params, "inputResponses"); answers != nil {
+			params = jsonscan.AppendMember(params, "inputResponses", answers)
+		}
+	}
 	params, noModel, err := f.s.withContents(ctx, f.request, t, append(params, '}'), of)
 	if err != nil {
 		return nil, cache.Origin{}, err
@@ -71,7 +78,7 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 	origin.NoModel = origin.NoModel || noModel
 	observed := observe.Of(ctx).Fresh(t.up.Name, t.exposed, arguments, f.healer != nil)
 	defer observed.Took(ctx)
-	raw, err := f.s.result(ctx, t, f.request, params)
+	raw, err := f.s.result(observed.In(ctx), t, f.request, params)
 	observed.Answered(raw, err)
 	if f.healer != nil {
 		f.healer.made = append(f.healer.made, t.exposed)

@@ -108,7 +108,7 @@ func firstText(raw json.RawMessage) string {
 
 // again makes a call again, and returns the id of its result, or what the server asks.
 func (h *healer) again(ctx context.Context, o cache.Origin) (cache.ID, json.RawMessage, error) {
-	agent, caller := h.request.Session.Agent, freshCaller{h.s, h.request, h}
+	agent, caller := h.request.Session.Agent, freshCaller{s: h.s, request: h.request, healer: h}
 	if h.s.tools.Has(o.Tool) {
 		raw, err := h.s.tools.Call(ctx, agent, o.Tool, o.Arguments, tools.Reach{Fresh: caller, Healer: h, Catalogue: clientCatalogue{h.s, h.request}})
 		if err != nil {

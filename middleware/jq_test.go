@@ -12,15 +12,19 @@ import (
 
 	"rlmproxy/internal/busytest"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/script"
 	"rlmproxy/pipeline/worker"
 )
 
-// workerVar makes the test binary a jq worker.
-const workerVar = "MIDDLEWARE_TEST_JQ_WORKER"
+// workerVar makes the test binary a worker of this role.
+const workerVar = "MIDDLEWARE_TEST_WORKER"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(workerVar) != "" {
+	switch os.Getenv(workerVar) {
+	case "jq":
 		os.Exit(jq.Worker(os.Stdin, os.Stdout))
+	case "script":
+		os.Exit(script.Worker(os.Stdin, os.Stdout))
 	}
 	os.Exit(m.Run())
 }
@@ -28,17 +32,22 @@ func TestMain(m *testing.M) {
 // workers is a pool that ends with t.
 func workers(t *testing.T) *jq.Pool {
 	t.Helper()
-	p := jq.NewPool(worker.Options{Command: func() (*exec.Cmd, error) {
+	p := jq.NewPool(worker.Options{Command: testWorker("jq")})
+	t.Cleanup(p.Close)
+	return p
+}
+
+// testWorker is a command that is a worker of this role.
+func testWorker(role string) func() (*exec.Cmd, error) {
+	return func() (*exec.Cmd, error) {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
 		cmd := exec.Command(self)
-		cmd.Env = []string{workerVar + "=1", "GOTRACEBACK=none", "GORACE=atexit_sleep_ms=0"}
+		cmd.Env = []string{workerVar + "=" + role, "GOTRACEBACK=none", "GORACE=atexit_sleep_ms=0"}
 		return cmd, nil
-	}})
-	t.Cleanup(p.Close)
-	return p
+	}
 }
 
 // TestJQAbuse: programs that would harm the proxy if they ran in it end with

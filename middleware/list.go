@@ -39,6 +39,9 @@ func (s *Server) listTools(ctx context.Context, r *session.Request) (json.RawMes
 	if s.judges(r) {
 		own = append(own, tools.AskDefinition(fresh.any, fresh.readOnly))
 	}
+	if s.opts.Code {
+		own = append(own, tools.RunDefinition(fresh.readOnly))
+	}
 	if s.offersStats() {
 		own = append(own, tools.StatsDefinition())
 	}

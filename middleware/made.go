@@ -4,13 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
 	"rlmproxy/jsonscan"
-	"rlmproxy/middleware/guard"
-	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/scan"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/toolbox"
@@ -24,11 +21,11 @@ import (
 type Made struct {
 	// Store has them. It stays the caller's to close, after the server.
 	Store registry.Store
-	// Programs runs those in JavaScript that have no engine of their own, Container those of the
-	// engine container. A [Compiler] compiles them when they are made. Without Container,
-	// NoContainer says why.
-	Programs, Container script.Runner
-	NoContainer         string
+	// Container runs those of the engine container; Programs of [Options] all others in
+	// JavaScript. A [Compiler] compiles them when they are made. Without Container, NoContainer
+	// says why.
+	Container   script.Runner
+	NoContainer string
 }
 
 // A Compiler says what is wrong with a program, for who wrote it, without running it.
@@ -36,24 +33,29 @@ type Compiler interface {
 	Check(ctx context.Context, p script.Program) error
 }
 
-func (m *Made) box(logger *slog.Logger) *toolbox.Box {
-	opts := toolbox.Options{Store: m.Store, Compile: m.compile, Logger: logger}
-	if m.Container == nil {
-		opts.NoContainer = m.NoContainer
+// openBox returns a box of the tools that agents make, or nil where they make none.
+func (o *Options) openBox() *toolbox.Box {
+	if o.Made == nil {
+		return nil
+	}
+	opts := toolbox.Options{Store: o.Made.Store, Compile: o.compile, Logger: o.Logger}
+	if o.Made.Container == nil {
+		opts.NoContainer = o.Made.NoContainer
 	}
 	return toolbox.New(opts)
 }
 
-func (m *Made) runner(t registry.Tool) script.Runner {
+// runner runs the program of a tool in JavaScript.
+func (o *Options) runner(t registry.Tool) script.Runner {
 	if t.Engine == registry.Container {
-		return m.Container
+		return o.Made.Container
 	}
-	return m.Programs
+	return o.Programs
 }
 
 // compile is what is wrong with the program of a tool in JavaScript, or nil.
-func (m *Made) compile(ctx context.Context, t registry.Tool) error {
-	c, ok := m.runner(t).(Compiler)
+func (o *Options) compile(ctx context.Context, t registry.Tool) error {
+	c, ok := o.runner(t).(Compiler)
 	if !ok {
 		return nil
 	}
@@ -118,20 +120,11 @@ func (s *Server) runMade(ctx context.Context, t target, r *session.Request, para
 	if err := t.checkArguments(ctx, arguments); err != nil {
 		return nil, err
 	}
-	runner := s.opts.Made.runner(tool)
+	runner := s.opts.runner(tool)
 	if runner == nil && tool.Engine == registry.Container {
 		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: t.exposed + " needs the engine container, which cannot be used here: " + s.opts.Made.NoContainer}
 	}
-	return s.relay.Ask(ctx, r, func(ctx context.Context, a *relay.Asking) (json.RawMessage, error) {
-		if guard.HoldOf(ctx) == nil { // it goes on while no request of the client is there
-			hold := s.budget.Hold(r.Session.Party)
-			defer hold.Release()
-			ctx = guard.WithHold(ctx, hold)
-		}
-		reach := tools.Reach{Healer: s.healerOf(r, nil), Catalogue: clientCatalogue{s, r}, Judge: s.judgeOf(r, a)}
-		if s.freshOffer(r).any {
-			reach.Fresh = freshCaller{s, r, nil}
-		}
+	return s.asking(ctx, r, func(ctx context.Context, reach tools.Reach) (json.RawMessage, error) {
 		return s.tools.Run(ctx, r.Session.Agent, t.exposed, tool, arguments, reach, runner)
 	})
 }

@@ -42,7 +42,7 @@ func making(t *testing.T, dir string, opts Options) (*Server, client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Made = &Made{Store: store, Programs: fakeRunner{}, NoContainer: "neither podman nor docker is installed"}
+	opts.Programs, opts.Made = fakeRunner{}, &Made{Store: store, NoContainer: "neither podman nor docker is installed"}
 	s, conn := dial(t, opts)
 	t.Cleanup(s.Close)
 	return s, conn
@@ -280,7 +280,7 @@ func TestMadeToolIsOff(t *testing.T) {
 // TestMadeToolsAway: while the store is away, the last tools known go on, and changes are refused.
 func TestMadeToolsAway(t *testing.T) {
 	store := &awayStore{}
-	s, conn := dial(t, Options{Made: &Made{Store: store, Programs: fakeRunner{}}, ListWait: 10 * time.Millisecond})
+	s, conn := dial(t, Options{Programs: fakeRunner{}, Made: &Made{Store: store}, ListWait: 10 * time.Millisecond})
 	defer s.Close()
 	if got := text(t, conn, "proxy_tools", `{"action":"list"}`); !strings.Contains(got, "some tools may be missing") {
 		t.Error(got)

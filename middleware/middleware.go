@@ -30,6 +30,7 @@ import (
 	"rlmproxy/middleware/forward"
 	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/observe"
+	"rlmproxy/middleware/programs"
 	"rlmproxy/middleware/relay"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/middleware/rpc"
@@ -39,6 +40,7 @@ import (
 	"rlmproxy/middleware/toolbox"
 	"rlmproxy/middleware/tools"
 	"rlmproxy/pipeline/jq"
+	"rlmproxy/pipeline/script"
 )
 
 // FreshCalls says which tools the proxy_* tools may call themselves. A host may
@@ -111,6 +113,10 @@ type Options struct {
 	// NoHealing leaves what has expired or was evicted to its agent, even where the call
 	// that it came from only reads.
 	NoHealing bool
+	// Programs runs programs of agents. Nil: there are none. It stays the caller's to close.
+	Programs script.Runner
+	// Code offers agents the tool proxy_run, for which Programs is required.
+	Code bool
 	// Made are the tools that agents make at run time. Nil: none.
 	Made *Made
 	// SubModel is what proxy_ask asks. Nil: it is off.
@@ -208,6 +214,7 @@ type Server struct {
 	consent  *consent.Consents
 	held     heldWatch
 	healing  healing
+	states   *programs.States
 	odd      oddities
 	rules    atomic.Pointer[rights.Rules]
 	seen     sync.Map // *shape.Seen by *session.Session
@@ -252,6 +259,7 @@ func New(opts Options) (*Server, error) {
 		first:   firstClient{came: make(chan struct{})},
 		changes: newChanges(),
 		consent: consent.New(opts.Fleet),
+		states:  programs.New(opts.Fleet),
 
 		unmatched: unmatched{done: map[string]bool{}},
 	}
@@ -266,7 +274,7 @@ func New(opts Options) (*Server, error) {
 		NoLossless: opts.NoLossless, PassThrough: opts.PassThrough,
 		QueryTimeout: opts.QueryTimeout, Logger: opts.Logger,
 	}
-	querying := tools.Options{Shaper: shape.New(shaping), QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout}
+	querying := tools.Options{Shaper: shape.New(shaping), QueryTimeout: opts.QueryTimeout, SearchTimeout: opts.SearchTimeout, Programs: opts.Programs}
 	s.shaper, s.tools = querying.Shaper, tools.New(querying)
 	if opts.Desk != nil {
 		shaping.Store = opts.Desk
@@ -285,9 +293,7 @@ func New(opts Options) (*Server, error) {
 		Fleet:            opts.Fleet,
 		Logger:           opts.Logger,
 	})
-	if opts.Made != nil {
-		s.box = opts.Made.box(opts.Logger)
-	}
+	s.box = opts.openBox()
 	s.servers.Store(s.adopt(opts.Upstreams, newServerSet(nil, nil)))
 	s.names = newNames(&s.servers, opts.Logger)
 	s.followMade()

@@ -28,9 +28,9 @@ type step struct {
 	show int    // lines of the answer to print
 }
 
-// demoSteps is what an agent might do that has to find out about webhooks and
+// played is what an agent might do that has to find out about webhooks and
 // flights. Answers, ids and counts are those of the real stack.
-var demoSteps = []step{
+var played = []step{
 	{"The agent asks for all webhook events. The result does not fit.", "data_webhook_events", `{}`, 9},
 	{"What is in it? The structure of one level.", "proxy_explore", `{"cache_id":"ID","max_depth":1}`, 12},
 	{"Which events have the most example payloads? A jq program answers.", "proxy_filter", `{"cache_id":"ID","jq":"[.[] | {name, examples: (.examples|length)}] | sort_by(-.examples)[:5]"}`, 8},
@@ -96,7 +96,7 @@ func (c *cli) demo(ctx context.Context) error {
 func play(ctx context.Context, w io.Writer, conn *rpc.Conn) (tally, error) {
 	var t tally
 	id := ""
-	for i, st := range demoSteps {
+	for i, st := range played {
 		args := strings.ReplaceAll(st.args, `"ID"`, `"`+id+`"`)
 		a, err := invoke(ctx, conn, toolCall{st.tool, json.RawMessage(args)})
 		if err != nil {

@@ -46,6 +46,9 @@ func (c *cli) examine(cmd *cobra.Command, command []string) (*report, error) {
 	for _, sc := range cfg.Servers {
 		secrets = append(secrets, sc.Secrets...)
 	}
+	if cfg.SubModel != nil && cfg.SubModel.Key != "" {
+		secrets = append(secrets, cfg.SubModel.Key)
+	}
 	r.mask = masks(secrets)
 	if f := cmd.Flags().Lookup("state-dir"); f.Changed {
 		d.flags = " --state-dir " + pin.Quoted(f.Value.String())
@@ -56,6 +59,7 @@ func (c *cli) examine(cmd *cobra.Command, command []string) (*report, error) {
 	d.folders()
 	d.store(cmd.Context())
 	d.http()
+	d.subModel(cmd.Context())
 	looking := c.log.Progress(func() string { return "looking for commands" })
 	s, failed := d.start(cmd)
 	d.commands()

@@ -8,16 +8,15 @@ import (
 	"rlmproxy/config"
 	"rlmproxy/container"
 	"rlmproxy/middleware"
-	"rlmproxy/pipeline/script"
 	"rlmproxy/registry"
 )
 
 // openMade opens the tools that agents make at run time, or returns nil where they are off.
-func openMade(p config.Proxy, programs script.Runner, logger *slog.Logger) (*middleware.Made, error) {
+func openMade(p config.Proxy, logger *slog.Logger) (*middleware.Made, error) {
 	if !p.RuntimeTools {
 		return nil, nil
 	}
-	made := &middleware.Made{Programs: programs, NoContainer: "neither podman nor docker is installed"}
+	made := &middleware.Made{NoContainer: "neither podman nor docker is installed"}
 	dir, _, err := stateDir(p)
 	if err == nil && p.RegistryURL == "" {
 		made.Store, err = registry.OpenFolder(dir)

@@ -170,7 +170,7 @@ func (c *cli) root() *cobra.Command {
 	})
 	c.settings(root)
 	groupFlags(root)
-	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.statsCommand(), c.topCommand(), c.uiCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.configCommand(), c.versionCommand(), c.jqWorkerCommand(), c.scriptWorkerCommand())
+	root.AddCommand(settingsTopic(), c.manCommand(), c.serveCommand(), c.wrapCommand(), c.demoCommand(), c.doctorCommand(), c.toolsCommand(), c.callCommand(), c.statsCommand(), c.topCommand(), c.uiCommand(), c.trustCommand(), c.authCommand(), c.secretCommand(), c.addCommand(), c.configCommand(), c.versionCommand(), c.workerCommand("jq", jq.Worker), c.workerCommand("script", script.Worker))
 	clients := connect.Commands{Stdout: c.stdout, Progress: c.log.Progress}
 	root.AddCommand(clients.All()...)
 	return root
@@ -188,29 +188,15 @@ func (c *cli) versionCommand() *cobra.Command {
 	}
 }
 
-// jqWorkerCommand is what [jq.Pool] starts.
-func (c *cli) jqWorkerCommand() *cobra.Command {
+// workerCommand is what a [worker.Pool] of this role starts.
+func (c *cli) workerCommand(role string, work func(io.Reader, io.Writer) int) *cobra.Command {
 	return &cobra.Command{
-		Use:    "jq-worker",
-		Short:  "Run jq programs for a proxy, which starts this command itself",
+		Use:    role + "-worker",
+		Short:  "Run programs of agents for a proxy, which starts this command itself",
 		Hidden: true,
 		Args:   noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			os.Exit(jq.Worker(c.stdin, c.stdout))
-			return nil
-		},
-	}
-}
-
-// scriptWorkerCommand is what [script.Pool] starts.
-func (c *cli) scriptWorkerCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "script-worker",
-		Short:  "Run programs in JavaScript for a proxy, which starts this command itself",
-		Hidden: true,
-		Args:   noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			os.Exit(script.Worker(c.stdin, c.stdout))
+			os.Exit(work(c.stdin, c.stdout))
 			return nil
 		},
 	}

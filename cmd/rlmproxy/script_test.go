@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -11,8 +12,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	keyring.MockInitWithError(errors.New("none for tests"))                                // nobody's own is touched
-	if len(os.Args) == 2 && (os.Args[1] == "jq-worker" || os.Args[1] == "script-worker") { // as the proxy starts its own binary
+	keyring.MockInitWithError(errors.New("none for tests"))            // nobody's own is touched
+	if len(os.Args) == 2 && strings.HasSuffix(os.Args[1], "-worker") { // as the proxy starts its own binary
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	// Servers end by syscall.Exit: with -race, os.Exit takes a second more, where no GORACE

@@ -40,7 +40,7 @@ type stack struct {
 	fleet  *fleet.Store // nil: there is one replica
 	store  *cache.Store
 	jq     *jq.Pool
-	// programs runs those in JavaScript. It starts nothing that nobody asks for.
+	// programs runs programs in JavaScript. Nil: there are none.
 	programs *script.Pool
 	made     *middleware.Made // nil: agents make no tools
 	audit    *audit.Log       // nil: none
@@ -168,8 +168,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	s := &stack{
 		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(worker.Options{MaxBytes: p.JQMemory, Logger: logger}),
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
-		stats:    openStats(cfg, who, logger),
-		programs: script.NewPool(script.Options{Limit: p.JQTimeout, Worker: worker.Options{MaxBytes: p.JQMemory, Logger: logger}}),
+		stats: openStats(cfg, who, logger),
 	}
 	if shared != nil {
 		s.signIns = oauth.NewReplicas(shared, who != nobody)
@@ -185,7 +184,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		s.close()
 		return nil, err
 	}
-	if s.made, err = openMade(p, s.programs, logger); err != nil {
+	if s.made, err = openMade(p, logger); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -234,6 +233,10 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	}
 	if who != nobody || logger.Enabled(context.Background(), slog.LevelInfo) {
 		opts.Observers = append(opts.Observers, callLog{s})
+	}
+	if p.Code || p.RuntimeTools {
+		s.programs = script.NewPool(script.Options{Worker: worker.Options{MaxBytes: p.JQMemory, Logger: logger}, Limit: p.JQTimeout})
+		opts.Programs, opts.Code = s.programs, p.Code
 	}
 	if shared != nil {
 		opts.Replica = shared.Replica()
@@ -289,7 +292,9 @@ func (s *stack) close() {
 		wg.Go(s.server.Close)
 	}
 	wg.Go(s.jq.Close)
-	wg.Go(s.programs.Close)
+	if s.programs != nil {
+		wg.Go(s.programs.Close)
+	}
 	wg.Go(s.scrape.close)
 	wg.Wait()
 	closeMade(s.made)

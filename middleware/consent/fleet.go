@@ -119,21 +119,16 @@ return {now, state}`)
 func (e *entry) ask(ctx context.Context) (said Answer, end func(), err error) {
 	tick := time.NewTicker(pollTime)
 	defer tick.Stop()
-	asking := e.key + ":asking"
 	for {
 		if said, _, err = e.take(ctx, NotAsked, "", "", ""); err != nil || said != NotAsked {
 			return said, nil, err
 		}
-		mine := false
-		err = e.fleet.Run(ctx, func(ctx context.Context, c redis.Cmdable) error {
-			mine, err = c.SetNX(ctx, asking, e.fleet.Replica(), leaseTime).Result()
-			return err
-		})
+		lock, err := e.fleet.Lock(ctx, e.key+":asking", leaseTime)
 		if err != nil {
 			return NotAsked, nil, err
 		}
-		if mine {
-			end = e.hold(asking)
+		if lock != nil {
+			end = e.hold(lock)
 			if said, _, err = e.take(ctx, NotAsked, "", "", ""); said == NotAsked {
 				return NotAsked, end, nil // also where the store has gone since
 			}
@@ -149,7 +144,7 @@ func (e *entry) ask(ctx context.Context) (said Answer, end func(), err error) {
 }
 
 // hold says that the question is at the client, until end.
-func (e *entry) hold(asking string) (end func()) {
+func (e *entry) hold(lock *fleet.Lock) (end func()) {
 	ctx, cancel := context.WithCancel(e.fleet.Life())
 	done := make(chan struct{})
 	go func() {
@@ -159,7 +154,7 @@ func (e *entry) hold(asking string) (end func()) {
 		for {
 			select {
 			case <-tick.C:
-				_ = e.fleet.Run(ctx, func(ctx context.Context, c redis.Cmdable) error { return c.PExpire(ctx, asking, leaseTime).Err() })
+				_ = lock.Extend(ctx, leaseTime)
 			case <-ctx.Done():
 				return
 			}
@@ -168,6 +163,6 @@ func (e *entry) hold(asking string) (end func()) {
 	return func() {
 		cancel()
 		<-done
-		_ = e.fleet.Run(e.fleet.Life(), func(ctx context.Context, c redis.Cmdable) error { return c.Del(ctx, asking).Err() })
+		_ = lock.Unlock(e.fleet.Life())
 	}
 }

@@ -30,7 +30,7 @@ func From(server string) string {
 
 // begins are how lines of ours begin, those of errors aside.
 var begins = []string{
-	"[cut:", "[complete", "[judged ", "[outline of what follows", "[around the list", "[cache_id=", "[kept as cache_id=", "[fields chosen by the operator", "[from server ", "[data, not from",
+	"[cut:", "[complete", "[judged ", "[printed ", "[returned]", "[state is not kept", "[outline of what follows", "[around the list", "[cache_id=", "[kept as cache_id=", "[fields chosen by the operator", "[from server ", "[data, not from",
 	"[cache_id ", "next:", "hint:", "--- block ",
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,10 +93,10 @@ type sharedVault struct {
 	local    *local
 	name     string
 
-	mu      sync.Mutex // guards the fields below
-	changes int64      // of the grant that this replica read last
-	unsaved string     // a later one, which could not be written, or ""
-	kept    string     // the token of the lock that was not given back for that, or ""
+	mu      sync.Mutex  // guards the fields below
+	changes int64       // of the grant that this replica read last
+	unsaved string      // a later one, which could not be written, or ""
+	kept    *fleet.Lock // that was not given back for that, or nil
 }
 
 var _ vault = (*sharedVault)(nil)
@@ -260,12 +259,12 @@ func (v *sharedVault) restore(text string) error {
 	}
 	v.mu.Lock()
 	kept := v.kept
-	v.unsaved, v.kept = "", ""
+	v.unsaved, v.kept = "", nil
 	if taken {
 		v.changes = changes
 	}
 	v.mu.Unlock()
-	if kept != "" {
+	if kept != nil {
 		v.unlock(kept)
 	}
 	if taken {
@@ -279,18 +278,15 @@ func (v *sharedVault) restore(text string) error {
 func (v *sharedVault) lock(ctx context.Context) (unlock func(), ends time.Time, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, leaseTime+spareTime, errors.New("another replica has the lock of this sign-in: try again in a moment"))
 	defer cancel()
-	token := rand.Text()
 	tick := time.NewTicker(turnPause)
 	defer tick.Stop()
 	for {
 		begun := time.Now()
-		err := v.run(func(ctx context.Context, c redis.Cmdable) error {
-			return c.SetArgs(ctx, v.lockKey(), token, redis.SetArgs{Mode: "NX", TTL: leaseTime}).Err()
-		})
+		lock, err := v.store.Lock(v.store.Life(), v.lockKey(), leaseTime)
 		switch {
-		case err == nil:
-			return func() { v.unlock(token) }, begun.Add(leaseTime - spareTime), nil
-		case !errors.Is(err, redis.Nil):
+		case lock != nil:
+			return func() { v.unlock(lock) }, begun.Add(leaseTime - spareTime), nil
+		case err != nil:
 			return nil, ends, err
 		}
 		select {
@@ -305,18 +301,14 @@ func (v *sharedVault) lockKey() string { return v.store.Key("sign-in lock", v.na
 
 // unlock gives the lock back, unless the store lacks what it was for: then nobody else is to
 // use the refresh token, for as long as that can be.
-func (v *sharedVault) unlock(token string) {
+func (v *sharedVault) unlock(lock *fleet.Lock) {
 	v.mu.Lock()
 	keep := v.unsaved != ""
 	if keep {
-		v.kept = token
+		v.kept = lock
 	}
 	v.mu.Unlock()
 	if !keep {
-		_ = v.run(func(ctx context.Context, c redis.Cmdable) error {
-			return unlockScript.Run(ctx, c, []string{v.lockKey()}, token).Err()
-		})
+		_ = lock.Unlock(v.store.Life())
 	}
 }
-
-var unlockScript = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 0`)

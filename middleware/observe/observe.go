@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -153,10 +154,12 @@ type Running struct {
 	call  Call
 	hold  *guard.Hold
 	came  json.RawMessage // the server's result
-	made  []*Running      // the calls of servers that it made
-	runs  *Running        // the last of these, until it has ended
-	maker *Running        // that made this one, or nil
+	maker *Running        // the client's call that made this one, or nil
 	span  Span            // nil: it is not traced
+
+	mu   sync.Mutex // guards the fields below
+	made []*Running // the calls of servers that it made
+	took bool       // it has ended
 }
 
 type runningKey struct{}
@@ -269,14 +272,32 @@ func (o *Running) Fresh(server, tool string, arguments json.RawMessage, again bo
 		Agent: o.call.Agent, Client: o.call.Client, Method: o.call.Method,
 		Server: server, Name: tool, Known: true, Arguments: arguments,
 	}}
+	if o.maker != nil { // a tool that was made of others
+		made.maker = o.maker
+	}
 	made.trace(o.traceContext())
-	o.made, o.runs = append(o.made, made), made
+	made.maker.mu.Lock()
+	defer made.maker.mu.Unlock()
+	made.maker.made = append(made.maker.made, made)
 	return made
+}
+
+// In is ctx of what is done for the call.
+func (o *Running) In(ctx context.Context) context.Context {
+	if o == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, runningKey{}, o)
 }
 
 // Kept notes where the result of the fresh call that o made last is kept.
 func (o *Running) Kept(id cache.ID) {
-	if o != nil && o.made != nil {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.made != nil {
 		o.made[len(o.made)-1].call.CacheID = id
 	}
 }
@@ -288,13 +309,13 @@ func (o *Running) Replaced(h Handle) {
 	}
 }
 
-// Took ends a fresh call.
+// Took ends a fresh call. Of one that outlasts the request that has made it, as its client looks
+// for the answer with another, the observers are told at once.
 func (o *Running) Took(ctx context.Context) {
 	if o == nil {
 		return
 	}
 	o.call.Took = time.Since(o.call.Begun)
-	o.maker.runs = nil
 	switch {
 	case ctx.Err() != nil:
 		o.call.Outcome, o.call.Error = Cancelled, ""
@@ -303,6 +324,13 @@ func (o *Running) Took(ctx context.Context) {
 	}
 	o.count(nil)
 	o.came = nil
+	o.maker.mu.Lock()
+	o.took = true
+	late := o.maker.took
+	o.maker.mu.Unlock()
+	if late {
+		o.tell()
+	}
 }
 
 // End tells the observers of a call that has ended with a reply, or with an error. Of a
@@ -314,9 +342,14 @@ func (o *Running) End(ctx context.Context, reply json.RawMessage, err error) {
 	c := &o.call
 	c.Took = time.Since(c.Begun)
 	c.Queued = o.hold.Waited()
+	o.mu.Lock()
+	o.took = true
 	for _, made := range o.made {
-		made.tell()
+		if made.took {
+			made.tell()
+		}
 	}
+	o.mu.Unlock()
 	switch {
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
 		c.Outcome, c.Error = Cancelled, ""

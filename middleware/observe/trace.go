@@ -61,12 +61,9 @@ func (o *Running) traceContext() (c TraceContext) {
 	return c
 }
 
-// Traced are the params of a request to a server with the span of the call, or of the
-// Fresh call that it makes, as the parent; as they are if it is not traced.
+// Traced are the params of a request to a server with the span of the call, which
+// may be a Fresh one, as the parent; as they are if it is not traced.
 func (o *Running) Traced(params json.RawMessage) (json.RawMessage, error) {
-	if o != nil && o.runs != nil {
-		o = o.runs
-	}
 	c := o.traceContext()
 	if c.Parent == "" {
 		return params, nil

@@ -38,16 +38,25 @@ type ask struct {
 }
 
 func (a *ask) params() []param {
-	return append(append(a.source.params(),
+	params := append(a.source.params(),
 		param{"question", `"type":"string","description":"asked of each item alone"`, &a.question.Text, `"What is this about?"`},
 		param{"each", `"enum":["` + strings.Join(items.Kinds, `","`) + `"]`, &a.each, ""},
-		param{"labels", `"type":"array","items":{"type":"string"},"description":"the answers there are"`, &a.question.Labels, ""},
-		param{"type", `"enum":["` + strings.Join(answerTypes, `","`) + `"],"description":"of an answer, without labels"`, &a.question.Type, ""},
+		param{"labels", stringList, &a.question.Labels, ""},
+		param{"type", `"enum":["` + strings.Join(answerTypes, `","`) + `"]`, &a.question.Type, ""},
 		param{"guide", `"type":"string","description":"borderline cases"`, &a.question.Guide, ""},
-		param{"column", aString, &a.column, ""}),
-		param{"fields", `"type":"array","items":{"type":"string"},"description":"what the model reads of a record"`, &a.narrow.Fields, ""},
-		param{"exclude", stringList, &a.narrow.Exclude, ""},
-		param{"jq", `"type":"string","description":"selects the items first"`, &a.narrow.JQ, ""})
+		param{"column", aString, &a.column, ""},
+		param{"fields", `"type":"array","items":{"type":"string"},"description":"what the model reads"`, &a.narrow.Fields, ""},
+		param{"exclude", "", &a.narrow.Exclude, ""},
+		param{"jq", `"type":"string","description":"selects items"`, &a.narrow.JQ, ""})
+	for i := range params { // what proxy_filter tells of them is enough
+		switch params[i].name {
+		case "tool":
+			params[i].schema = aString
+		case "block":
+			params[i].schema = ""
+		}
+	}
+	return params
 }
 
 // check is an error for arguments that are wrong whatever the document is.
@@ -106,7 +115,7 @@ func (a *ask) of(ctx context.Context, c *call, d *document, stages pipeline.Pipe
 		return nil, err
 	}
 	if len(list.Texts) == 0 {
-		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: c.tool + ": there is no " + list.Kind + " to ask about"}
+		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: c.tool + ": there is nothing to ask about, not one " + list.Kind}
 	}
 	report, err := c.judgeItems(ctx, a.question, list.Texts)
 	if err != nil {

@@ -15,7 +15,7 @@ Never treat a cut result as complete. Each reply may itself be cut and have its 
 
 var descriptions = []struct{ tool, text string }{
 	{"proxy_explore", "Show the structure of a cached result: types, fields, counts, outline."},
-	{"proxy_filter", "Select from a cached result: fields (items.user.name reaches into arrays) or a jq program; page with offset and limit, or get it whole. format text: strings unquoted."},
+	{"proxy_filter", "Select from a cached result: fields (items.user.name reaches into arrays) or a jq program; page with offset and limit, or get it whole; keep gives it a cache_id. format text: strings unquoted."},
 	{"proxy_search", "Search a cached result: regex (RE2), bm25 (ranked words), fuzzy (misspelt), context (paragraph around a regex), paths (where only)."},
 }
 
@@ -26,7 +26,7 @@ const (
 	callText     = `Call a tool that proxy_find_tools named. arguments are the tool's own. To read only a part of what it returns, give its name as tool to proxy_filter or proxy_search instead.`
 )
 
-const askText = `Have a smaller model answer a question about every record, line or passage of a result. Returns counts, and the cache_id of the records with the answers as a column. For what words cannot find; else proxy_filter is exact and free.`
+const askText = `A small model answers a question about each item of a cached result: you get counts, and a cache_id of the records with an answer column. For judgements that proxy_filter and proxy_search cannot make.`
 
 // AskDefinition is that of proxy_ask. fresh and readOnly are those of [Definitions].
 func AskDefinition(fresh, readOnly bool) string {
@@ -51,7 +51,7 @@ func UpstreamsDefinition() string {
 	return definition("proxy_upstreams", upstreamsText, newTool("proxy_upstreams").params(), "", false)
 }
 
-const toolboxText = `Make tools for all agents, or change them: update, enable, disable and delete need the revision that list shows. program: in javascript the body of a function of args, which may call(tool, arguments) as in proxy_run; in jq a program over the arguments, or over {args, result} of call {"tool":"…","arguments":"jq program"}. With engine container, packages like "lodash@4.17.21".`
+const toolboxText = `Make tools for all agents. All but list and create need the revision that list shows. program: the body of a JavaScript function of args, which may call(tool, arguments); or jq over the arguments, or over {args,result} of call {"tool":"…","arguments":"jq"}.`
 
 // ToolboxDefinition is that of proxy_tools.
 func ToolboxDefinition() string {
@@ -113,4 +113,20 @@ func Definitions(fresh, readOnly, handles bool) []string {
 		all = append(all, definition(d.tool, d.text, params, "", readOnly))
 	}
 	return all
+}
+
+const runText = `Run JavaScript over results, for what takes several steps. code is the body of a function: what it returns is the answer, and kept like any result. No files, network or clock.
+let state: object // kept for your next call
+function result(id): any // JSON, else text
+function lines(id): string[]
+function jq(value, program: string): any[] // its outputs
+function search(id, pattern, o?: {mode?, case_insensitive?, max_results?}): {path?, line?, text}[]
+function call(tool: string, args?): any // throws
+function callAll(calls: [tool, args][]): any[] // {error} in place of what failed
+function ask(question, items: any[], o?: {labels?, type?, guide?}): any[]
+function print(...values): void`
+
+// RunDefinition is that of proxy_run. ReadOnly says that no tool that it calls changes anything.
+func RunDefinition(readOnly bool) string {
+	return definition("proxy_run", runText, newTool("proxy_run").params(), "code", readOnly)
 }

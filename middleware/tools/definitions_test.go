@@ -17,6 +17,9 @@ func TestOurToolsCost(t *testing.T) {
 	if n, _ := tokens.Count([]byte(all)); n >= 700 {
 		t.Errorf("the three tools cost %d tokens, want under 700", n)
 	}
+	if n, _ := tokens.Count([]byte(AskDefinition(true, true))); n > 240 {
+		t.Errorf("proxy_ask costs %d tokens, want at most 240", n)
+	}
 	if n, _ := tokens.Count([]byte(Instructions)); n > 100 {
 		t.Errorf("the instructions cost %d tokens, want at most 100", n)
 	}
@@ -26,6 +29,16 @@ func TestOurToolsCost(t *testing.T) {
 	if err := json.Unmarshal([]byte("["+all+"]"), &defined); err != nil || len(defined) != 3 {
 		t.Fatal(err)
 	}
+}
+
+// TestRunCosts: the types that a program reads stand in 200 tokens.
+func TestRunCosts(t *testing.T) {
+	types := runText[strings.Index(runText, "\nlet state")+1:]
+	if n, _ := tokens.Count([]byte(types)); n > 200 {
+		t.Errorf("the types cost %d tokens", n)
+	}
+	n, _ := tokens.Count([]byte(RunDefinition(true)))
+	t.Logf("proxy_run costs %d tokens", n)
 }
 
 var update = flag.Bool("update", false, "write testdata/definitions.golden")
@@ -45,7 +58,10 @@ func TestDefinitions(t *testing.T) {
 	} {
 		got += d.when + "\n" + strings.Join(Definitions(d.fresh, d.readOnly, d.handles), "\n") + "\n"
 	}
+	got += "judged by a sub-model\n" + AskDefinition(true, true) + "\n" + AskDefinition(false, true) + "\n"
+	got += "programs, and tools made of them\n" + RunDefinition(true) + "\n" + ToolboxDefinition() + "\n"
 	got += "of the proxy itself\n" + StatsDefinition() + "\n" + UpstreamsDefinition() + "\n"
+	got += "programs\n" + RunDefinition(true) + "\n"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
 			t.Fatal(err)

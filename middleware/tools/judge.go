@@ -37,11 +37,11 @@ func (c *call) judgeItems(ctx context.Context, q judge.Question, items []string)
 	case errors.As(err, &question):
 		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: c.tool + ": " + question.Text}
 	case errors.As(err, &failure):
-		return nil, &pipeline.Error{Code: codeModelAway, Err: err, Text: "the sub-model does not answer: " + frame.OneLine(show.Clip(failure.Text, 400)),
+		return nil, &pipeline.Error{Code: codeModelAway, Text: "the sub-model does not answer: " + frame.OneLine(show.Clip(failure.Text, 400)),
 			Hint: "what was judged is kept, so the same call may go on later; without it, use proxy_filter or proxy_search"}
 	}
 	return report, err
 }
 
 // Judges reports whether a tool of ours may ask the sub-model, and so the client, while it works.
-func Judges(name string) bool { return name == "proxy_ask" }
+func Judges(name string) bool { return name == "proxy_ask" || name == "proxy_run" }

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 
+	"rlmproxy/middleware/guard"
 	"rlmproxy/pipeline/script"
 )
 
@@ -18,5 +19,6 @@ func (c *call) program(ctx context.Context, p script.Program, other script.Runne
 		return script.Outcome{}, off(c.tool, "code")
 	}
 	p.Agent = c.agent
+	guard.HoldOf(ctx).Pause() // others have their turns while it runs
 	return runner.Run(inProgram(ctx), p, &host{call: c})
 }

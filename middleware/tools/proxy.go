@@ -10,7 +10,7 @@ import (
 )
 
 // ProxyNames are those of our tools that are there where their operator has switched them on.
-var ProxyNames = []string{"proxy_ask", "proxy_stats", "proxy_upstreams", "proxy_tools"}
+var ProxyNames = []string{"proxy_ask", "proxy_run", "proxy_stats", "proxy_upstreams", "proxy_tools"}
 
 // codeOff is that of a call of a tool that is not switched on: to the agent it is not there.
 const codeOff = "unknown_tool"

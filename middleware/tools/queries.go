@@ -55,7 +55,7 @@ func (f *filter) params() []param {
 		param{"limit", integer, &f.limit, "20"},
 		param{"format", `"enum":["json","table","lines","text"]`, &f.format.As, ""},
 		param{"whole", `"type":"boolean"`, &f.whole, ""},
-		param{"keep", `"type":"boolean","description":"the selection gets its own cache_id"`, &f.keep, ""})
+		param{"keep", `"type":"boolean"`, &f.keep, ""})
 }
 
 func narrowParams(n *shape.Narrow, jq string) []param {

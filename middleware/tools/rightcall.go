@@ -19,7 +19,7 @@ import (
 // way, as maxResults, is found by [nearest].
 var alike = map[string][]string{
 	"id": {"cache_id"}, "ids": {"cache_ids"}, "resultid": {"cache_id"}, "name": {"tool", "names"}, "toolname": {"tool", "name", "names"}, "tool": {"name", "names"}, "tools": {"names"}, "group": {"server"}, "args": {"arguments"}, "params": {"arguments"}, "input": {"arguments"},
-	"query": {"pattern", "jq"}, "q": {"pattern", "jq", "query"}, "search": {"pattern", "query"}, "text": {"pattern", "query"}, "keyword": {"pattern", "query"}, "pattern": {"query"}, "regex": {"pattern"},
+	"query": {"question", "pattern", "jq"}, "q": {"question", "pattern", "jq", "query"}, "search": {"pattern", "query"}, "text": {"pattern", "query"}, "keyword": {"pattern", "query"}, "pattern": {"query"}, "regex": {"pattern"}, "prompt": {"question"}, "ask": {"question"}, "instructions": {"guide"}, "categories": {"labels"}, "classes": {"labels"}, "options": {"labels"},
 	"filter": {"jq"}, "expression": {"jq"}, "program": {"jq"},
 	"limit": {"max_results"}, "maxresults": {"max_results", "limit"}, "max": {"max_results", "limit"}, "count": {"max_results", "limit"},
 	"n": {"max_results", "limit"}, "size": {"limit", "max_results"}, "pagesize": {"limit"}, "perpage": {"limit"}, "start": {"offset"}, "skip": {"offset"},
@@ -155,6 +155,9 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 	case have["tool"] == nil:
 		have["cache_id"] = json.RawMessage(`"…"`)
 		delete(have, "arguments")
+	}
+	if tool == "proxy_ask" && have["question"] == nil {
+		have["question"] = json.RawMessage(`"What is this about?"`)
 	}
 	if tool == "proxy_search" && have["pattern"] == nil {
 		have["pattern"] = json.RawMessage(`"error"`)

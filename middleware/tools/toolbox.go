@@ -53,7 +53,7 @@ func (b *toolbox) params() []param {
 		{"program", aString, &b.program, ""},
 		{"call", `"type":"object"`, &b.call, ""},
 		{"engine", `"enum":["` + worker + `","` + registry.Container + `"]`, &b.engine, ""},
-		{"packages", stringList, &b.packages, ""},
+		{"packages", `"type":"array"`, &b.packages, ""},
 		{"revision", integer, &b.revision, ""},
 	}
 }

@@ -98,6 +98,8 @@ func newTool(name string) tool {
 		return new(callTool)
 	case "proxy_ask":
 		return new(ask)
+	case "proxy_run":
+		return new(run)
 	case "proxy_stats":
 		return new(statistics)
 	case "proxy_upstreams":
@@ -122,6 +124,12 @@ type Reach struct {
 	Upstreams Upstreams
 	// Toolbox is what there is to change of tools made at run time. Nil: proxy_tools is off.
 	Toolbox Toolbox
+	// Code switches proxy_run on.
+	Code bool
+	// State is that of programs. Nil: they keep none.
+	State State
+	// Explain is the error of a call that a program made, as it reads it. Nil: as it is.
+	Explain func(tool string, err error) error
 	// Judge asks the sub-model for this client. Nil: there is none, and proxy_ask is off.
 	Judge Judge
 }
@@ -135,6 +143,7 @@ type call struct {
 	arguments json.RawMessage // nil: none
 	reach     Reach
 	healed    []string // lines that say what was called again
+	acted     bool     // by a program: a tool was called that may have changed something, or the sub-model asked
 	noModel   bool     // something was read that the sub-model may not read, nor what is made of it
 }
 

@@ -53,7 +53,7 @@ func Divide(ctx context.Context, v doc.Value, kind string) (*List, error) {
 		}
 	}
 	if err == nil && len(l.Texts) > Max {
-		err = doc.Invalid(`select fewer with jq, as in "jq":".[:1000]"`, "the document has %s %ss; %s can be asked about at once", show.Count(len(l.Texts)), l.Kind, show.Count(Max))
+		err = doc.Invalid(`select fewer with jq, as in "jq":".[:1000]"`, "the document has more than %s %ss, which is what can be asked about at once", show.Count(Max), l.Kind)
 	}
 	return l, err
 }
