@@ -26,7 +26,7 @@ const (
 	callText     = `Call a tool that proxy_find_tools named. arguments are the tool's own. To read only a part of what it returns, give its name as tool to proxy_filter or proxy_search instead.`
 )
 
-const askText = `A small model answers a question about each item of a cached result: you get counts, and a cache_id of the records with an answer column. For judgements that proxy_filter and proxy_search cannot make.`
+const askText = `A small model answers a question about each item of a cached result: you get counts, and a cache_id of the records with an answer column. For judgements that no filter can make.`
 
 // AskDefinition is that of proxy_ask. fresh and readOnly are those of [Definitions].
 func AskDefinition(fresh, readOnly bool) string {
@@ -115,7 +115,7 @@ func Definitions(fresh, readOnly, handles bool) []string {
 	return all
 }
 
-const runText = `Run JavaScript over results, for what takes several steps. code is the body of a function: what it returns is the answer, and kept like any result. No files, network or clock.
+const runText = `Run JavaScript over results, for what takes several steps. code is the body of a function: what it returns is kept like any result. No files, network or clock.
 let state: object // kept for your next call
 function result(id): any // JSON, else text
 function lines(id): string[]

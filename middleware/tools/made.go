@@ -121,21 +121,23 @@ func (c *call) jq(ctx context.Context, program string, input json.RawMessage) (p
 	return stages.Run(ctx, pipeline.Value{Kind: pipeline.JSON, Data: input})
 }
 
-// resultOf is the data of a tool's result as JSON: what is structured, or the text.
+// resultOf is the data of a tool's result as a program reads it: what is structured, unless the
+// text says the same, else the text. It is what result would be, were it cached.
 func resultOf(raw json.RawMessage) (json.RawMessage, error) {
-	if v := jsonscan.Member(raw, "structuredContent"); len(v) > 0 && v[0] == '{' {
-		return v, nil
-	}
 	r, err := shape.ParseToolResult(raw)
 	if err != nil {
 		return nil, err
 	}
-	var texts []byte
+	structured := jsonscan.Member(raw, "structuredContent")
+	var texts [][]byte
 	for _, d := range r.Docs {
-		texts = append(texts, d.Text...)
+		switch {
+		case d.Media != "":
+		case bytes.Equal(d.Text, structured):
+			return structured, nil
+		default:
+			texts = append(texts, d.Text)
+		}
 	}
-	if v := bytes.TrimSpace(texts); json.Valid(v) {
-		return v, nil
-	}
-	return jsonscan.Quote(string(texts)), nil
+	return asJSON(pipeline.Recognise(bytes.Join(texts, []byte{'\n'}), nil)), nil
 }
