@@ -96,7 +96,7 @@ func goOutput(t *testing.T, env []string, args ...string) string {
 }
 
 // permissive are words of the licences that a binary may be given away under with their text.
-var permissive = regexp.MustCompile(`Permission is hereby granted, free of charge|Redistribution and use in source and binary forms|Apache License\s+Version 2\.0`)
+var permissive = regexp.MustCompile(`Permission is hereby granted, free of charge|Redistribution and use in source and binary forms|Apache License\s+Version 2\.0|Permission to use, copy, modify, and/?(?:or)? ?distribute this software (?:and\s+its documentation )?for any\s+purpose (?:with or )?(?:and )?without fee is hereby\s+granted`)
 
 // TestThirdParty: THIRD_PARTY.txt has the licences of all that is in the program, on every
 // system. -update writes it.

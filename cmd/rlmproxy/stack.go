@@ -168,7 +168,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 	s := &stack{
 		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(worker.Options{MaxBytes: p.JQMemory, Logger: logger}),
 		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
-		stats:    openStats(cfg, who, logger),
+		stats: openStats(cfg, who, logger),
 	}
 	if shared != nil {
 		s.signIns = oauth.NewReplicas(shared, who != nobody)

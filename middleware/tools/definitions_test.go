@@ -31,6 +31,16 @@ func TestOurToolsCost(t *testing.T) {
 	}
 }
 
+// TestRunCosts: the types that a program reads stand in 200 tokens.
+func TestRunCosts(t *testing.T) {
+	types := runText[strings.Index(runText, "\nlet state")+1:]
+	if n, _ := tokens.Count([]byte(types)); n > 200 {
+		t.Errorf("the types cost %d tokens", n)
+	}
+	n, _ := tokens.Count([]byte(RunDefinition(true)))
+	t.Logf("proxy_run costs %d tokens", n)
+}
+
 var update = flag.Bool("update", false, "write testdata/definitions.golden")
 
 // TestDefinitions: a change of what clients and models read of our tools is seen.
@@ -51,6 +61,7 @@ func TestDefinitions(t *testing.T) {
 	got += "judged by a sub-model\n" + AskDefinition(true, true) + "\n" + AskDefinition(false, true) + "\n"
 	got += "programs, and tools made of them\n" + RunDefinition(true) + "\n" + ToolboxDefinition() + "\n"
 	got += "of the proxy itself\n" + StatsDefinition() + "\n" + UpstreamsDefinition() + "\n"
+	got += "programs\n" + RunDefinition(true) + "\n"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
 			t.Fatal(err)

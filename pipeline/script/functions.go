@@ -134,7 +134,7 @@ func (r *run) lines(c goja.FunctionCall) goja.Value {
 
 // jq(value, program) is what the program puts out, an array.
 func (r *run) jq(c goja.FunctionCall) goja.Value {
-	program, ok := c.Argument(1).Export().(string)
+	program, ok := c.Argument(1).(goja.String)
 	if !ok {
 		r.throw(doc.BadArguments, "jq(value, program): program must be a string")
 	}
@@ -142,7 +142,7 @@ func (r *run) jq(c goja.FunctionCall) goja.Value {
 	if goja.IsUndefined(in) {
 		in = r.vm.ToValue("null")
 	}
-	out, err := jq.Eval(r.ctx, jq.JSON, []byte(in.String()), program)
+	out, err := jq.Eval(r.ctx, jq.JSON, []byte(in.String()), program.String())
 	switch {
 	case r.ctx.Err() != nil:
 		return goja.Undefined() // the program ends here

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -206,7 +207,11 @@ func (r *run) returned(code *goja.Program) (goja.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := value.Export().(*goja.Promise); ok {
+	if object, ok := value.(*goja.Object); ok && object.ExportType() == promiseType { // to export others runs their code
+		p, ok := object.Export().(*goja.Promise)
+		if !ok {
+			return value, nil
+		}
 		switch p.State() {
 		case goja.PromiseStateFulfilled:
 			return p.Result(), nil
@@ -217,6 +222,8 @@ func (r *run) returned(code *goja.Program) (goja.Value, error) {
 	}
 	return value, nil
 }
+
+var promiseType = reflect.TypeFor[*goja.Promise]()
 
 // prepare makes the world of the program.
 func (r *run) prepare() error {

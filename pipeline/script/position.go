@@ -54,11 +54,11 @@ func compiled(source string) (*goja.Program, error) {
 // A rejected promise was returned by the program.
 type rejected struct{ value goja.Value }
 
-func (e *rejected) Error() string { return e.value.String() }
+func (e *rejected) Error() string { return "the promise was rejected" }
 
 // explain is an error of the program with its place in the source.
 func (r *run) explain(err error) *Error {
-	e := &Error{Code: doc.BadProgram, Text: err.Error()}
+	e := &Error{Code: doc.BadProgram}
 	line, column := 0, 0
 	var (
 		syntax    parser.ErrorList
@@ -97,6 +97,8 @@ func (r *run) explain(err error) *Error {
 	case errors.As(err, &promise):
 		e.Text = r.said(promise.value)
 		line, column = r.placeOf(promise.value)
+	default:
+		e.Text = err.Error()
 	}
 	lines := strings.Count(r.Source, "\n") + 1
 	if line > lines+headLines {
@@ -119,8 +121,14 @@ func (r *run) explain(err error) *Error {
 // said is what was thrown, in a line.
 func (r *run) said(v goja.Value) (text string) {
 	text = "an exception"
-	_ = r.vm.Try(func() { text = v.String() }) // which may run code of the program
+	r.try(func() { text = v.String() })
 	return text
+}
+
+// try does what may run code of the program, which may end it once more.
+func (r *run) try(do func()) {
+	defer func() { _ = recover() }() // what was to be shown is not
+	_ = r.vm.Try(do)
 }
 
 // placeIn is the first place of a stack that is in the program, zero for none.
@@ -142,7 +150,7 @@ func (r *run) placeOf(v goja.Value) (line, column int) {
 		return 0, 0
 	}
 	stack := ""
-	_ = r.vm.Try(func() { // which may run code of the program
+	r.try(func() {
 		if v := object.Get("stack"); v != nil {
 			stack = v.String()
 		}

@@ -207,7 +207,7 @@ func (w *child) run(ctx context.Context, t Task, c *clock) (Answer, error) {
 		}
 		c.pause()
 		out, err = w.ask(ctx, t.Host, out)
-		c.goOn()
+		c.renew(killAfter(t.Limit)) // the worker itself knows how much of its time is left
 		if err != nil {
 			return Answer{}, &hostError{err}
 		}

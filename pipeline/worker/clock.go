@@ -14,25 +14,31 @@ type clock struct {
 	timer *time.Timer // nil: no limit, or it is stopped
 	waits bool        // it is paused
 	over  bool
+	late  func() // is called once, when the limit has passed
 }
 
 func newClock(limit time.Duration, over func()) *clock {
-	c := &clock{left: limit, since: time.Now()}
+	c := &clock{left: limit, since: time.Now(), late: over}
 	if limit > 0 {
-		c.timer = time.AfterFunc(limit, func() {
-			c.mu.Lock()
-			late := c.timer != nil && !c.waits && time.Since(c.since) >= c.left // it may have been paused just now
-			c.over = c.over || late
-			c.mu.Unlock()
-			if late {
-				over()
-			}
-		})
+		c.timer = time.AfterFunc(limit, c.look)
 	}
 	return c
 }
 
+// look calls late if the limit has passed, once.
+func (c *clock) look() {
+	c.mu.Lock()
+	late := c.timer != nil && !c.over && !c.waits && time.Since(c.since) >= c.left // it may have been paused just now
+	c.over = c.over || late
+	c.mu.Unlock()
+	if late {
+		c.late()
+	}
+}
+
+// pause stops the clock, unless its limit has passed by now.
 func (c *clock) pause() {
+	c.look()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.timer != nil {
@@ -49,6 +55,14 @@ func (c *clock) goOn() {
 		c.since, c.waits = time.Now(), false
 		c.timer.Reset(max(c.left, 0))
 	}
+}
+
+// renew has the clock go on with so much time.
+func (c *clock) renew(left time.Duration) {
+	c.mu.Lock()
+	c.left = left
+	c.mu.Unlock()
+	c.goOn()
 }
 
 // stop ends the clock, and reports whether the limit had passed.

@@ -30,7 +30,7 @@ type Task struct {
 	// Host does what the task asks for. Nil: it may ask for nothing.
 	Host Host
 	// Limit bounds the time that it takes, without the time in which it waits for its Host: it
-	// is told, and killed after as much again and a second. Zero: only ctx does.
+	// is told, and killed if it goes on for as long again and a second. Zero: only ctx does.
 	Limit time.Duration
 }
 
