@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -191,8 +192,11 @@ func TestOrphans(t *testing.T) {
 	e := New(Options{Image: containertest.Image, Dir: t.TempDir()})
 	e.work.Wait()
 	e.Close()
-	left, err := containertest.Podman("ps", "--all", "--format", "{{.Names}}", "--sort", "names")
-	if want := "mine\nrlmproxy-4194304-aaaaaaaaaaaa-2\n" + lives; err != nil || left != want {
+	out, err := containertest.Podman("ps", "--all", "--format", "{{.Names}}")
+	left, want := strings.Fields(out), []string{"mine", "rlmproxy-4194304-aaaaaaaaaaaa-2", lives}
+	slices.Sort(left)
+	slices.Sort(want)
+	if err != nil || !slices.Equal(left, want) {
 		t.Errorf("%s\nwant\n%s\n%v", left, want, err)
 	}
 	if _, err := containertest.Podman("rm", "--all", "--force"); err != nil {
@@ -235,10 +239,8 @@ func TestDocker(t *testing.T) {
 	e := engine(t, Options{})
 	dir := t.TempDir()
 	docker := "#!/bin/sh\ncase $1 in info) echo true true true;; *) exec podman \"$@\";; esac\n"
-	for name, text := range map[string]string{"docker": docker} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(docker), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	e.mu.Lock()
 	e.preparing = &preparation{done: make(chan struct{}), program: &program{"docker", filepath.Join(dir, "docker")}}

@@ -150,7 +150,7 @@ func (e *Engine) install(ctx context.Context, p *program, names []string, folder
 // installScript has sh install its arguments, and write them as a tar.
 const installScript = `ulimit -c 0
 npm install --prefix /tmp/p --cache /tmp/c --ignore-scripts --no-audit --no-fund --no-bin-links --no-package-lock \
-  --no-update-notifier --loglevel=error --save-exact -- "$@" >&2 && cd /tmp/p && exec tar -cf - node_modules`
+  --no-update-notifier --loglevel=error --fetch-retries=1 --save-exact -- "$@" >&2 && cd /tmp/p && exec tar -cf - node_modules`
 
 // userInfo is the part of a URL that may be a password.
 var userInfo = regexp.MustCompile(`//[^/@\s]+@`)

@@ -20,7 +20,7 @@ import (
 	"rlmproxy/pipeline/show"
 )
 
-//go:embed runner.mjs
+//go:embed runner.cjs
 var runner string
 
 // Functions of the host that programs have, each returning a promise.
@@ -154,7 +154,7 @@ func (e *Engine) arguments(p *program, name, folder string) []string {
 	}
 	seconds := max(int(e.opts.Compute.Seconds()), 1)
 	return append(args, e.opts.Image, "-c", `ulimit -t "$1" && ulimit -c 0 && shift && exec node "$@"`, "sh", strconv.Itoa(seconds),
-		"--no-warnings", fmt.Sprintf("--max-old-space-size=%d", e.opts.Memory*3/4>>20), "--input-type=module", "--eval", runner)
+		"--no-warnings", fmt.Sprintf("--max-old-space-size=%d", e.opts.Memory*3/4>>20), "--eval", runner)
 }
 
 // A session is what a host and a program say to each other.

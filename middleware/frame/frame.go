@@ -38,7 +38,7 @@ var begins = []string{
 // a colon.
 var Codes = []string{
 	"unknown_cache_id", "expired_cache_id", "evicted_cache_id", "bad_arguments", "bad_jq", "bad_pattern", "bad_program", "unknown_tool",
-	"held_back", "store_unavailable", "model_unavailable", "upstream_unavailable", "upstream_timeout", "too_busy", "rate_limited", "limit_time", "limit_memory", "internal",
+	"held_back", "store_unavailable", "model_unavailable", "upstream_unavailable", "upstream_timeout", "too_busy", "rate_limited", "limit_time", "limit_memory", "container_unavailable", "internal",
 }
 
 // Imitates reports whether text begins as a line of ours does. White space and what

@@ -61,7 +61,8 @@ const (
 type Model struct {
 	client string
 	asker  Asker
-	turns  chan struct{} // capacity: prompts that the client has at a time
+	turns  chan struct{}  // capacity: prompts that the client has at a time
+	asked  sync.WaitGroup // prompts that the client has
 
 	mu     sync.Mutex       // guards the fields below
 	during *session.Request // that waited when the client was asked last
@@ -91,9 +92,11 @@ func (m *Model) Complete(ctx context.Context, p judge.Prompt) (judge.Completion,
 	case <-ctx.Done():
 		return judge.Completion{}, context.Cause(ctx)
 	}
-	if !m.mayAsk() {
+	if !m.begin() {
+		m.asked.Wait() // whoever hears of it asks no more, and those have the client at work
 		return judge.Completion{}, &judge.Failure{Final: true, Text: fmt.Sprintf("the client was asked %d times, as often as one call may", maxRounds)}
 	}
+	defer m.asked.Done()
 	params, err := paramsOf(p)
 	if err != nil {
 		return judge.Completion{}, err
@@ -106,19 +109,21 @@ func (m *Model) Complete(ctx context.Context, p judge.Prompt) (judge.Completion,
 	return judge.Completion{Text: text, Cut: jsonscan.StringMember(raw, "stopReason") == "maxTokens"}, err
 }
 
-// mayAsk counts how often the client has to come back.
-func (m *Model) mayAsk() bool {
+// begin counts a prompt among those that the client has, and how often it has to come back. It
+// reports false when that was often enough: then no prompt begins any more.
+func (m *Model) begin() bool {
 	now := m.asker.Current()
-	if !now.Stateless {
-		return true
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.during != now {
+	if now.Stateless && m.during != now {
 		m.during = now
 		m.rounds++
 	}
-	return m.rounds <= maxRounds
+	if m.rounds > maxRounds {
+		return false
+	}
+	m.asked.Add(1)
+	return true
 }
 
 // paramsOf is a prompt as a client is asked it. All of it is one message: a client may leave

@@ -137,3 +137,40 @@ func TestRounds(t *testing.T) {
 		})
 	}
 }
+
+// TestLastRound: who is told that the client was asked often enough is told when the client has no
+// prompt of ours any more. The judge gives all up then, and what a model answers later is lost.
+func TestLastRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		back := make(chan struct{})
+		a := &asked{current: &session.Request{Stateless: true}}
+		a.answer = func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			<-back
+			return json.RawMessage(`{"content":{"type":"text","text":"{}"}}`), nil
+		}
+		m := New("host", a)
+		m.during, m.rounds = a.current, maxRounds
+		answered, refused := false, false
+		go func() {
+			_, err := m.Complete(t.Context(), prompt)
+			answered = err == nil
+		}()
+		synctest.Wait()
+		a.mu.Lock()
+		a.current = &session.Request{Stateless: true} // it came back without this answer
+		a.mu.Unlock()
+		go func() {
+			_, err := m.Complete(t.Context(), prompt)
+			refused = err != nil && answered
+		}()
+		synctest.Wait()
+		if refused {
+			t.Error("refused while the client works")
+		}
+		close(back)
+		synctest.Wait()
+		if !answered || !refused {
+			t.Errorf("answered %t, refused after that %t", answered, refused)
+		}
+	})
+}

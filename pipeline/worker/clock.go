@@ -20,6 +20,8 @@ type clock struct {
 func newClock(limit time.Duration, over func()) *clock {
 	c := &clock{left: limit, since: time.Now(), late: over}
 	if limit > 0 {
+		c.mu.Lock() // it may look at once
+		defer c.mu.Unlock()
 		c.timer = time.AfterFunc(limit, c.look)
 	}
 	return c
