@@ -31,7 +31,7 @@ func (r *run) params() []param { return []param{{"code", aString, &r.code, `"ret
 
 func (r *run) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	switch {
-	case !c.reach.Code || c.opts.Programs == nil:
+	case !c.reach.Programs || c.opts.Programs == nil:
 		return nil, off(c.tool, "code")
 	case r.code == "":
 		return nil, misused(c.tool, "code is missing")
