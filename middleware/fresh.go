@@ -72,13 +72,13 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 		}
 	}
 	params, noModel, err := f.s.withContents(ctx, f.request, t, append(params, '}'), of)
-	if err != nil {
-		return nil, cache.Origin{}, err
-	}
 	origin.NoModel = origin.NoModel || noModel
+	if err != nil {
+		return nil, cache.Origin{NoModel: origin.NoModel}, err
+	}
 	observed := observe.Of(ctx).Fresh(t.up.Name, t.exposed, arguments, f.healer != nil)
 	defer observed.Took(ctx)
-	raw, err := f.s.result(observed.In(ctx), t, f.request, params)
+	raw, err := f.s.result(observed.In(ctx), t, f.request, params, noModel)
 	observed.Answered(raw, err)
 	if f.healer != nil {
 		f.healer.made = append(f.healer.made, t.exposed)
