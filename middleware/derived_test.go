@@ -75,11 +75,13 @@ func TestDerivedOfKeptOut(t *testing.T) {
 		t.Fatal(got)
 	}
 	for name, steps := range map[string][]string{
-		"the result":               {fmt.Sprintf(`return ask('is it?', result(%q)`+asks, secret)},
-		"a call":                   {`return ask('is it?', call('secrets')` + asks},
-		"an error":                 {`try { call('fails') } catch (e) { return ask('is it?', [e.message]` + asks + ` }`},
-		"what a handle stands for": {fmt.Sprintf(`return ask('is it?', [call('echo', {text: 'rlmproxy://cache/%s'})]`+asks, secret)},
-		"an error about a handle":  {fmt.Sprintf(`try { call('echo', {text: 'rlmproxy://cache/%s?jq=error(tostring)'}) } catch (e) { return ask('is it?', [e.message]`+asks+` }`, secret)},
+		"the result":                {fmt.Sprintf(`return ask('is it?', result(%q)`+asks, secret)},
+		"a call":                    {`return ask('is it?', call('secrets')` + asks},
+		"an error":                  {`try { call('fails') } catch (e) { return ask('is it?', [e.message]` + asks + ` }`},
+		"state":                     {`state.x = call('secrets'); return 1`, `return ask('is it?', state.x` + asks},
+		"state, by way of a second": {`state.x = call('secrets'); return 1`, `state.y = state.x[0]; delete state.x; return 1`, `return ask('is it?', [state.y]` + asks},
+		"what a handle stands for":  {fmt.Sprintf(`return ask('is it?', [call('echo', {text: 'rlmproxy://cache/%s'})]`+asks, secret)},
+		"an error about a handle":   {fmt.Sprintf(`try { call('echo', {text: 'rlmproxy://cache/%s?jq=error(tostring)'}) } catch (e) { return ask('is it?', [e.message]`+asks+` }`, secret)},
 	} {
 		text(t, conn, "proxy_run", runs("state = {}"))
 		got := ""
@@ -97,8 +99,8 @@ func TestDerivedOfKeptOut(t *testing.T) {
 		}
 	}
 
-	// What has nothing of it is asked about.
-	for _, code := range []string{`state.x = call('list'); return 1`, `return ask('is it?', state.x` + asks} {
+	// What has nothing of it is asked about, and state that is empty again has nothing of it.
+	for _, code := range []string{`state = {}; return 1`, `state.x = call('list'); return 1`, `return ask('is it?', state.x` + asks} {
 		if got := text(t, conn, "proxy_run", runs(code)); strings.Contains(code, "ask") && got != `["yes"]` {
 			t.Error(got)
 		}
