@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tidwall/gjson"
-
 	"rlmproxy/judge"
 	"rlmproxy/middleware/rights"
 	"rlmproxy/registry"
@@ -69,8 +67,7 @@ const asks = `, {labels: ['yes', 'no']})`
 // it is kept from.
 func TestDerivedOfKeptOut(t *testing.T) {
 	s, conn, heard := askingPrograms(t)
-	secret := gjson.Get(call(t, conn, "proxy_filter", `{"tool":"secrets","jq":".","keep":true}`), `content.0.text`).String()
-	secret = secret[strings.Index(secret, "cache_id=")+len("cache_id="):][:16]
+	secret := kept(t, conn, "secrets")
 	if got := text(t, conn, "proxy_tools", `{"action":"create","name":"judges","description":"Asks about a text.","input_schema":{"type":"object","properties":{"text":{"type":"string"}}},"program":"return ask('is it?', [args.text]`+asks+`"}`); !strings.HasPrefix(got, "judges: ") {
 		t.Fatal(got)
 	}
