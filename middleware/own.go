@@ -129,12 +129,13 @@ type agentState struct {
 var _ tools.State = (*agentState)(nil)
 
 // Load implements [tools.State].
-func (a *agentState) Load(ctx context.Context) (state json.RawMessage, err error) {
+func (a *agentState) Load(ctx context.Context) (_ json.RawMessage, noModel bool, err error) {
+	var state programs.State
 	state, a.was, err = a.states.Get(ctx, a.agent)
-	return state, err
+	return state.Value, state.NoModel, err
 }
 
 // Save implements [tools.State].
-func (a *agentState) Save(ctx context.Context, state json.RawMessage) (bool, error) {
-	return a.states.Put(ctx, a.agent, a.was, state)
+func (a *agentState) Save(ctx context.Context, state json.RawMessage, noModel bool) (bool, error) {
+	return a.states.Put(ctx, a.agent, a.was, programs.State{Value: state, NoModel: noModel})
 }

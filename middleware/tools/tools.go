@@ -132,6 +132,8 @@ type Reach struct {
 	Explain func(tool string, err error) error
 	// Judge asks the sub-model for this client. Nil: there is none, and proxy_ask is off.
 	Judge Judge
+	// NoModel says that the arguments have what the sub-model may not read.
+	NoModel bool
 }
 
 // A call is one call of a tool of ours.
