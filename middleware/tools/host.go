@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -91,6 +92,9 @@ func (h *host) read(ctx context.Context, id json.RawMessage) (pipeline.Value, er
 	given, ok := text(id)
 	if !ok {
 		return pipeline.Value{}, wrong("id must be a string: the cache_id of a result")
+	}
+	if len(given) > 100 || strings.ContainsAny(given, " \n") {
+		return pipeline.Value{}, wrong("id must be the cache_id of a result, not its text: that is searched with regular expressions")
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -71,7 +71,7 @@ func (c *call) returned(ctx context.Context, out script.Outcome, head string) (j
 	data := []byte(out.Value)
 	switch {
 	case data == nil && len(printed) == 0:
-		data = []byte("the program returned nothing")
+		data = []byte("the program returned nothing: end it with return, as in return main()")
 	case data == nil:
 		data, printed = printed, nil
 	case data[0] == '"':
