@@ -29,10 +29,14 @@ const purpose = "judgements"
 
 // at is where in the store something of an agent is, by one of the fleet's secrets.
 func (s *Shared) at(secret []byte, agent, key string) string {
+	return s.store.SpreadKey("judged", base64.RawURLEncoding.EncodeToString(sum(secret, key+agent))) // keys are of one length
+}
+
+// sum stands for a text in the store, which does not learn it.
+func sum(secret []byte, text string) []byte {
 	h := hmac.New(sha256.New, secret)
-	h.Write([]byte(key)) // of a fixed length
-	h.Write([]byte(agent))
-	return s.store.SpreadKey("judged", base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:24]))
+	h.Write([]byte(text))
+	return h.Sum(nil)[:24]
 }
 
 // Get implements [Shelf]. While the store is away, it knows nothing.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/catalogue"
 	"rlmproxy/middleware/scan"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/toolbox"
@@ -118,7 +119,8 @@ func (s *Server) runMade(ctx context.Context, t target, r *session.Request, para
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
 	}
-	if err := t.checkArguments(ctx, arguments); err != nil {
+	// Its program relies on the schema, and nobody checks after us.
+	if err := t.checkArguments(ctx, arguments, catalogue.CheckAll); err != nil {
 		return nil, err
 	}
 	runner := s.opts.runner(tool)

@@ -333,3 +333,24 @@ func (a *awayStore) Follow(ctx context.Context, changed func()) {
 	a.mu.Unlock()
 	<-ctx.Done()
 }
+
+// TestMadeToolArguments: whatever else is in them, arguments that are not as the schema says, or
+// cannot be held against it, do not reach the program.
+func TestMadeToolArguments(t *testing.T) {
+	_, conn := making(t, t.TempDir(), Options{})
+	const create = `{"action":"create","name":"guarded","description":"Reads a file below /srv.","program":"read","input_schema":{"type":"object","properties":{"path":{"type":"string","pattern":"^/srv/[a-z]+$"}},"required":["path"]}}`
+	if got := text(t, conn, "proxy_tools", create); !strings.HasPrefix(got, "guarded: revision 1") {
+		t.Fatal(got)
+	}
+	for arguments, want := range map[string]string{
+		`{"path":"/srv/a"}`:                "read",
+		`{"path":"/etc/passwd"}`:           "bad_arguments: guarded: /path",
+		`{"path":"/srv/a","path":7}`:       "bad_arguments: guarded: /path",
+		`{"path":"/etc/passwd","n":1e999}`: "bad_arguments: guarded: the arguments cannot be held against the input schema: they have a number",
+		`{"path":"/etc/passwd","n":"` + strings.Repeat("x", 3<<20) + `"}`: "bad_arguments: guarded: ",
+	} {
+		if got := text(t, conn, "guarded", arguments); !strings.HasPrefix(got, want) {
+			t.Errorf("%.60s: %.200s", arguments, got)
+		}
+	}
+}
