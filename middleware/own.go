@@ -19,6 +19,9 @@ import (
 func (s *Server) callOwn(ctx context.Context, r *session.Request) (json.RawMessage, error) {
 	if tools.Judges(r.Name) {
 		return s.asking(ctx, r, func(ctx context.Context, reach tools.Reach) (json.RawMessage, error) {
+			if reach.Fresh != nil && r.Name == "proxy_ask" { // its one call is of the request itself
+				reach.Fresh = freshCaller{s: s, request: r}
+			}
 			return s.tools.Call(ctx, r.Session.Agent, r.Name, r.Arguments, reach)
 		})
 	}
@@ -51,9 +54,6 @@ func (s *Server) asking(ctx context.Context, r *session.Request, do func(ctx con
 			Programs: s.opts.Code, State: &agentState{states: s.states, agent: r.Session.Agent}, Explain: s.explainCall}
 		if s.freshOffer(r).any {
 			reach.Fresh = askingCaller{s, a}
-			if r.Name == "proxy_ask" { // its one call is of the request itself
-				reach.Fresh = freshCaller{s: s, request: r}
-			}
 		}
 		return do(ctx, reach)
 	})

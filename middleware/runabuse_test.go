@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"rlmproxy/judge"
+	"rlmproxy/judge/judgetest"
+	"rlmproxy/judge/openai"
 	"rlmproxy/middleware/observe"
 )
 
@@ -79,5 +82,52 @@ func TestRunObserved(t *testing.T) {
 	}
 	if rest := h.take(); len(rest) != 2 || len(rest[0].Handles) > 0 {
 		t.Errorf("%d calls later", len(rest))
+	}
+}
+
+// TestRunAsks: a program asks a model behind HTTP about items, each once however often it asks, and
+// hears what cannot be judged; items of which the model says nothing are null.
+func TestRunAsks(t *testing.T) {
+	served := judgetest.Start(t, byWords)
+	model, err := openai.New(openai.Options{URL: served.URL, Model: "small", Key: served.Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(model.Close)
+	result, _, counts := complaints(600)
+	s, conn := dial(t, Options{SubModel: &SubModel{Judge: judge.New(judge.Options{PerHour: judge.Budget{Calls: 40}}), Model: model}, Programs: scripts(t), Code: true,
+		Upstreams: []Upstream{{Name: "shop", Conn: server(map[string]string{"list": result}, "list"), TrustHints: true}}})
+	served.Fault = func(request int) judgetest.Fault {
+		return map[int]judgetest.Fault{2: judgetest.Missing, 3: judgetest.Prose, 5: judgetest.Limited}[request]
+	}
+	const judged = `const rows = call('list'), about = ask('What is it about?', rows.map(r => r.text), {labels: ['delivery', 'price', 'quality', 'other']})
+`
+	var got map[string]int
+	raw := text(t, conn, "proxy_run", runs(judged+`const n = {}
+rows.forEach((r, i) => { const k = r.date.slice(0, 7) + ' ' + about[i]; n[k] = (n[k] ?? 0) + 1 })
+return n`))
+	if err := json.Unmarshal([]byte(raw), &got); err != nil {
+		t.Fatalf("%v in %.300s", err, raw)
+	}
+	sameCounts(t, got, counts)
+	before := served.Requests()
+	if got := text(t, conn, "proxy_run", runs(judged+"return about.length")); got != "600" || served.Requests() != before {
+		t.Errorf("again: %s, %d requests more", got, served.Requests()-before)
+	}
+	for code, want := range map[string]string{
+		`return ask('x', [])`: "[]",
+		`try { ask('x', ['a'], {labels: ['one']}) } catch (e) { return e.code + ' ' + e.message }`:                                       "bad_arguments ask: there is one label",
+		`try { ask('x', ['a'], {labls: []}) } catch (e) { return e.code + ' ' + e.message }`:                                             "bad_arguments ask",
+		`try { ask('x', 'a') } catch (e) { return e.code + ' ' + e.message }`:                                                            "bad_arguments ask(question, items, options): items must be an array",
+		`try { ask('x', Array(2000).fill(0).map((_, i) => 'item ' + i), {type: 'text'}) } catch (e) { return e.code + ' ' + e.message }`: "model_unavailable ",
+	} {
+		if got := text(t, conn, "proxy_run", runs(code)); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %.300s", code, got)
+		}
+	}
+	// Another agent has an hour of its own, and knows nothing of what was judged.
+	before = served.Requests()
+	if got := text(t, connect(t, s), "proxy_run", runs(judged+"return about.length")); got != "600" || served.Requests() < before+20 {
+		t.Errorf("another agent: %s, %d requests", got, served.Requests()-before)
 	}
 }
