@@ -5,11 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-<<<<<<< HEAD
 	"regexp"
-	"strings"
-=======
->>>>>>> p-x
 	"time"
 
 	"rlmproxy/middleware/catalogue"
