@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"rlmproxy/judge"
 	"rlmproxy/judge/judgetest"
@@ -129,5 +130,38 @@ return n`))
 	before = served.Requests()
 	if got := text(t, connect(t, s), "proxy_run", runs(judged+"return about.length")); got != "600" || served.Requests() < before+20 {
 		t.Errorf("another agent: %s, %d requests", got, served.Requests()-before)
+	}
+}
+
+// TestRunLeavesTurns: a program that has read a large result and waits for something keeps nobody
+// from working on theirs.
+func TestRunLeavesTurns(t *testing.T) {
+	waits, goOn := make(chan bool, 1), make(chan bool)
+	f := server(map[string]string{"large": string(textResult(strings.Repeat("many words ", 150_000)))}, "large", "wait")
+	answer := f.call
+	f.call = func(ctx context.Context, c toolCall) (json.RawMessage, error) {
+		if c.Name == "wait" {
+			waits <- true
+			<-goOn
+		}
+		return answer(ctx, c)
+	}
+	s, conn := dial(t, Options{Upstreams: []Upstream{{Name: "s", Conn: f, TrustHints: true}}, Programs: scripts(t), Code: true, WorkBytes: 2 << 20})
+	other := connect(t, s)
+	id, others := cached(t, conn, "large"), cached(t, other, "large")
+	ended := make(chan string)
+	go func() {
+		raw, err := conn.Call(context.Background(), "tools/call", json.RawMessage(`{"name":"proxy_run","arguments":`+runs(fmt.Sprintf("result(%q); call('wait'); return 1", id))+`}`))
+		ended <- fmt.Sprintf("%s %v", raw, err)
+	}()
+	<-waits
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if raw, err := other.Call(ctx, "tools/call", json.RawMessage(fmt.Sprintf(`{"name":"proxy_search","arguments":{"cache_id":%q,"pattern":"words","max_results":1}}`, others))); err != nil || !strings.Contains(string(raw), "many words") {
+		t.Errorf("another agent: %.200s %v", raw, err)
+	}
+	close(goOn)
+	if got := <-ended; !strings.Contains(got, `"1"`) {
+		t.Error(got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/judge"
+	"rlmproxy/middleware/guard"
 	"rlmproxy/middleware/shape"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
@@ -31,6 +32,7 @@ const together = 8
 // not get its worker back.
 func (h *host) Call(ctx context.Context, function string, args []json.RawMessage) (value json.RawMessage, err error) {
 	defer h.survive(function, &err)
+	defer guard.HoldOf(ctx).Pause() // others have their turns while the program goes on
 	return h.does(ctx, function, args)
 }
 
