@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -63,6 +64,18 @@ func TestSubModelOfTheFile(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	if code, out := ran(t, model, "doctor", "--config", file); code != exitOK || !strings.Contains(out, "sub-model      small at "+model.URL+", answered in") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hurried := filepath.Join(t.TempDir(), "mcp.json")
+	if err := os.WriteFile(hurried, bytes.Replace(data, []byte(`"inputPrice"`), []byte(`"timeout": "200ms", "inputPrice"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	model.Fault = func(int) judgetest.Fault { return judgetest.Hanging }
+	if code, out := ran(t, model, "doctor", "--config", hurried); code != exitFailed || !strings.Contains(out, "it did not answer within 200ms\n           → raise timeout in subModel") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	model.Fault = func(int) judgetest.Fault { return judgetest.Denied }
