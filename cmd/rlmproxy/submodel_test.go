@@ -89,3 +89,14 @@ func TestSubModelOfTheFile(t *testing.T) {
 		t.Errorf("exit code %d, %d requests: %s", code, model.Requests()-before, out)
 	}
 }
+
+// TestDoctorOfMadeTools: a database that is away is a fault, told without its password.
+func TestDoctorOfMadeTools(t *testing.T) {
+	model := judgetest.Start(t, func(_, _ string) any { return true })
+	t.Setenv("RLMPROXY_REGISTRY_URL", "postgres://agent:hunter2-secret@127.0.0.1:1/tools?sslmode=disable")
+	t.Setenv("RLMPROXY_RUNTIME_TOOLS", "true")
+	code, out := ran(t, model, "doctor", "--config", askingFile(t, model, ""))
+	if code != exitFailed || !strings.Contains(out, `fault    made tools     in PostgreSQL at 127.0.0.1:1, database "tools"`) || !strings.Contains(out, "connection refused") || strings.Contains(out, "hunter2") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}
