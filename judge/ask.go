@@ -38,6 +38,9 @@ func New(opts Options) *Judge {
 	opts.Together = cmp.Or(opts.Together, 30)
 	opts.MaxKeptBytes = cmp.Or(opts.MaxKeptBytes, 8<<20)
 	j := &Judge{opts: opts, log: opts.Logger, kept: newKept(opts.MaxKeptBytes), hourly: &hourly{most: opts.PerHour}}
+	if opts.Fleet != nil {
+		j.hourly.fleet = &fleetHour{opts.Fleet}
+	}
 	if j.log == nil {
 		j.log = slog.New(slog.DiscardHandler)
 	}

@@ -79,9 +79,11 @@ func (p *purse) settle(n, took int) {
 // step is how exactly an hour is measured.
 const step = 5 * time.Minute
 
-// hourly is what each agent took in the last hour.
+// hourly is what each agent took in the last hour, here and with a fleet on all replicas. While the
+// store of the fleet is away, what it took here counts.
 type hourly struct {
-	most Budget
+	most  Budget
+	fleet *fleetHour // nil: there are no other replicas
 
 	mu     sync.Mutex // guards the fields below
 	agents map[string]*[time.Hour / step]took
@@ -138,26 +140,52 @@ func (h *hourly) take(agent string, n int) *spent {
 	if h.most.Tokens == 0 && h.most.Calls == 0 {
 		return nil
 	}
+	counted := false
+	if h.fleet != nil {
+		var why *spent
+		if why, counted = h.fleet.take(agent, n, h.most); why != nil {
+			return why
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	sum, frees, now := h.of(agent)
-	what, less := "", false
+	kind := 0
 	switch {
+	case counted: // this is for when the store is away
 	case h.most.Calls > 0 && sum.calls >= h.most.Calls:
-		what = show.Plural(h.most.Calls, "calls")
+		kind = 1
 	case h.most.Tokens > 0 && sum.tokens+n > h.most.Tokens:
-		what, less = show.Plural(h.most.Tokens, "tokens"), true
+		kind = 2
+	}
+	if kind > 0 {
+		return spentOf(kind, h.most, frees)
+	}
+	now.tokens += n
+	now.calls++
+	return nil
+}
+
+// spentOf says that the calls (1) or tokens (2) of an hour are spent; 0 is neither.
+func spentOf(kind int, most Budget, frees time.Duration) *spent {
+	what := ""
+	switch kind {
+	case 1:
+		what = show.Plural(most.Calls, "calls")
+	case 2:
+		what = show.Plural(most.Tokens, "tokens")
 	default:
-		now.tokens += n
-		now.calls++
 		return nil
 	}
-	return &spent{fmt.Sprintf("the %s that this agent has of the model in an hour are spent: there are more in %d minutes", what, int(frees.Minutes())+1), less}
+	return &spent{fmt.Sprintf("the %s that this agent has of the model in an hour are spent: there are more in %d minutes", what, int(frees.Minutes())+1), kind == 2}
 }
 
 func (h *hourly) settle(agent string, n int) {
 	if h.most.Tokens == 0 && h.most.Calls == 0 {
 		return
+	}
+	if h.fleet != nil {
+		h.fleet.settle(agent, n)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

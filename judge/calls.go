@@ -30,7 +30,7 @@ func (a *asking) complete(ctx context.Context, p Prompt) (c Completion, err erro
 			return c, err
 		}
 		calling, cancel := context.WithTimeout(ctx, a.judge.opts.Timeout)
-		c, err = a.model.Complete(calling, p)
+		c, err = a.try(calling, p)
 		late := calling.Err() != nil
 		cancel()
 		a.mu.Lock()
@@ -66,6 +66,16 @@ func (a *asking) complete(ctx context.Context, p Prompt) (c Completion, err erro
 		}
 		a.judge.log.Debug("judge: the model is asked again", "model", a.model.ID(), "error", f.Text)
 	}
+}
+
+// try is one call of the model, of which a panic is a failure: what was put aside for it comes back.
+func (a *asking) try(ctx context.Context, p Prompt) (c Completion, err error) {
+	defer func() {
+		if f := a.faultOf(recover()); f != nil {
+			err = f
+		}
+	}()
+	return a.model.Complete(ctx, p)
 }
 
 // usage is a number of tokens that a server says, or where that can be none the estimate.

@@ -16,6 +16,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"time"
+
+	"rlmproxy/fleet"
 )
 
 // A Question is what is asked of each item.
@@ -95,6 +97,8 @@ type Shelf interface {
 type Options struct {
 	// Budget bounds one question, PerHour what one agent takes in an hour; its Time is not used.
 	Budget, PerHour Budget
+	// Fleet has replicas count PerHour together. Nil: this one counts for itself.
+	Fleet *fleet.Store
 	// Prices are the model's.
 	Prices Prices
 	// Concurrency is how many prompts of one question the model has at a time. Zero means 4.

@@ -3,6 +3,8 @@ package judge
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 
 	"golang.org/x/sync/errgroup"
 
@@ -71,11 +73,25 @@ func (a *asking) round(ctx context.Context, prompts [][]int) {
 			break
 		}
 		sent.Go(func() error {
+			defer func() {
+				if f := a.faultOf(recover()); f != nil {
+					a.fail(f)
+				}
+			}()
 			a.prompt(ctx, items)
 			return nil
 		})
 	}
 	_ = sent.Wait() // none of them has an error
+}
+
+// faultOf is a panic as a failure, nil for none.
+func (a *asking) faultOf(v any) *Failure {
+	if v == nil {
+		return nil
+	}
+	a.judge.log.Error("judge: internal error", "model", a.model.ID(), "error", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+	return &Failure{Text: "internal error: the proxy's log has the details", Final: true}
 }
 
 // over reports whether no further prompt is sent.

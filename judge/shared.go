@@ -2,8 +2,6 @@ package judge
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -31,21 +29,14 @@ const purpose = "judgements"
 
 // at is where in the store something of an agent is, by one of the fleet's secrets.
 func (s *Shared) at(secret []byte, agent, key string) string {
-	h := hmac.New(sha256.New, secret)
-	h.Write([]byte(key)) // of a fixed length
-	h.Write([]byte(agent))
-	return s.store.SpreadKey("judged", base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:24]))
+	return s.store.SpreadKey("judged", base64.RawURLEncoding.EncodeToString(sum(secret, key+agent))) // keys are of one length
 }
 
-func sealer(secret []byte) cipher.AEAD {
-	block, err := aes.NewCipher(secret)
-	if err == nil {
-		var gcm cipher.AEAD
-		if gcm, err = cipher.NewGCMWithRandomNonce(block); err == nil {
-			return gcm
-		}
-	}
-	panic(err) // the length of a secret is a constant
+// sum stands for a text in the store, which does not learn it.
+func sum(secret []byte, text string) []byte {
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte(text))
+	return h.Sum(nil)[:24]
 }
 
 // Get implements [Shelf]. While the store is away, it knows nothing.
@@ -54,7 +45,7 @@ func (s *Shared) Get(ctx context.Context, agent string, keys []string) map[strin
 	secrets := s.store.Keys(purpose)
 	for i := len(secrets) - 1; i >= 0; i-- { // what the first one finds counts
 		secret := secrets[i]
-		open := sealer(secret)
+		open := fleet.Sealer(secret)
 		var replies []*redis.StringCmd
 		err := s.store.Run(ctx, func(ctx context.Context, c redis.Cmdable) error {
 			replies = nil
@@ -85,7 +76,7 @@ func (s *Shared) Get(ctx context.Context, agent string, keys []string) map[strin
 // Put implements [Shelf]. It does not end with the question: what it keeps is paid for.
 func (s *Shared) Put(agent string, values map[string][]byte) {
 	secret := s.store.Keys(purpose)[0]
-	seal := sealer(secret)
+	seal := fleet.Sealer(secret)
 	_ = s.store.Run(s.store.Life(), func(ctx context.Context, c redis.Cmdable) error {
 		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for key, value := range values {

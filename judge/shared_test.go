@@ -76,3 +76,55 @@ func TestShared(t *testing.T) {
 		t.Errorf("without the store, another agent: %+v", report(r))
 	}
 }
+
+// TestHourOfFleet: what an agent may take in an hour it may take once, whichever replicas it asks.
+// While the store is away, each counts what it has given itself.
+func TestHourOfFleet(t *testing.T) {
+	server := fleettest.Start(t)
+	items, _ := complaints(900) // 30 calls
+	for name, budget := range map[string]judge.Budget{"calls": {Calls: 20}, "tokens": {Tokens: 30_000}} {
+		var replicas []*judge.Judge
+		for range 2 {
+			store, err := fleet.Open(fleet.Options{URL: server.URL, Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(store.Close)
+			replicas = append(replicas, judge.New(judge.Options{PerHour: budget, Fleet: store, Concurrency: 1}))
+		}
+		ask := func(j *judge.Judge, agent string, items []string) *judge.Report {
+			t.Helper()
+			r, err := j.Ask(t.Context(), agent, newLocal(about), question, items, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		first := ask(replicas[0], "alice", items[:300])
+		if first.Judged != 300 || first.Stopped != "" {
+			t.Fatalf("%s: %+v", name, report(first))
+		}
+		rest := ask(replicas[1], "alice", items[300:])
+		took := first.Calls + rest.Calls
+		if budget.Tokens > 0 {
+			took = first.Input + first.Output + rest.Input + rest.Output
+		}
+		if most := budget.Calls + budget.Tokens; took > most || took < most*8/10 || !strings.Contains(rest.Stopped, "in an hour are spent: there are more in ") {
+			t.Errorf("%s: %d were taken, and then %q", name, took, rest.Stopped)
+		}
+		if r := ask(replicas[1], "bob", items[:300]); r.Judged != 300 {
+			t.Errorf("%s: another agent: %+v", name, report(r))
+		}
+		keys, _ := server.Client.Keys(t.Context(), "*asked*").Result()
+		for _, key := range keys {
+			if ttl := server.Client.PTTL(t.Context(), key).Val(); strings.Contains(key, "alice") || ttl < time.Hour || ttl > 66*time.Minute {
+				t.Errorf("%s: %s lives %v", name, key, ttl)
+			}
+		}
+		server.Kill()
+		if r := ask(replicas[0], "alice", items[300:]); r.Judged == 0 || r.Stopped == "" || budget.Calls > 0 && r.Calls != 10 {
+			t.Errorf("%s: while the store is away: %+v", name, report(r))
+		}
+		server.Restart()
+	}
+}

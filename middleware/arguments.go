@@ -32,7 +32,8 @@ const handleBegin = "rlmproxy:"
 // from one tool to another without passing through a model. All else keeps its bytes. Of is
 // for healerOf.
 //
-// NoModel says that some of this data is kept from the sub-model: so is what the tool makes of it.
+// NoModel says that some of this data is kept from the sub-model: so is what the tool makes of it,
+// and an error, which may quote it.
 func (s *Server) withContents(ctx context.Context, r *session.Request, t target, params json.RawMessage, of *heals) (_ json.RawMessage, noModel bool, err error) {
 	arguments := jsonscan.Member(params, "arguments")
 	if t.up.NoHandles || len(arguments) == 0 || arguments[0] != '{' || !bytes.Contains(arguments, []byte(`"`+handleBegin)) {
@@ -52,11 +53,11 @@ func (s *Server) withContents(ctx context.Context, r *session.Request, t target,
 			return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: fmt.Sprintf("more than %d arguments are rlmproxy://cache/ID", maxHandles)}
 		}
 		content, err := s.tools.Content(ctx, r.Session.Agent, h, healer)
+		noModel = noModel || content.NoModel
 		if err != nil {
 			return nil, argumentError(at, err)
 		}
 		value := content.Value
-		noModel = noModel || content.NoModel
 		switch types := typesAt(schema, at); {
 		case len(types) == 0, slices.Contains(types, "string"):
 			value = jsonscan.Quote(string(content.Text))
@@ -74,11 +75,11 @@ func (s *Server) withContents(ctx context.Context, r *session.Request, t target,
 		return value, nil
 	})
 	if err != nil || n == 0 {
-		return params, false, err
+		return params, noModel, err
 	}
 	hold := guard.HoldOf(ctx)
 	if err := hold.Take(ctx, total); err != nil {
-		return nil, false, err
+		return nil, noModel, err
 	}
 	hold.Rest() // it is the server that works now
 	params, err = jsonscan.Rewrite(params, func(key string, value json.RawMessage) json.RawMessage {

@@ -81,7 +81,7 @@ func (s *Server) callUpstream(ctx context.Context, r *session.Request, c check) 
 			return question, err
 		}
 	}
-	raw, err := s.result(ctx, t, r, params)
+	raw, err := s.result(ctx, t, r, params, noModel)
 	if err != nil {
 		return nil, err
 	}
@@ -220,10 +220,11 @@ func (s *Server) unknownTool(ctx context.Context, v view, name string) error {
 	return e
 }
 
-// result is what the tool answers to params, without what its operator hides.
-func (s *Server) result(ctx context.Context, t target, r *session.Request, params json.RawMessage) (json.RawMessage, error) {
+// result is what the tool answers to params, without what its operator hides. NoModel says that
+// params have what is kept from the sub-model.
+func (s *Server) result(ctx context.Context, t target, r *session.Request, params json.RawMessage, noModel bool) (json.RawMessage, error) {
 	if s.isMade(t) {
-		return s.runMade(ctx, t, r, params)
+		return s.runMade(ctx, t, r, params, noModel)
 	}
 	p := t.up.policy(t.tool.Name)
 	done, err := s.limits.admit(ctx, t.up.Name, p, r.Session.Party, cmp.Or(p.Timeout, s.opts.CallTimeout))

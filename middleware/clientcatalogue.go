@@ -211,7 +211,7 @@ func turn(ctx context.Context, n int) error {
 // read; and the arguments must be as its schema says.
 func (c clientCatalogue) allowed(ctx context.Context, t target, params json.RawMessage) (question json.RawMessage, err error) {
 	arguments := jsonscan.Member(params, "arguments")
-	if err := t.checkArguments(ctx, arguments); err != nil {
+	if err := t.checkArguments(ctx, arguments, catalogue.Check); err != nil {
 		return nil, err
 	}
 	if c.s.opts.FreshCalls == FreshAll || t.vouched() || !consent.CanBeAsked(c.request) {
@@ -224,13 +224,14 @@ func (c clientCatalogue) allowed(ctx context.Context, t target, params json.RawM
 	return question, err
 }
 
-// checkArguments holds the arguments of a call against the schema of the tool.
-func (t target) checkArguments(ctx context.Context, arguments json.RawMessage) error {
+// checkArguments holds the arguments of a call against the schema of the tool, by one of the checks
+// of package catalogue.
+func (t target) checkArguments(ctx context.Context, arguments json.RawMessage, check func(schema, arguments json.RawMessage) string) error {
 	schema := jsonscan.Member(t.tool.Raw, "inputSchema")
 	if err := turn(ctx, len(schema)+len(arguments)); err != nil {
 		return err
 	}
-	wrong := catalogue.Check(schema, arguments)
+	wrong := check(schema, arguments)
 	guard.HoldOf(ctx).Rest()
 	if wrong == "" {
 		return nil

@@ -71,14 +71,15 @@ func (f freshCaller) FreshCall(ctx context.Context, tool string, arguments json.
 			params = jsonscan.AppendMember(params, "inputResponses", answers)
 		}
 	}
-	params, noModel, err := f.s.withContents(ctx, f.request, t, append(params, '}'), of)
-	if err != nil {
-		return nil, cache.Origin{}, err
-	}
-	origin.NoModel = origin.NoModel || noModel
 	observed := observe.Of(ctx).Fresh(t.up.Name, t.exposed, arguments, f.healer != nil)
 	defer observed.Took(ctx)
-	raw, err := f.s.result(observed.In(ctx), t, f.request, params)
+	params, noModel, err := f.s.withContents(observed.In(ctx), f.request, t, append(params, '}'), of)
+	origin.NoModel = origin.NoModel || noModel
+	if err != nil {
+		observed.Failed(err)
+		return nil, cache.Origin{NoModel: origin.NoModel}, err
+	}
+	raw, err := f.s.result(observed.In(ctx), t, f.request, params, noModel)
 	observed.Answered(raw, err)
 	if f.healer != nil {
 		f.healer.made = append(f.healer.made, t.exposed)

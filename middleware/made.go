@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/middleware/catalogue"
 	"rlmproxy/middleware/scan"
 	"rlmproxy/middleware/session"
 	"rlmproxy/middleware/toolbox"
@@ -105,8 +106,8 @@ func (s *Server) awaitMade(ctx context.Context) {
 // isMade reports whether a tool was made at run time.
 func (s *Server) isMade(t target) bool { return s.box != nil && t.up.Conn == Caller(s.box) }
 
-// runMade runs a tool made at run time, as the agent that calls it.
-func (s *Server) runMade(ctx context.Context, t target, r *session.Request, params json.RawMessage) (json.RawMessage, error) {
+// runMade runs a tool made at run time, as the agent that calls it. NoModel is for [Server.result].
+func (s *Server) runMade(ctx context.Context, t target, r *session.Request, params json.RawMessage, noModel bool) (json.RawMessage, error) {
 	tool, ok := s.box.Tool(t.tool.Name)
 	if !ok { // it was there a moment ago
 		return nil, s.unknownTool(ctx, s.viewOf(r), t.exposed)
@@ -118,7 +119,8 @@ func (s *Server) runMade(ctx context.Context, t target, r *session.Request, para
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
 	}
-	if err := t.checkArguments(ctx, arguments); err != nil {
+	// Its program relies on the schema, and nobody checks after us.
+	if err := t.checkArguments(ctx, arguments, catalogue.CheckAll); err != nil {
 		return nil, err
 	}
 	runner := s.opts.runner(tool)
@@ -126,6 +128,7 @@ func (s *Server) runMade(ctx context.Context, t target, r *session.Request, para
 		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: t.exposed + " needs the engine container, which cannot be used here: " + s.opts.Made.NoContainer}
 	}
 	return s.asking(ctx, r, func(ctx context.Context, reach tools.Reach) (json.RawMessage, error) {
+		reach.NoModel = noModel
 		return s.tools.Run(ctx, r.Session.Agent, t.exposed, tool, arguments, reach, runner)
 	})
 }

@@ -19,6 +19,9 @@ import (
 func (s *Server) callOwn(ctx context.Context, r *session.Request) (json.RawMessage, error) {
 	if tools.Judges(r.Name) {
 		return s.asking(ctx, r, func(ctx context.Context, reach tools.Reach) (json.RawMessage, error) {
+			if reach.Fresh != nil && r.Name == "proxy_ask" { // its one call is of the request itself
+				reach.Fresh = freshCaller{s: s, request: r}
+			}
 			return s.tools.Call(ctx, r.Session.Agent, r.Name, r.Arguments, reach)
 		})
 	}
@@ -48,12 +51,9 @@ func (s *Server) asking(ctx context.Context, r *session.Request, do func(ctx con
 			ctx = guard.WithHold(ctx, hold)
 		}
 		reach := tools.Reach{Healer: s.healerOf(r, nil), Catalogue: clientCatalogue{s, r}, Judge: s.judgeOf(r, a),
-			Code: s.opts.Code, State: &agentState{states: s.states, agent: r.Session.Agent}, Explain: s.explainCall}
+			Programs: s.opts.Code, State: &agentState{states: s.states, agent: r.Session.Agent}, Explain: s.explainCall}
 		if s.freshOffer(r).any {
 			reach.Fresh = askingCaller{s, a}
-			if r.Name == "proxy_ask" { // its one call is of the request itself
-				reach.Fresh = freshCaller{s: s, request: r}
-			}
 		}
 		return do(ctx, reach)
 	})
@@ -129,12 +129,13 @@ type agentState struct {
 var _ tools.State = (*agentState)(nil)
 
 // Load implements [tools.State].
-func (a *agentState) Load(ctx context.Context) (state json.RawMessage, err error) {
+func (a *agentState) Load(ctx context.Context) (_ json.RawMessage, noModel bool, err error) {
+	var state programs.State
 	state, a.was, err = a.states.Get(ctx, a.agent)
-	return state, err
+	return state.Value, state.NoModel, err
 }
 
 // Save implements [tools.State].
-func (a *agentState) Save(ctx context.Context, state json.RawMessage) (bool, error) {
-	return a.states.Put(ctx, a.agent, a.was, state)
+func (a *agentState) Save(ctx context.Context, state json.RawMessage, noModel bool) (bool, error) {
+	return a.states.Put(ctx, a.agent, a.was, programs.State{Value: state, NoModel: noModel})
 }

@@ -123,6 +123,8 @@ func (t *Tool) Check() error {
 	switch {
 	case !namePattern.MatchString(t.Name):
 		return errors.New("name must be 1 to 64 of the characters a-z, A-Z, 0-9, _ and -")
+	case strings.HasPrefix(strings.ToLower(t.Name), "proxy_"):
+		return errors.New("names that begin with proxy_ are the proxy's own")
 	case strings.TrimSpace(t.Description) == "":
 		return errors.New("description is missing: agents choose tools by it")
 	case len(t.Description) > MaxDescription:

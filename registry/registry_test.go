@@ -281,7 +281,9 @@ func TestHostile(t *testing.T) {
 	}
 	plain := with(func(*Tool) {})
 	bad := map[string]string{
-		"an own tool":     with(func(t *Tool) { t.Name = "proxy/filter" }),
+		"proxy_run":       with(func(t *Tool) { t.Name = "proxy_run" }),
+		"Proxy_tools":     with(func(t *Tool) { t.Name = "Proxy_tools" }),
+		"proxy/filter":    with(func(t *Tool) { t.Name = "proxy/filter" }),
 		"another name":    plain,
 		"no revision":     strings.Replace(plain, `"revision":4`, `"revision":0`, 1),
 		"a large program": with(func(t *Tool) { t.Program = strings.Repeat("a", MaxProgram+1) }),
@@ -377,6 +379,7 @@ func TestCheck(t *testing.T) {
 		{func(t *Tool) { t.Name = "" }, "name"},
 		{func(t *Tool) { t.Name = "a b" }, "name"},
 		{func(t *Tool) { t.Name = strings.Repeat("a", 65) }, "name"},
+		{func(t *Tool) { t.Name = "PROXY_x" }, "proxy_"},
 		{func(t *Tool) { t.Description = " " }, "description"},
 		{func(t *Tool) { t.Description = "\xff" }, "UTF-8"},
 		{func(t *Tool) { t.Program = "a\x00" }, "U+0000"},

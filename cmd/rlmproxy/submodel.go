@@ -12,7 +12,7 @@ import (
 )
 
 // openSubModel returns what proxy_ask asks, or nil where there is none. shared, if not nil, keeps
-// judgements for all replicas.
+// judgements for all replicas, and counts what agents take.
 func openSubModel(cfg *config.Config, shared *fleet.Store, logger *slog.Logger) (*middleware.SubModel, error) {
 	m := cfg.SubModel
 	if m == nil {
@@ -24,12 +24,13 @@ func openSubModel(cfg *config.Config, shared *fleet.Store, logger *slog.Logger) 
 		PerHour:     judge.Budget{Tokens: p.AskTokensPerHour, Calls: p.AskCallsPerHour},
 		Prices:      judge.Prices{Input: m.InputPrice, Output: m.OutputPrice},
 		Concurrency: m.Concurrency,
+		Together:    m.ItemsPerPrompt,
 		Timeout:     m.Timeout,
 		Alone:       func(item string) bool { return len(scan.Text("", item)) > 0 },
 		Logger:      logger,
 	}
 	if shared != nil {
-		opts.Shelf = judge.NewShared(shared, p.CacheTTL)
+		opts.Shelf, opts.Fleet = judge.NewShared(shared, p.CacheTTL), shared
 	}
 	if m.URL == "" {
 		// A client shows each prompt to its person, perhaps. How many it gets at a time,

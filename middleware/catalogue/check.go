@@ -36,22 +36,37 @@ const (
 // returns "". A schema that cannot be used says nothing: one that is no schema, refers to
 // others, to itself, or would take long.
 func Check(schema, arguments json.RawMessage) string {
+	wrong, _ := check(schema, arguments)
+	return wrong
+}
+
+// CheckAll is Check, but that arguments which cannot be held against the schema are wrong.
+func CheckAll(schema, arguments json.RawMessage) string {
+	wrong, unchecked := check(schema, arguments)
+	if wrong == "" && unchecked != "" {
+		wrong = "the arguments cannot be held against the input schema: " + unchecked
+	}
+	return wrong
+}
+
+// check says what is wrong with arguments, or why that cannot be said.
+func check(schema, arguments json.RawMessage) (invalid, unchecked string) {
 	if len(bytes.TrimSpace(arguments)) == 0 {
 		arguments = json.RawMessage("{}")
 	}
 	compiled, unusable := usable(schema, len(arguments))
 	if unusable != "" {
-		return ""
+		return "", unusable
 	}
 	var instance any
-	if json.Unmarshal(arguments, &instance) != nil { // a number that is too large, for one
-		return ""
+	if json.Unmarshal(arguments, &instance) != nil {
+		return "", "they have a number that is too large"
 	}
-	var invalid *jsonschema.ValidationError
-	if err := compiled.Validate(instance); errors.As(err, &invalid) {
-		return wrong(invalid)
+	var failed *jsonschema.ValidationError
+	if err := compiled.Validate(instance); errors.As(err, &failed) {
+		return wrong(failed), ""
 	}
-	return ""
+	return "", ""
 }
 
 // CheckSchema says why arguments of a few kilobytes could not be held against a schema, or

@@ -278,8 +278,26 @@ func (o *Running) Fresh(server, tool string, arguments json.RawMessage, again bo
 	made.trace(o.traceContext())
 	made.maker.mu.Lock()
 	defer made.maker.mu.Unlock()
-	made.maker.made = append(made.maker.made, made)
+	made.maker.tellMade()
+	if !made.maker.took { // else it tells of itself
+		made.maker.made = append(made.maker.made, made)
+	}
 	return made
+}
+
+// tellMade tells of the calls that o made and that have ended, so that what they hold is not held
+// until o ends. o.mu must be held.
+func (o *Running) tellMade() {
+	running := o.made[:0]
+	for _, made := range o.made {
+		if made.took {
+			made.tell()
+		} else {
+			running = append(running, made)
+		}
+	}
+	clear(o.made[len(running):])
+	o.made = running
 }
 
 // In is ctx of what is done for the call.
@@ -344,11 +362,8 @@ func (o *Running) End(ctx context.Context, reply json.RawMessage, err error) {
 	c.Queued = o.hold.Waited()
 	o.mu.Lock()
 	o.took = true
-	for _, made := range o.made {
-		if made.took {
-			made.tell()
-		}
-	}
+	o.tellMade()
+	o.made = nil // those tell of themselves
 	o.mu.Unlock()
 	switch {
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):

@@ -4,9 +4,8 @@ package programs
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -34,23 +33,30 @@ type States struct {
 	fleet *fleet.Store // nil: memory has them
 
 	mu   sync.Mutex // guards the fields below
-	kept map[string]state
+	kept map[string]kept
 }
 
-type state struct {
-	value string
-	used  time.Time
+type kept struct {
+	state   State
+	version Version
+	used    time.Time
+}
+
+// A State is what programs of an agent have kept.
+type State struct {
+	Value json.RawMessage `json:"value"` // an object; nil: there is none
+	// NoModel says that some of it is made of what no sub-model may read.
+	NoModel bool `json:"no_model,omitempty"`
 }
 
 // New returns States in memory, or with a fleet in its store, where each is sealed.
-func New(shared *fleet.Store) *States { return &States{fleet: shared, kept: map[string]state{}} }
+func New(shared *fleet.Store) *States { return &States{fleet: shared, kept: map[string]kept{}} }
 
 // A Version tells a state from a later one.
 type Version string
 
-// Get returns the state of an agent, nil for none, and its version. The error is that of the
-// store.
-func (s *States) Get(ctx context.Context, agent string) (json.RawMessage, Version, error) {
+// Get returns the state of an agent and its version. The error is that of the store.
+func (s *States) Get(ctx context.Context, agent string) (State, Version, error) {
 	if s.fleet != nil {
 		return s.shared(ctx, agent)
 	}
@@ -59,20 +65,25 @@ func (s *States) Get(ctx context.Context, agent string) (json.RawMessage, Versio
 	one, ok := s.kept[agent]
 	if !ok || time.Since(one.used) > ttl {
 		delete(s.kept, agent)
-		return nil, "", nil
+		return State{}, "", nil
 	}
-	s.kept[agent] = state{one.value, time.Now()}
-	return json.RawMessage(one.value), Version(one.value), nil
+	one.used = time.Now()
+	s.kept[agent] = one
+	return one.state, one.version, nil
 }
 
 // Put replaces the state of this version. It reports false, and changes nothing, if it is
 // another one by now.
-func (s *States) Put(ctx context.Context, agent string, was Version, value json.RawMessage) (bool, error) {
+func (s *States) Put(ctx context.Context, agent string, was Version, state State) (bool, error) {
 	if s.fleet != nil {
+		value, err := json.Marshal(state)
+		if err != nil {
+			return false, err
+		}
 		key := s.fleet.Keys(purpose)[0]
-		sealed := sealer(key).Seal(nil, nil, value, []byte(agent))
+		sealed := fleet.Sealer(key).Seal(nil, nil, value, []byte(agent))
 		n := 0
-		err := s.fleet.Run(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
+		err = s.fleet.Run(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
 			n, err = putScript.Run(ctx, c, []string{s.at(key, agent)}, string(was), sealed, ttl.Milliseconds()).Int()
 			return err
 		})
@@ -80,7 +91,7 @@ func (s *States) Put(ctx context.Context, agent string, was Version, value json.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if Version(s.kept[agent].value) != was {
+	if s.kept[agent].version != was {
 		return false, nil
 	}
 	if _, there := s.kept[agent]; !there && len(s.kept) >= maxStates {
@@ -92,7 +103,7 @@ func (s *States) Put(ctx context.Context, agent string, was Version, value json.
 		}
 		delete(s.kept, oldest)
 	}
-	s.kept[agent] = state{string(value), time.Now()}
+	s.kept[agent] = kept{state, Version(rand.Text()), time.Now()}
 	return true, nil
 }
 
@@ -112,7 +123,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`)
 
 // shared is Get from the store, by whichever secret of the fleet it was put.
-func (s *States) shared(ctx context.Context, agent string) (json.RawMessage, Version, error) {
+func (s *States) shared(ctx context.Context, agent string) (state State, was Version, err error) {
 	for _, key := range s.fleet.Keys(purpose) {
 		var sealed []byte
 		err := s.fleet.Run(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
@@ -126,15 +137,15 @@ func (s *States) shared(ctx context.Context, agent string) (json.RawMessage, Ver
 			continue
 		}
 		if err != nil {
-			return nil, "", err
+			return State{}, "", err
 		}
-		value, err := sealer(key).Open(nil, nil, sealed, []byte(agent))
-		if err != nil || !json.Valid(value) {
-			value = nil // nobody of this fleet has put that: it is replaced
+		value, err := fleet.Sealer(key).Open(nil, nil, sealed, []byte(agent))
+		if err != nil || json.Unmarshal(value, &state) != nil {
+			state = State{} // nobody of this fleet has put that: it is replaced
 		}
-		return value, Version(sealed), nil
+		return state, Version(sealed), nil
 	}
-	return nil, "", nil
+	return State{}, "", nil
 }
 
 // at is the key of an agent's state, which does not say whose it is.
@@ -142,15 +153,4 @@ func (s *States) at(secret []byte, agent string) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(agent))
 	return s.fleet.SpreadKey("program", hex.EncodeToString(mac.Sum(nil)[:16]))
-}
-
-func sealer(secret []byte) cipher.AEAD {
-	block, err := aes.NewCipher(secret)
-	if err == nil {
-		var gcm cipher.AEAD
-		if gcm, err = cipher.NewGCMWithRandomNonce(block); err == nil {
-			return gcm
-		}
-	}
-	panic(err) // the length of a secret is a constant
 }

@@ -13,27 +13,27 @@ import (
 // check holds States to what they promise; others are those of another replica, or the same.
 func check(t *testing.T, s, others *States) {
 	t.Helper()
-	if value, was, err := s.Get(t.Context(), "a"); value != nil || was != "" || err != nil {
-		t.Fatalf("%s, %q, %v", value, was, err)
+	if state, was, err := s.Get(t.Context(), "a"); state.Value != nil || state.NoModel || was != "" || err != nil {
+		t.Fatalf("%+v, %q, %v", state, was, err)
 	}
-	if ok, err := s.Put(t.Context(), "a", "", []byte(`{"n":1}`)); !ok || err != nil {
+	if ok, err := s.Put(t.Context(), "a", "", State{Value: []byte(`{"n":1}`), NoModel: true}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	value, was, err := others.Get(t.Context(), "a")
-	if string(value) != `{"n":1}` || err != nil {
-		t.Errorf("%s, %v", value, err)
+	state, was, err := others.Get(t.Context(), "a")
+	if string(state.Value) != `{"n":1}` || !state.NoModel || err != nil {
+		t.Errorf("%+v, %v", state, err)
 	}
-	if ok, err := s.Put(t.Context(), "a", "", []byte(`{"n":2}`)); ok || err != nil {
+	if ok, err := s.Put(t.Context(), "a", "", State{Value: []byte(`{"n":2}`)}); ok || err != nil {
 		t.Error("a state was replaced that had changed", err)
 	}
-	if ok, err := others.Put(t.Context(), "a", was, []byte(`{"n":3}`)); !ok || err != nil {
+	if ok, err := others.Put(t.Context(), "a", was, State{Value: []byte(`{"n":3}`)}); !ok || err != nil {
 		t.Error(ok, err)
 	}
-	if value, _, _ := s.Get(t.Context(), "a"); string(value) != `{"n":3}` {
-		t.Errorf("%s", value)
+	if state, _, _ := s.Get(t.Context(), "a"); string(state.Value) != `{"n":3}` || state.NoModel {
+		t.Errorf("%+v", state)
 	}
-	if value, _, _ := s.Get(t.Context(), "b"); value != nil {
-		t.Errorf("another agent has %s", value)
+	if state, _, _ := s.Get(t.Context(), "b"); state.Value != nil {
+		t.Errorf("another agent has %s", state.Value)
 	}
 }
 
@@ -42,11 +42,11 @@ func TestStates(t *testing.T) {
 		s := New(nil)
 		check(t, s, s)
 		s.Forget("a")
-		if value, _, _ := s.Get(t.Context(), "a"); value != nil {
-			t.Errorf("%s after Forget", value)
+		if state, _, _ := s.Get(t.Context(), "a"); state.Value != nil {
+			t.Errorf("%s after Forget", state.Value)
 		}
 		for i := range 2 * maxStates {
-			if ok, err := s.Put(t.Context(), fmt.Sprint(i), "", []byte("{}")); !ok || err != nil {
+			if ok, err := s.Put(t.Context(), fmt.Sprint(i), "", State{Value: []byte("{}")}); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 		}

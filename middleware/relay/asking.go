@@ -15,14 +15,21 @@ type Asking struct {
 	deferred *deferred.Request // of a client of 2026-07-28, else nil
 }
 
+type askingKey struct{}
+
 // Ask answers a request by do, which may ask the client meanwhile. A client of 2026-07-28 gets
-// what it is asked as a result; do runs on until the client comes back with the answers.
+// what it is asked as a result; do runs on until the client comes back with the answers. Within
+// another do it is a part of that: the client comes back to the request that it has made.
 func (r *Relay) Ask(ctx context.Context, q *session.Request, do func(ctx context.Context, a *Asking) (json.RawMessage, error)) (json.RawMessage, error) {
+	if a, within := ctx.Value(askingKey{}).(*Asking); within {
+		return do(ctx, a)
+	}
 	if !q.Stateless {
 		return do(ctx, &Asking{request: q})
 	}
 	return r.deferred.Run(ctx, q, "", q.Params, func(ctx context.Context, d *deferred.Request) (json.RawMessage, error) {
-		return do(ctx, &Asking{q, d})
+		a := &Asking{q, d}
+		return do(context.WithValue(ctx, askingKey{}, a), a)
 	})
 }
 
@@ -32,6 +39,14 @@ func (a *Asking) Current() *session.Request {
 		return a.request
 	}
 	return a.deferred.Current()
+}
+
+// Returned is how often a client of 2026-07-28 has come back with answers. Others never do.
+func (a *Asking) Returned() int {
+	if a.deferred == nil {
+		return 0
+	}
+	return a.deferred.Returned()
 }
 
 // Can reports whether the client answers requests of this method.

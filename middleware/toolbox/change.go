@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"time"
 
 	"rlmproxy/middleware/catalogue"
@@ -79,10 +78,7 @@ func (b *Box) check(ctx context.Context, t *registry.Tool) error {
 	if err := t.Check(); err != nil {
 		return bad(err.Error(), "")
 	}
-	switch {
-	case strings.HasPrefix(strings.ToLower(t.Name), "proxy_"):
-		return bad("names that begin with proxy_ are the proxy's own", "choose another name")
-	case t.Engine == registry.Container && b.opts.NoContainer != "":
+	if t.Engine == registry.Container && b.opts.NoContainer != "" {
 		return bad("engine container cannot be used: "+b.opts.NoContainer, "leave engine out, or have the operator install podman or docker")
 	}
 	definition := definitions([]registry.Tool{{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema, Enabled: true}})[0]

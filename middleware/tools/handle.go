@@ -24,13 +24,14 @@ type Content struct {
 
 // Content returns what a handle of agent stands for: the text of a result, or what a jq
 // program makes of it, of a string what it holds. What is gone is called for again if that
-// gives the same.
-func (t *Tools) Content(ctx context.Context, agent string, h shape.Handle, healer Healer) (Content, error) {
+// gives the same. Beside an error, which may quote it, NoModel is set as well.
+func (t *Tools) Content(ctx context.Context, agent string, h shape.Handle, healer Healer) (content Content, err error) {
 	stages, err := t.opts.Shaper.Stages(shape.Narrow{JQ: h.JQ}, "jq", agent)
 	if err != nil {
 		return Content{}, err
 	}
 	c := &call{Tools: t, agent: agent, tool: handle, reach: Reach{Healer: healer}}
+	defer func() { content.NoModel = c.noModel }()
 	d := document{id: h.ID}
 	ctx, cancel, question, err := c.readAll(ctx, t.opts.QueryTimeout, h.Block, &d)
 	defer cancel()
@@ -45,7 +46,7 @@ func (t *Tools) Content(ctx context.Context, agent string, h shape.Handle, heale
 			Hint: "look at cache_id " + string(d.id) + " and use that"}
 	case h.JQ == "":
 		text := d.value.AsText().Data
-		return Content{text, jsonIn(text), c.noModel}, nil
+		return Content{Text: text, Value: jsonIn(text)}, nil
 	}
 	v, err := stages.Run(ctx, d.value)
 	if err != nil {
@@ -55,9 +56,9 @@ func (t *Tools) Content(ctx context.Context, agent string, h shape.Handle, heale
 	case len(bytes.TrimSpace(v.Data)) == 0, string(v.Data) == "null":
 		return Content{}, &pipeline.Error{Code: pipeline.BadJQ, Text: strings.TrimSuffix("jq: the program gave no data for the argument: "+v.Note, ": ")}
 	case v.Data[0] == '"' && v.Kind == pipeline.JSON:
-		return Content{jsonscan.AppendUnquoted(nil, v.Data), v.Data, c.noModel}, nil
+		return Content{Text: jsonscan.AppendUnquoted(nil, v.Data), Value: v.Data}, nil
 	}
-	return Content{v.Data, jsonIn(v.Data), c.noModel}, nil
+	return Content{Text: v.Data, Value: jsonIn(v.Data)}, nil
 }
 
 // jsonIn is the JSON value that a text is, or nil.

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"rlmproxy/jsonscan"
 	"rlmproxy/judge"
@@ -25,8 +27,22 @@ type host struct {
 // together is how many calls of one callAll run at a time.
 const together = 8
 
-// Call implements [script.Host].
-func (h *host) Call(ctx context.Context, function string, args []json.RawMessage) (json.RawMessage, error) {
+// Call implements [script.Host]. A fault of ours costs the one call: whoever runs the program would
+// not get its worker back.
+func (h *host) Call(ctx context.Context, function string, args []json.RawMessage) (value json.RawMessage, err error) {
+	defer h.survive(function, &err)
+	return h.does(ctx, function, args)
+}
+
+// survive makes an error of a panic.
+func (h *host) survive(name string, err *error) {
+	if v := recover(); v != nil {
+		*err = h.reach.explained(name, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+	}
+}
+
+// does is Call, which may panic.
+func (h *host) does(ctx context.Context, function string, args []json.RawMessage) (json.RawMessage, error) {
 	arg := func(i int) json.RawMessage {
 		if i < len(args) {
 			return args[i]
@@ -211,37 +227,38 @@ func (h *host) callAll(ctx context.Context, list json.RawMessage) (json.RawMessa
 		return nil, wrong(`callAll needs an array of [tool, arguments]`)
 	}
 	out := make([]json.RawMessage, len(calls))
-	next := make(chan int)
+	next, made := make(chan int), 0
+	var size atomic.Int64 // of the results
 	var working sync.WaitGroup
 	for range min(together, len(calls)) {
 		working.Go(func() {
 			for i := range next {
 				one := append(calls[i], json.RawMessage("null"), json.RawMessage("null"))
-				value, err := h.calls(ctx, one[0], one[1])
+				value, err := h.Call(ctx, "call", one)
 				if err != nil {
 					value = jsonscan.Object("error", jsonscan.Quote(reason(err)))
 				}
-				out[i] = value
+				if size.Add(int64(len(value))) <= maxTogether { // else nobody gets any
+					out[i] = value
+				}
 			}
 		})
 	}
 	for i := range calls {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || size.Load() > maxTogether {
 			break
 		}
 		next <- i
+		made++
 	}
 	close(next)
 	working.Wait()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	size := 0
-	for _, one := range out {
-		size += len(one)
-	}
-	if size > maxTogether {
-		return nil, &pipeline.Error{Code: pipeline.LimitMemory, Text: fmt.Sprintf("callAll: the results have %s bytes together; %s are allowed", show.Count(size), show.Count(maxTogether)), Hint: "make fewer calls at once; these are made"}
+	if size.Load() > maxTogether {
+		return nil, &pipeline.Error{Code: pipeline.LimitMemory, Text: fmt.Sprintf("callAll: the results have more than %s bytes together", show.Count(maxTogether)),
+			Hint: fmt.Sprintf("make fewer calls at once; the first %s of %s are made", show.Count(made), show.Count(len(calls)))}
 	}
 	return json.Marshal(out)
 }

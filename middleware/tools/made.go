@@ -27,7 +27,7 @@ func InProgram(ctx context.Context) bool { return ctx.Value(programKey{}) != nil
 // returns the result of a tools/call, which is not shaped. Name is the tool's for agents. Other, if
 // not nil, runs its program.
 func (t *Tools) Run(ctx context.Context, agent, name string, made registry.Tool, arguments json.RawMessage, reach Reach, other script.Runner) (json.RawMessage, error) {
-	c := &call{Tools: t, agent: agent, terms: t.opts.Shaper.Terms(), tool: name, arguments: arguments, reach: reach}
+	c := &call{Tools: t, agent: agent, terms: t.opts.Shaper.Terms(), tool: name, arguments: arguments, reach: reach, noModel: reach.NoModel}
 	if made.Language == registry.JQ {
 		return c.runJQ(inProgram(ctx), made, arguments)
 	}

@@ -19,9 +19,10 @@ import (
 // A State is what programs of the agent keep from one to the next.
 type State interface {
 	// Load returns the state, nil for none. Save replaces what was loaded; it reports false, and
-	// changes nothing, if another program has done so meanwhile.
-	Load(ctx context.Context) (json.RawMessage, error)
-	Save(ctx context.Context, state json.RawMessage) (bool, error)
+	// changes nothing, if another program has done so meanwhile. NoModel says that the sub-model
+	// may not read it.
+	Load(ctx context.Context) (state json.RawMessage, noModel bool, err error)
+	Save(ctx context.Context, state json.RawMessage, noModel bool) (bool, error)
 }
 
 // run is proxy_run: a program over results.
@@ -31,7 +32,7 @@ func (r *run) params() []param { return []param{{"code", aString, &r.code, `"ret
 
 func (r *run) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	switch {
-	case !c.reach.Code || c.opts.Programs == nil:
+	case !c.reach.Programs || c.opts.Programs == nil:
 		return nil, off(c.tool, "code")
 	case r.code == "":
 		return nil, misused(c.tool, "code is missing")
@@ -39,7 +40,7 @@ func (r *run) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	p := script.Program{Source: r.code}
 	var err error
 	if c.reach.State != nil {
-		if p.State, err = c.reach.State.Load(ctx); err != nil {
+		if p.State, c.noModel, err = c.reach.State.Load(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -49,7 +50,7 @@ func (r *run) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	}
 	notes := c.healed
 	if out.State != nil && c.reach.State != nil {
-		kept, err := c.reach.State.Save(ctx, out.State)
+		kept, err := c.reach.State.Save(ctx, out.State, c.noModel && string(out.State) != "{}")
 		switch {
 		case err != nil:
 			notes = append(notes, "state is not kept: the shared store is away")

@@ -124,14 +124,16 @@ type Reach struct {
 	Upstreams Upstreams
 	// Toolbox is what there is to change of tools made at run time. Nil: proxy_tools is off.
 	Toolbox Toolbox
-	// Code switches proxy_run on.
-	Code bool
+	// Programs switches proxy_run on.
+	Programs bool
 	// State is that of programs. Nil: they keep none.
 	State State
 	// Explain is the error of a call that a program made, as it reads it. Nil: as it is.
 	Explain func(tool string, err error) error
 	// Judge asks the sub-model for this client. Nil: there is none, and proxy_ask is off.
 	Judge Judge
+	// NoModel says that the arguments have what the sub-model may not read.
+	NoModel bool
 }
 
 // A call is one call of a tool of ours.

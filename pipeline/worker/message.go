@@ -57,19 +57,24 @@ const (
 	says
 )
 
-// maxDataBytes bounds what a worker sends at once.
-const maxDataBytes = 33 << 20
+const (
+	// maxDataBytes bounds what a worker sends at once, maxLoadBytes what it is sent.
+	maxDataBytes = 33 << 20
+	maxLoadBytes = 1 << 30
+	// maxMessageBytes bounds a message without its data. What is longest in one is a program.
+	maxMessageBytes = 1 << 20
+)
 
 // A wire carries messages between pool and worker.
 type wire struct {
-	in  *bufio.Reader // the decoder takes no more from it than it needs
+	in  *bounded // the decoder takes no more from it than it needs
 	dec *gob.Decoder
 	out *bufio.Writer
 	enc *gob.Encoder
 }
 
 func newWire(r io.Reader, w io.Writer) *wire {
-	in, out := bufio.NewReaderSize(r, 64<<10), bufio.NewWriterSize(w, 64<<10)
+	in, out := &bounded{Reader: bufio.NewReaderSize(r, 64<<10)}, bufio.NewWriterSize(w, 64<<10)
 	return &wire{in, gob.NewDecoder(in), out, gob.NewEncoder(out)}
 }
 
@@ -83,7 +88,34 @@ func (w *wire) send(message any, data []byte) error {
 	return w.out.Flush()
 }
 
-func (w *wire) receive(message any) error { return w.dec.Decode(message) }
+func (w *wire) receive(message any) error {
+	w.in.left = maxMessageBytes
+	return w.dec.Decode(message)
+}
+
+// request receives a request with its data, of which limit bytes are allowed.
+func (w *wire) request(limit int) (req request, err error) {
+	err = w.receive(&req)
+	if err == nil && req.Load {
+		req.data, err = w.data(req.Size, limit)
+	}
+	return req, err
+}
+
+// A bounded reader has so much left for a decoder, which would take a message of gigabytes.
+type bounded struct {
+	*bufio.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("worker: message of more than %d bytes", maxMessageBytes)
+	}
+	n, err := b.Reader.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
 
 // data reads n bytes that follow a message.
 func (w *wire) data(n, limit int) ([]byte, error) {
@@ -91,6 +123,6 @@ func (w *wire) data(n, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("worker: message of %d bytes, %d are allowed", n, limit)
 	}
 	b := make([]byte, n)
-	_, err := io.ReadFull(w.in, b)
+	_, err := io.ReadFull(w.in.Reader, b)
 	return b, err
 }

@@ -3,7 +3,6 @@ package worker
 import (
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -73,11 +72,7 @@ type process struct {
 // runs ends with the process.
 func (k *process) read(requests chan<- request) {
 	for {
-		var req request
-		err := k.wire.receive(&req)
-		if err == nil && req.Load {
-			req.data, err = k.wire.data(req.Size, math.MaxInt)
-		}
+		req, err := k.wire.request(maxLoadBytes)
 		switch {
 		case err == io.EOF:
 			os.Exit(exitOK)

@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -50,6 +52,80 @@ func TestTurns(t *testing.T) {
 		var stopped *StoppedError
 		if _, err := p.acquire(ctx, Key{"b", ""}); !errors.As(err, &stopped) || stopped.Reason != Crowded {
 			t.Error(err)
+		}
+	})
+}
+
+// TestRoom: programs that have asked for something have a minute, and make room then for another
+// agent's; those of the agent that waits do not count, and no agent has more than its own number.
+func TestRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(Options{Workers: 4, PerAgent: 2})
+		begin := func(agent string) *slot {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+			defer cancel()
+			s, _ := p.acquire(ctx, Key{agent, ""})
+			if s != nil { // a process that has asked its host for something
+				s.child = &child{cmd: &exec.Cmd{Process: &os.Process{Pid: -1}}, exited: make(chan struct{})}
+				s.child.asked.Store(true)
+			}
+			return s
+		}
+		a1, a2 := begin("a"), begin("a")
+		if a1 == nil || a2 == nil || begin("a") != nil {
+			t.Fatal("an agent has two workers, and no more")
+		}
+		time.Sleep(10 * time.Second)
+		b1 := begin("b")
+		if b1 == nil || begin("b") == nil {
+			t.Fatal("the other agent has two as well")
+		}
+		room := make(chan *slot, 1)
+		go func() {
+			s, err := p.acquire(t.Context(), Key{"c", ""})
+			if err != nil {
+				t.Error(err)
+			}
+			room <- s
+		}()
+		time.Sleep(askedTime - 10*time.Second - time.Millisecond)
+		synctest.Wait()
+		for _, s := range p.slots {
+			if s.ousted || s.child.killed.Load() {
+				t.Fatal("a program had no minute")
+			}
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if !a1.ousted || !a1.child.killed.Load() || a2.ousted || b1.ousted {
+			t.Error("the first one does not make room after a minute, or others do")
+		}
+		if !p.release(a1) { // as its task ends
+			t.Error("it does not hear why it ended")
+		}
+		close(a1.child.exited)
+		if s := <-room; s != a1 || s.agent != "c" {
+			t.Error("another has the room")
+		}
+		// Who made room for somebody is slow: it makes nobody make room for it.
+		waits, stop := context.WithCancel(t.Context())
+		go func() { _, _ = p.acquire(waits, Key{"a", ""}) }()
+		time.Sleep(2*slowFor - slowTime)
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		for _, s := range p.slots {
+			if s.ousted {
+				t.Error("a task made room for an agent that is slow itself")
+			}
+			s.child = nil
+			if s.busy {
+				_ = p.release(s)
+			}
+		}
+		if p.look != nil {
+			p.look.Stop()
 		}
 	})
 }
