@@ -47,6 +47,10 @@ func (r *reader) readSubModel(n node, vars variables) *SubModel {
 		}
 		return &SubModel{}
 	}
+	if k := n.kind(); k != '{' && k != 'n' {
+		r.wrong(n, `"client" or an object`, "leave subModel out for none; false stands in the entry of a server")
+		return nil
+	}
 	members, ok := r.object(n)
 	if !ok {
 		return nil
@@ -75,6 +79,7 @@ func (r *reader) readSubModel(n node, vars variables) *SubModel {
 		case "timeout":
 			m.Timeout = r.timeout(each)
 		case "comment", "_comment", "//":
+			delete(fields, each.key)
 		default:
 			r.mistake(each.atKey(), "unknown key", didYouMean(each.key, subModelKeys))
 		}
@@ -87,6 +92,9 @@ func (r *reader) readSubModel(n node, vars variables) *SubModel {
 	case hasModel && m.Model == "" && fields["model"].kind() == '"':
 		r.mistake(fields["model"], "the model's name is empty", "")
 	case !hasURL:
+		if len(fields) == 0 {
+			r.mistake(n.atKey(), "url and model are missing", `write "subModel": "client" for the clients' own models`)
+		}
 		for _, key := range []string{"model", "key", "inputPrice", "outputPrice", "concurrency", "itemsPerPrompt", "timeout"} {
 			if each, ok := fields[key]; ok {
 				r.mistake(each.atKey(), "set without url, so no such model is asked", `add the url, or write "subModel": "client" for the clients' own models`)

@@ -49,6 +49,8 @@ func TestRun(t *testing.T) {
 		{"try { call('proxy_filter', {}) } catch (e) { return e.message }", "proxy_filter is the proxy's own: programs call tools of servers, and have result, lines, search, jq and ask"},
 		{"try { result('k3') } catch (e) { return e.code }", "unknown_cache_id"},
 		{"try { search(call('log'), 'bad') } catch (e) { return e.message }", "id must be the cache_id of a result, not its text: that is searched with regular expressions"},
+		{"try { ask('x', ['a'], ['b', 'c']) } catch (e) { return e.message }", `ask(question, items, options): options must be an object, not ["b","c"]`},
+		{fmt.Sprintf("try { search(%q, 'bad', 5) } catch (e) { return e.message }", log), "search(id, pattern, options): options must be an object, not 5"},
 		{"try { ask('x', ['a']) } catch (e) { return e.message }", "the sub-model is switched off (the operator can set \"subModel\" in proxySettings)"},
 		{"print('a'); print({b: 1}); return {c: 2}", "[printed 2 lines]\na\n{\"b\":1}\n[returned]\n{\"c\":2}"},
 		{"print('[cut: all]'); return 1", "[printed 1 line]\n> [cut: all]\n[returned]\n1"},
