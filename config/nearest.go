@@ -50,6 +50,9 @@ func didYouMean(got string, known []string) string {
 	return ""
 }
 
+// Nearest is the one of known that a person probably meant with got, or "".
+func Nearest(got string, known []string) string { return nearest(got, known) }
+
 func meant(near string) string { return "did you mean " + strconv.Quote(near) + "?" }
 
 // maxPreview is how many characters of an offending value are shown: enough

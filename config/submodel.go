@@ -21,6 +21,8 @@ type SubModel struct {
 	// take. Zero means the default.
 	Concurrency int
 	Timeout     time.Duration
+	// ItemsPerPrompt is how many items a prompt has at most. Zero means the default.
+	ItemsPerPrompt int
 }
 
 // subModelSection is a section of proxySettings. It has no flag and no variable: a key does not
@@ -28,7 +30,7 @@ type SubModel struct {
 const subModelSection = "subModel"
 
 // subModelKeys are the keys of that section.
-var subModelKeys = []string{"url", "model", "key", "inputPrice", "outputPrice", "concurrency", "timeout"}
+var subModelKeys = []string{"url", "model", "key", "inputPrice", "outputPrice", "concurrency", "itemsPerPrompt", "timeout"}
 
 // ofClient stands for the model of each client.
 const ofClient = "client"
@@ -44,6 +46,10 @@ func (r *reader) readSubModel(n node, vars variables) *SubModel {
 			r.wrong(n, `"client" or an object`, `write for example {"url": "http://127.0.0.1:11434/v1", "model": "qwen3:4b"}`)
 		}
 		return &SubModel{}
+	}
+	if k := n.kind(); k != '{' && k != 'n' {
+		r.wrong(n, `"client" or an object`, "leave subModel out for none; false stands in the entry of a server")
+		return nil
 	}
 	members, ok := r.object(n)
 	if !ok {
@@ -68,9 +74,12 @@ func (r *reader) readSubModel(n node, vars variables) *SubModel {
 			m.OutputPrice = r.price(each)
 		case "concurrency":
 			m.Concurrency = r.whole(each, 1, 64)
+		case "itemsPerPrompt":
+			m.ItemsPerPrompt = r.whole(each, 1, 100)
 		case "timeout":
 			m.Timeout = r.timeout(each)
 		case "comment", "_comment", "//":
+			delete(fields, each.key)
 		default:
 			r.mistake(each.atKey(), "unknown key", didYouMean(each.key, subModelKeys))
 		}
@@ -83,7 +92,10 @@ func (r *reader) readSubModel(n node, vars variables) *SubModel {
 	case hasModel && m.Model == "" && fields["model"].kind() == '"':
 		r.mistake(fields["model"], "the model's name is empty", "")
 	case !hasURL:
-		for _, key := range []string{"model", "key", "inputPrice", "outputPrice", "concurrency", "timeout"} {
+		if len(fields) == 0 {
+			r.mistake(n.atKey(), "url and model are missing", `write "subModel": "client" for the clients' own models`)
+		}
+		for _, key := range []string{"model", "key", "inputPrice", "outputPrice", "concurrency", "itemsPerPrompt", "timeout"} {
 			if each, ok := fields[key]; ok {
 				r.mistake(each.atKey(), "set without url, so no such model is asked", `add the url, or write "subModel": "client" for the clients' own models`)
 			}
@@ -160,13 +172,14 @@ func (r *reader) price(n node) float64 {
 // subModelSchema is the form of the section.
 func subModelSchema() schema {
 	properties := schema{
-		"url":         text("URL of an API compatible with OpenAI's, up to its version"),
-		"model":       text("name of the model there"),
-		"key":         text("its key, as ${VAR}, ${file:PATH} or ${keyring:NAME}"),
-		"inputPrice":  schema{"type": []string{"number", "null"}, "description": "price of a million tokens of prompts"},
-		"outputPrice": schema{"type": []string{"number", "null"}, "description": "price of a million tokens of answers"},
-		"concurrency": number("prompts of one question that it gets at a time; default 4"),
-		"timeout":     forms["timeout"],
+		"url":            text("URL of an API compatible with OpenAI's, up to its version"),
+		"model":          text("name of the model there"),
+		"key":            text("its key, as ${VAR}, ${file:PATH} or ${keyring:NAME}"),
+		"inputPrice":     schema{"type": []string{"number", "null"}, "description": "price of a million tokens of prompts"},
+		"outputPrice":    schema{"type": []string{"number", "null"}, "description": "price of a million tokens of answers"},
+		"concurrency":    number("prompts of one question that it gets at a time; default 4"),
+		"itemsPerPrompt": number("items in one prompt at most; with 1 no item's text can change the answer for another; default 30"),
+		"timeout":        forms["timeout"],
 	}
 	for _, note := range []string{"comment", "_comment", "//"} {
 		properties[note] = true

@@ -23,9 +23,8 @@ func TestSubModel(t *testing.T) {
 	}{
 		{`null`, nil, ""},
 		{`"client"`, &SubModel{}, ""},
-		{`{"comment": 1}`, &SubModel{}, ""},
-		{`{"url": "https://${HOST}/v1/", "model": "small", "key": "${MODEL_KEY}", "inputPrice": 0.15, "outputPrice": 1, "timeout": "3m", "concurrency": 2}`,
-			&SubModel{URL: "https://models.example.com/v1", Model: "small", Key: "sk-hunter2-0123456789", InputPrice: 0.15, OutputPrice: 1, Timeout: 3 * time.Minute, Concurrency: 2}, ""},
+		{`{"url": "https://${HOST}/v1/", "model": "small", "key": "${MODEL_KEY}", "inputPrice": 0.15, "outputPrice": 1, "timeout": "3m", "concurrency": 2, "itemsPerPrompt": 1}`,
+			&SubModel{URL: "https://models.example.com/v1", Model: "small", Key: "sk-hunter2-0123456789", InputPrice: 0.15, OutputPrice: 1, Timeout: 3 * time.Minute, Concurrency: 2, ItemsPerPrompt: 1}, ""},
 		{`{"url": "http://127.0.0.1:11434/v1", "model": "m"}`, &SubModel{URL: "http://127.0.0.1:11434/v1", Model: "m"}, ""},
 		{`{"url": "http://10.0.0.7/v1", "model": "m"}`, &SubModel{URL: "http://10.0.0.7/v1", Model: "m"}, "unencrypted"},
 	} {
@@ -49,7 +48,10 @@ func TestSubModel(t *testing.T) {
 func TestSubModelMistakes(t *testing.T) {
 	for section, want := range map[string]string{
 		`"clients"`:                             `expected "client" or an object`,
-		`7`:                                     "expected an object",
+		`7`:                                     `expected "client" or an object`,
+		`false`:                                 `expected "client" or an object`,
+		`{}`:                                    "url and model are missing",
+		`{"comment": 1}`:                        "url and model are missing",
 		`{"url": "https://a/v1"}`:               "model is missing",
 		`{"url": "https://a/v1", "model": " "}`: "the model's name is empty",
 		`{"model": "m"}`:                        "set without url",
@@ -63,6 +65,7 @@ func TestSubModelMistakes(t *testing.T) {
 		`{"url": "https://a/v1", "model": "m", "inputPrice": -1}`:    "a price for a million tokens",
 		`{"url": "https://a/v1", "model": "m", "inputPrice": "1"}`:   "a price for a million tokens",
 		`{"url": "https://a/v1", "model": "m", "concurrency": 65}`:   "64",
+		`{"url": "https://a/v1", "model": "m", "itemsPerPrompt": 0}`: "1",
 		`{"url": "https://a/v1", "model": "m", "apiKey": "hunter2"}`: "unknown key",
 	} {
 		_, err := load("mcp.json", "/mcp.json", subModelFile(section), Options{Keyring: func(_, _ string) (string, error) { return "", nil }})

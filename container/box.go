@@ -66,6 +66,7 @@ func start(p *program, name string, args []string) (*box, error) {
 	}
 	b.out = out
 	b.cmd = exec.Command(p.path, args...)
+	b.cmd.Dir = os.TempDir()
 	isolate(b.cmd)
 	b.cmd.Stdout, b.cmd.Stderr, b.cmd.WaitDelay = write, &b.errs, time.Second
 	if b.in, err = b.cmd.StdinPipe(); err == nil {

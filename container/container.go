@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -84,6 +85,11 @@ func New(opts Options) *Engine {
 	}
 	if opts.MaxPackageBytes == 0 {
 		opts.MaxPackageBytes = 256 << 20
+	}
+	if opts.Dir != "" {
+		if dir, err := filepath.Abs(opts.Dir); err == nil { // another path would be a volume's name
+			opts.Dir = dir
+		}
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)

@@ -58,7 +58,6 @@ func registry(t *testing.T) (fetched *atomic.Int32) {
 		w.Close()
 		files[name] = b.Bytes()
 	}
-	var url string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, file := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "-1.0.0.tgz")
 		data, ok := files[name]
@@ -73,12 +72,11 @@ func registry(t *testing.T) (fetched *atomic.Int32) {
 			_, _ = w.Write(data)
 		default:
 			fmt.Fprintf(w, `{"name":%q,"dist-tags":{"latest":"1.0.0"},"versions":{"1.0.0":{"name":%[1]q,"version":"1.0.0","hasInstallScript":true,"dist":{"tarball":"%[2]s/%[1]s-1.0.0.tgz","shasum":"%[3]x"}}}}`,
-				name, url, sha1.Sum(data))
+				name, "http://"+r.Host, sha1.Sum(data))
 		}
 	}))
 	t.Cleanup(s.Close)
-	url = s.URL
-	t.Setenv(installEnv, url)
+	t.Setenv(installEnv, s.URL)
 	return fetched
 }
 

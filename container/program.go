@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ const commandTime = 30 * time.Second
 // output runs a command to its end and returns what it wrote, 64 KiB at most.
 func (p *program) output(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, p.path, args...)
+	cmd.Dir = os.TempDir() // the proxy's own may be gone, without which nothing starts
 	isolate(cmd)
 	cmd.WaitDelay = time.Second
 	out, errs := &first{}, &tail{}

@@ -103,3 +103,31 @@ func TestCatalogue(t *testing.T) {
 		t.Errorf("got %q, want %q", unmatched, want)
 	}
 }
+
+// TestCatalogueStanding: what an entry leaves out of results is gone from what real servers
+// return, and nothing else is.
+func TestCatalogueStanding(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	environ := append(os.Environ(), "RLMPROXY_STATE_DIR="+t.TempDir(), "RLMPROXY_MAX_RESPONSE_TOKENS=20000", "npm_config_offline=true",
+		"PATH="+filepath.Dir(node22(t))+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), binary, append(args, "--config", file)...)
+		cmd.Env = environ
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", args, err)
+		}
+		return string(out)
+	}
+	run("add", "dbhub-demo")
+	for _, tt := range []struct{ tool, args, has, lacks string }{
+		{"dbhub-demo_execute_sql", `{"sql":"select emp_no, first_name, last_name from employee limit 30"}`, `"first_name":`, "select emp_no"},
+		{"dbhub-demo_search_objects", `{"object_type":"table","detail_level":"full"}`, `"columns":`, `"detail_level"`},
+	} {
+		got := run("call", tt.tool, tt.args)
+		if !strings.Contains(got, "fields chosen by the operator") || !strings.Contains(strings.ReplaceAll(got, `": `, `":`), tt.has) || strings.Contains(got, tt.lacks) {
+			t.Errorf("%s: %.600s", tt.tool, got)
+		}
+	}
+}

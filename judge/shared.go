@@ -2,8 +2,6 @@ package judge
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -41,24 +39,13 @@ func sum(secret []byte, text string) []byte {
 	return h.Sum(nil)[:24]
 }
 
-func sealer(secret []byte) cipher.AEAD {
-	block, err := aes.NewCipher(secret)
-	if err == nil {
-		var gcm cipher.AEAD
-		if gcm, err = cipher.NewGCMWithRandomNonce(block); err == nil {
-			return gcm
-		}
-	}
-	panic(err) // the length of a secret is a constant
-}
-
 // Get implements [Shelf]. While the store is away, it knows nothing.
 func (s *Shared) Get(ctx context.Context, agent string, keys []string) map[string][]byte {
 	found := map[string][]byte{}
 	secrets := s.store.Keys(purpose)
 	for i := len(secrets) - 1; i >= 0; i-- { // what the first one finds counts
 		secret := secrets[i]
-		open := sealer(secret)
+		open := fleet.Sealer(secret)
 		var replies []*redis.StringCmd
 		err := s.store.Run(ctx, func(ctx context.Context, c redis.Cmdable) error {
 			replies = nil
@@ -89,7 +76,7 @@ func (s *Shared) Get(ctx context.Context, agent string, keys []string) map[strin
 // Put implements [Shelf]. It does not end with the question: what it keeps is paid for.
 func (s *Shared) Put(agent string, values map[string][]byte) {
 	secret := s.store.Keys(purpose)[0]
-	seal := sealer(secret)
+	seal := fleet.Sealer(secret)
 	_ = s.store.Run(s.store.Life(), func(ctx context.Context, c redis.Cmdable) error {
 		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for key, value := range values {

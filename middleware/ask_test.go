@@ -328,7 +328,7 @@ func TestAskWrongly(t *testing.T) {
 		`{"cache_id":"` + list + `","question":"q","labels":["a","b"],"type":"number"}`: "labels",
 		`{"cache_id":"` + list + `","question":"q","type":"date"}`:                      "date",
 		`{"cache_id":"` + list + `","question":"q","each":"word"}`:                      "each must be one of record, line, passage, whole",
-		`{"cache_id":"` + list + `","question":"q","column":"id"}`:                      `some record has "id" already`,
+		`{"cache_id":"` + list + `","question":"q","column":"id"}`:                      `some record has "id" or "id_confidence" already`,
 		`{"cache_id":"` + list + `","question":"q","column":"a\nb"}`:                    "no control characters",
 		`{"cache_id":"` + list + `","question":"q","fields":["nowhere"]}`:               "nowhere",
 		`{"cache_id":"` + list + `","question":"q","jq":".[] | ]"}`:                     "bad_jq",
@@ -348,8 +348,24 @@ func TestAskWrongly(t *testing.T) {
 	if n := model.Requests(); n != 0 {
 		t.Errorf("the model was asked %d times", n)
 	}
+	// A call that is shown as a right one is right.
+	for args, want := range map[string]string{
+		`"each":"word"`:  ``,
+		`"type":"bool"`:  ``,
+		`"labels":["a"]`: `,"labels":["a","other"]`,
+		`"labels":["a"," A","b",""],"type":"text"`:           `,"labels":["a","b"]`,
+		`"labels":["a","b"],"type":"number","each":"record"`: `,"each":"record","labels":["a","b"]`,
+	} {
+		got := text(t, conn, "proxy_ask", `{"cache_id":"`+list+`","question":"q",`+args+`}`)
+		_, right, _ := strings.Cut(got, "a right call: proxy_ask ")
+		if right != `{"cache_id":"`+list+`","question":"q"`+want+`}` {
+			t.Errorf("%s: %s", args, got)
+		} else if got := text(t, conn, "proxy_ask", right); strings.HasPrefix(got, "bad_arguments") {
+			t.Errorf("%s: %s", right, got)
+		}
+	}
 	model.Fault = func(int) judgetest.Fault { return judgetest.Denied }
-	d := decode(t, call(t, conn, "proxy_ask", `{"cache_id":"`+list+`","question":"q"}`))
+	d := decode(t, call(t, conn, "proxy_ask", `{"cache_id":"`+list+`","question":"another"}`))
 	if said := d.Content[0].Text; !d.IsError || !strings.HasPrefix(said, "model_unavailable: ") || strings.Contains(said, model.Key) {
 		t.Errorf("a model that refuses the key: %s", said)
 	}

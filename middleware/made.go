@@ -15,6 +15,7 @@ import (
 	"rlmproxy/middleware/tools"
 	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/script"
+	"rlmproxy/pipeline/show"
 	"rlmproxy/registry"
 )
 
@@ -171,6 +172,11 @@ func (c clientToolbox) Delete(ctx context.Context, name string, revision int64) 
 // Line implements [tools.Toolbox]. A tool whose name a server has got has another one meanwhile.
 func (c clientToolbox) Line(t registry.Tool) string {
 	line := toolbox.Line(t)
+	if t.Call != nil {
+		if _, found := c.s.names.find(t.Call.Tool); !found {
+			line += fmt.Sprintf(" It calls %s, a tool that is not there now.", show.Quote(show.ClipBytes(t.Call.Tool, 80)))
+		}
+	}
 	if made := c.s.upstream(toolbox.Name); t.Enabled && made != nil {
 		if name := c.s.names.name(made, t.Name); name != "" && name != t.Name {
 			line += fmt.Sprintf(" It is listed as %s: %s.", name, c.s.Taken(t.Name))

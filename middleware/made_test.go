@@ -137,7 +137,7 @@ func TestMadeToolChanges(t *testing.T) {
 		return `{"action":"create","name":"t","description":"Does it.","program":"return 1",` + members + `}`
 	}
 	for _, tt := range []struct{ args, want string }{
-		{`{}`, `bad_arguments: proxy_tools: action must be one of list, create, update, enable, disable, delete, not ""`},
+		{`{}`, `bad_arguments: proxy_tools: action must be one of list, create, update, enable, disable, delete, not ""` + "\n" + `hint: proxy_tools {"action":"list"} shows`},
 		{`{"action":"list"}`, "no tools have been made"},
 		{`{"action":"list","name":"x"}`, `bad_arguments: proxy_tools: there is no made tool "x"`},
 		{`{"action":"create"}`, "bad_arguments: proxy_tools: name is missing"},
@@ -164,7 +164,7 @@ func TestMadeToolChanges(t *testing.T) {
 		{create(`"packages":["x@1.0.0"]`), "bad_arguments: proxy_tools: packages are for engine container"},
 		{makeEcho, "echo: revision 4, enabled, javascript, changed by "},
 		{makeEcho, "bad_arguments: proxy_tools: there is a made tool echo"},
-		{`{"action":"update","name":"echo","program":"return 2"}`, "bad_arguments: proxy_tools: revision is missing; echo has revision 4"},
+		{`{"action":"update","name":"echo","program":"return 2"}`, "bad_arguments: proxy_tools: revision is missing; echo has revision 4\nhint: add \"revision\":4, if"},
 		{`{"action":"update","name":"none","revision":1}`, `bad_arguments: proxy_tools: there is no made tool "none"`},
 		{`{"action":"update","name":"echo","revision":4,"program":"return 2"}`, "echo: revision 5, enabled"},
 		{`{"action":"update","name":"echo","revision":4,"program":"return 3"}`, "bad_arguments: proxy_tools: echo: revision 4 is not the last one, which is 5: somebody has changed it"},

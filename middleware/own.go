@@ -51,7 +51,7 @@ func (s *Server) asking(ctx context.Context, r *session.Request, do func(ctx con
 			ctx = guard.WithHold(ctx, hold)
 		}
 		reach := tools.Reach{Healer: s.healerOf(r, nil), Catalogue: clientCatalogue{s, r}, Judge: s.judgeOf(r, a),
-			Code: s.opts.Code, State: &agentState{states: s.states, agent: r.Session.Agent}, Explain: s.explainCall}
+			Programs: s.opts.Code, State: &agentState{states: s.states, agent: r.Session.Agent}, Explain: s.explainCall}
 		if s.freshOffer(r).any {
 			reach.Fresh = askingCaller{s, a}
 		}

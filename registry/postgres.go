@@ -71,6 +71,16 @@ func OpenPostgres(url string, logger *slog.Logger) (*Postgres, error) {
 // Close implements [Store].
 func (p *Postgres) Close() { p.pool.Close() }
 
+// Where is the database, without secrets.
+func (p *Postgres) Where() string { return p.where }
+
+// Ping connects and asks for nothing: no table is made. Its error is an [AwayError].
+func (p *Postgres) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return p.ours(p.pool.Ping(ctx))
+}
+
 // List implements [Store].
 func (p *Postgres) List(ctx context.Context) ([]Tool, error) {
 	var tools []Tool

@@ -19,6 +19,7 @@ import (
 	"rlmproxy/config"
 	"rlmproxy/config/catalogue"
 	"rlmproxy/config/clients"
+	"rlmproxy/middleware/pin"
 )
 
 // An adding is one use of rlmproxy add.
@@ -59,7 +60,11 @@ name is replaced with --force only.`,
 			}
 			e := all[args[0]]
 			if e == nil {
-				return &usageError{fmt.Errorf("the catalogue has no %q", args[0]), "rlmproxy add --list shows which there are; for others, write an entry into mcp.json"}
+				hint := "rlmproxy add --list shows which there are; for others, write an entry into mcp.json"
+				if near := config.Nearest(args[0], all.Names()); near != "" {
+					hint = "did you mean " + near + "? " + hint
+				}
+				return &usageError{fmt.Errorf("the catalogue has no %q", args[0]), hint}
 			}
 			return a.add(cmd, e, args[1:])
 		},
@@ -75,8 +80,8 @@ name is replaced with --force only.`,
 	}
 	cmd.Flags().StringVarP(&c.configPath, "config", "c", "", "configuration `file` to write")
 	cmd.Flags().StringVar(&a.file, "catalogue", "", "`file` with servers of your own, beside those that rlmproxy knows")
-	cmd.Flags().StringVar(&a.as, "as", "", "call the server `NAME`, of which its tools' names begin")
-	cmd.Flags().StringArrayVar(&a.set, "set", nil, "`NAME=VALUE` for a variable or parameter of the entry")
+	cmd.Flags().StringVar(&a.as, "as", "", "call the server `NAME`; names of its tools begin with that")
+	cmd.Flags().StringArrayVar(&a.set, "set", nil, "value of a variable or parameter of the entry, as `NAME=VALUE`; may be repeated")
 	cmd.Flags().BoolVar(&a.list, "list", false, "list the servers of the catalogue")
 	cmd.Flags().BoolVar(&a.print_, "print", false, "only print the entry")
 	cmd.Flags().BoolVar(&a.force, "force", false, "replace a server of the same name")
@@ -191,7 +196,11 @@ func (a *adding) add(cmd *cobra.Command, e *catalogue.Entry, args []string) erro
 	if err := a.printEntry(name, shown); err != nil {
 		return err
 	}
-	a.printLeft(e, name, server, plain)
+	flags := ""
+	if cmd.Flags().Changed("config") {
+		flags = " --config " + pin.Quoted(shownPath)
+	}
+	a.printLeft(e, name, flags, server, plain)
 	return nil
 }
 
@@ -224,11 +233,25 @@ func (a *adding) values(e *catalogue.Entry, args []string) (values catalogue.Val
 	return values, plain, nil
 }
 
-// located is a value of a parameter. That of a folder or file is absolute, since servers are
-// started in the folder of whoever starts rlmproxy.
+// located is a value of a parameter. That of a folder, file or path is absolute, since servers
+// are started in the folder of whoever starts rlmproxy.
 func located(p catalogue.Parameter, value string) (string, error) {
-	if p.Kind != "folder" && p.Kind != "file" || strings.Contains(value, "${") {
+	switch {
+	case p.Kind != "folder" && p.Kind != "file" && p.Kind != "path" || strings.Contains(value, "${"):
 		return value, nil
+	case value == "":
+		return "", fmt.Errorf("%s is empty", strings.ToUpper(p.Name))
+	}
+	if below, ok := strings.CutPrefix(value, "~/"); ok { // which no shell replaces behind --set NAME=
+		if home, err := os.UserHomeDir(); err == nil {
+			value = filepath.Join(home, below)
+		}
+	}
+	if p.Kind == "path" {
+		if dir := filepath.Dir(value); !isFolder(dir) {
+			return "", fmt.Errorf("%s: there is no folder %s", strings.ToUpper(p.Name), dir)
+		}
+		return filepath.Abs(value)
 	}
 	info, err := os.Stat(value)
 	if err != nil {
@@ -266,8 +289,9 @@ func (a *adding) printEntry(name string, server json.RawMessage) error {
 	return err
 }
 
-// printLeft says what is left to do until the server can be used.
-func (a *adding) printLeft(e *catalogue.Entry, name string, server json.RawMessage, plain []string) {
+// printLeft says what is left to do until the server can be used. Flags are those that name the
+// file.
+func (a *adding) printLeft(e *catalogue.Entry, name, flags string, server json.RawMessage, plain []string) {
 	say := func(format string, args ...any) {
 		fmt.Fprintln(a.stdout, terminal.OneLine(fmt.Sprintf(format, args...)))
 	}
@@ -284,7 +308,7 @@ func (a *adding) printLeft(e *catalogue.Entry, name string, server json.RawMessa
 		if e.Variables[variable] != "" {
 			about = ", " + e.Variables[variable]
 		}
-		say("missing: %s%s. Set it where rlmproxy is started, or: rlmproxy secret set %[1]s, and rlmproxy add … --force --set '%[1]s=${keyring:%[1]s}'", variable, about)
+		say("missing: %s%s. Set it where rlmproxy is started, or: rlmproxy secret set %[1]s, and write ${keyring:%[1]s} in its place", variable, about)
 	}
 	for _, variable := range plain {
 		say("%s stands in the file as it is; ${keyring:%[1]s} would keep it out", variable)
@@ -293,10 +317,10 @@ func (a *adding) printLeft(e *catalogue.Entry, name string, server json.RawMessa
 		say("first, keep the secret: rlmproxy secret set %s", key)
 	}
 	if e.SignIn {
-		say("sign in: rlmproxy auth login %s", name)
+		say("sign in: rlmproxy auth login %s%s", pin.Quoted(name), flags)
 	}
 	if e.Note != "" {
 		say("note: %s", e.Note)
 	}
-	say("see its tools: rlmproxy tools")
+	say("see its tools: rlmproxy tools%s", flags)
 }

@@ -43,7 +43,7 @@ func (d *doctor) failure(sc config.Server, err error) (text, cure string) {
 		return text, `start the server there, or correct "url" in ` + entry
 	}
 	for _, name := range variable.FindAllString(text, -1) {
-		if _, given := sc.Env[name]; given || !strings.Contains(name, "_") {
+		if _, given := sc.Env[name]; given || !strings.Contains(name, "_") || errorCode.MatchString(name) {
 			continue
 		}
 		if _, set := os.LookupEnv(name); set {
@@ -74,6 +74,9 @@ func servesFile(sc config.Server, path string) bool {
 
 // variable is a word that looks like the name of a variable that a server asks for.
 var variable = regexp.MustCompile(`\b[A-Z][A-Z0-9_]{2,}\b`)
+
+// errorCode matches the names of errors, as Node.js has them, which look like variables.
+var errorCode = regexp.MustCompile(`^(ERR|E|ERROR)_|_(NOT_FOUND|ERROR|INVALID|FAILED|EXPIRED|CERT|IN_CHAIN|SIGNATURE)$|^(NODE_MODULE_VERSION|MODULE_NOT_FOUND)$`)
 
 // refused is what helps against an answer of HTTP.
 func (d *doctor) refused(sc config.Server, status *transport.StatusError) string {

@@ -246,6 +246,7 @@ func TestCures(t *testing.T) {
 		want   string
 	}{
 		{"ends", config.Server{Command: "x"}, errors.New("exit status 1"), listen},
+		{"names an error", config.Server{Command: "x"}, errors.New("stderr: Error [ERR_MODULE_NOT_FOUND]: set API_KEY"), `rlmproxy secret set API_KEY, and set "env": {"API_KEY": "${keyring:API_KEY}"} in mcpServers.a`},
 		{"asks for a variable", config.Server{Command: "x"}, errors.New("stderr: API_KEY"), `rlmproxy secret set API_KEY, and set "env": {"API_KEY": "${keyring:API_KEY}"} in mcpServers.a`},
 		{"that is set here", config.Server{Command: "x"}, errors.New("SET_HERE?"), `set "inheritEnv": ["SET_HERE"] in mcpServers.a`},
 		{"that it has", config.Server{Command: "x", Env: map[string]string{"API_KEY": ""}}, errors.New("API_KEY"), listen},

@@ -58,6 +58,7 @@ func (c *cli) examine(cmd *cobra.Command, command []string) (*report, error) {
 	}
 	d.folders()
 	d.store(cmd.Context())
+	d.madeTools(cmd.Context())
 	d.http()
 	d.subModel(cmd.Context())
 	looking := c.log.Progress(func() string { return "looking for commands" })

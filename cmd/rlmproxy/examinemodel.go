@@ -32,7 +32,11 @@ func (d *doctor) subModel(ctx context.Context) {
 	}
 	defer model.Close()
 	defer d.cli.log.Progress(func() string { return "asking the sub-model" })()
-	ctx, cancel := context.WithTimeout(ctx, modelTime)
+	limit, cure := modelTime, "look at its server, and at url in subModel"
+	if m.Timeout > 0 && m.Timeout < limit {
+		limit, cure = m.Timeout, "raise timeout in subModel, or look at its server"
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	begun := time.Now()
 	said, err := model.Complete(ctx, judge.Prompt{System: "Reply with JSON alone.", User: `Reply with {"ok":true}`, MaxTokens: 64,
@@ -40,7 +44,9 @@ func (d *doctor) subModel(ctx context.Context) {
 	var failure *judge.Failure
 	switch {
 	case ctx.Err() != nil:
-		d.add(look, fault, "", fmt.Sprintf("it did not answer within %v", modelTime), "look at its server, and at url in subModel")
+		d.add(look, fault, "", fmt.Sprintf("it did not answer within %v", limit), cure)
+	case errors.As(err, &failure) && failure.Again:
+		d.add(look, fault, "", failure.Text, "look at its server, and at url in subModel, or try again later")
 	case errors.As(err, &failure):
 		d.add(look, fault, "", failure.Text, "correct url, model or key in subModel, or mend its server")
 	case err != nil:

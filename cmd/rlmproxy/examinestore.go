@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"rlmproxy/fleet"
 	"rlmproxy/pipeline/show"
+	"rlmproxy/registry"
 )
 
 // oldestStore is the version of Redis that the project is tried with at least.
@@ -72,6 +74,29 @@ func (d *doctor) store(ctx context.Context) {
 	}
 	if about.Known && !about.Lasts {
 		d.add(look, warning, "", "it writes nothing to disk: its restart loses cached results and sessions, and if no replica runs then, pins of tools, sign-ins and the secret of the fleet too", "set appendonly yes there, or save")
+	}
+}
+
+// madeTools looks at the database of the tools that agents make, if there is one.
+func (d *doctor) madeTools(ctx context.Context) {
+	p := &d.cfg.Proxy
+	if !p.RuntimeTools || p.RegistryURL == "" {
+		return
+	}
+	look := d.begin("made tools")
+	s, err := registry.OpenPostgres(string(p.RegistryURL), nil)
+	if err != nil {
+		d.add(look, fault, "", "registryURL: "+err.Error(), "write it as in postgres://user:password@host:5432/database?sslmode=verify-full")
+		return
+	}
+	defer s.Close()
+	look.Text = "in " + s.Where()
+	if err := s.Ping(ctx); err != nil {
+		var away *registry.AwayError
+		if errors.As(err, &away) {
+			err = away.Err
+		}
+		d.add(look, fault, "", "it cannot be used: "+strings.Join(strings.Fields(err.Error()), " "), "start it, or correct registryURL (RLMPROXY_REGISTRY_URL); until then no tool of an agent is there, and none can be made")
 	}
 }
 

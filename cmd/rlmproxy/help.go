@@ -114,6 +114,9 @@ wrap, tools and call. A flag wins over a variable, which wins over the file. The
 --max-response-tokens is RLMPROXY_MAX_RESPONSE_TOKENS. Sizes may be written 100MiB, times 90s
 or 2m; a bare number is in the unit given.
 `)
+	b.WriteString(`Three sections of proxySettings have no flag: subModel is the model of proxy_ask, agents and
+scopes say what clients may use.
+`)
 	group := ""
 	for _, s := range config.Settings() {
 		if title := s.Group(); title != group {

@@ -142,56 +142,57 @@ func (c *cli) setLevel(p config.Proxy) {
 // start starts the servers of cfg and a proxy before them. extra are servers
 // that run in our own process, rules what agents may use.
 func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server, who audience, rules *rights.Rules) (*stack, error) {
-	p := cfg.Proxy
-	shared, err := openFleet(p, logger)
+	s := &stack{cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}}
+	opts, err := s.foundations()
+	if err == nil {
+		opts.Rights = rules
+		err = s.serve(opts)
+	}
 	if err != nil {
+		s.close()
 		return nil, err
 	}
-	store, kept, err := openStore(cfg, shared, who, logger)
-	if err != nil {
-		shared.Close()
-		return nil, err
+	return s, nil
+}
+
+// foundations opens what the proxy stands on, and returns what it makes of the settings. What is open
+// when something fails is close's.
+func (s *stack) foundations() (opts middleware.Options, err error) {
+	cfg, p, who, logger := s.cfg, s.cfg.Proxy, s.who, s.log
+	if s.fleet, err = openFleet(p, logger); err != nil {
+		return opts, err
 	}
-	scrape, err := openMetrics(p, who, shared, logger)
-	if err != nil {
-		store.Close()
-		shared.Close()
-		return nil, err
+	var kept cache.Dir
+	if s.store, kept, err = openStore(cfg, s.fleet, who, logger); err != nil {
+		return opts, err
 	}
-	log, err := openAudit(p, logger)
-	if err != nil {
-		scrape.close()
-		store.Close()
-		shared.Close()
-		return nil, err
+	if s.scrape, err = openMetrics(p, who, s.fleet, logger); err != nil {
+		return opts, err
 	}
-	s := &stack{
-		fleet: shared, store: store, audit: log, scrape: scrape, jq: jq.NewPool(worker.Options{MaxBytes: p.JQMemory, Logger: logger}),
-		cfg: cfg, extra: extra, who: who, log: logger, ids: map[string]bool{}, lists: openLists(cfg, who, logger),
-		stats: openStats(cfg, who, logger),
+	if s.audit, err = openAudit(p, logger); err != nil {
+		return opts, err
 	}
-	if shared != nil {
-		s.signIns = oauth.NewReplicas(shared, who != nobody)
+	if s.fleet != nil {
+		s.signIns = oauth.NewReplicas(s.fleet, who != nobody)
 	}
 	if who == manyClients {
-		if s.desk, err = openDesk(store); err != nil {
-			s.close()
-			return nil, err
+		if s.desk, err = openDesk(s.store); err != nil {
+			return opts, err
 		}
 	}
-	subModel, err := openSubModel(cfg, shared, logger)
+	subModel, err := openSubModel(cfg, s.fleet, logger)
 	if err != nil {
-		s.close()
-		return nil, err
+		return opts, err
 	}
 	if s.made, err = openMade(p, logger); err != nil {
-		s.close()
-		return nil, err
+		return opts, err
 	}
-	opts := middleware.Options{
+	s.jq = jq.NewPool(worker.Options{MaxBytes: p.JQMemory, Logger: logger})
+	s.lists, s.stats, s.traces = openLists(cfg, who, logger), openStats(cfg, who, logger), openTraces(who, logger)
+	opts = middleware.Options{
 		SubModel:        subModel,
 		Made:            s.made,
-		Store:           store,
+		Store:           s.store,
 		Desk:            s.desk,
 		MaxTokens:       p.MaxResponseTokens,
 		MaxChars:        p.MaxResponseSize,
@@ -203,7 +204,7 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		PassThrough:     !p.EnableAutoTruncation,
 		SharedCache:     !p.EnableAgentIsolation,
 		Pipe:            kept.Config,
-		Fleet:           shared,
+		Fleet:           s.fleet,
 		Exposure:        middleware.Exposure(p.Exposure),
 		CatalogueTokens: p.MaxCatalogueTokens,
 		ListFound:       p.ListFoundTools,
@@ -223,7 +224,6 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 			Streams:        p.MaxStreamsPerAgent,
 			Subscriptions:  p.MaxSubscriptionsPerAgent,
 		},
-		Rights:    rules,
 		WorkBytes: who.workBytes(),
 		AgentIdle: p.SessionIdle,
 		Idle:      debug.FreeOSMemory,
@@ -238,41 +238,45 @@ func start(cfg *config.Config, logger *slog.Logger, extra map[string]*mcp.Server
 		s.programs = script.NewPool(script.Options{Worker: worker.Options{MaxBytes: p.JQMemory, Logger: logger}, Limit: p.JQTimeout})
 		opts.Programs, opts.Code = s.programs, p.Code
 	}
-	if shared != nil {
-		opts.Replica = shared.Replica()
+	if s.fleet != nil {
+		opts.Replica = s.fleet.Replica()
 	}
-	if log != nil {
-		opts.Observers = append(opts.Observers, log)
+	if s.audit != nil {
+		opts.Observers = append(opts.Observers, s.audit)
 	}
-	if scrape != nil {
-		opts.Observers = append(opts.Observers, scrape)
+	if s.scrape != nil {
+		opts.Observers = append(opts.Observers, s.scrape)
 	}
 	if s.stats != nil {
 		opts.Observers, opts.Listed = append(opts.Observers, s.stats), s.stats.Listed
 		opts.Stats, opts.StatsTool = s.stats.Report, p.EnableStatsTool
 	}
-	if s.traces = openTraces(who, logger); s.traces != nil {
+	if s.traces != nil {
 		opts.Tracer = s.traces
 	}
+	return opts, nil
+}
+
+// serve begins to connect the servers, and puts the proxy before them.
+func (s *stack) serve(opts middleware.Options) error {
 	made := make(chan struct{})
-	servers, err := s.serversOf(cfg, made)
+	servers, err := s.serversOf(s.cfg, made)
 	s.setList(servers)
 	if err == nil {
-		opts.Upstreams = upstreams(cfg, servers)
+		opts.Upstreams = upstreams(s.cfg, servers)
 		s.server, err = middleware.New(opts)
 	}
 	close(made)
 	if err != nil {
-		s.close()
-		return nil, err
+		return err
 	}
-	for _, sc := range cfg.Servers {
+	for _, sc := range s.cfg.Servers {
 		if sc.Disabled {
-			logger.Info("server is disabled", "server", sc.Name)
+			s.log.Info("server is disabled", "server", sc.Name)
 		}
 	}
-	scrape.serve(s, log, logger)
-	return s, nil
+	s.scrape.serve(s, s.audit, s.log)
+	return nil
 }
 
 // handedTime is how long requests that came to other replicas may go on once this one's own have
@@ -291,7 +295,9 @@ func (s *stack) close() {
 	if s.server != nil {
 		wg.Go(s.server.Close)
 	}
-	wg.Go(s.jq.Close)
+	if s.jq != nil {
+		wg.Go(s.jq.Close)
+	}
 	if s.programs != nil {
 		wg.Go(s.programs.Close)
 	}
@@ -311,7 +317,9 @@ func (s *stack) close() {
 	if s.desk != nil {
 		s.desk.Close()
 	}
-	s.store.Close()
+	if s.store != nil {
+		s.store.Close()
+	}
 	s.fleet.Close()
 }
 

@@ -24,6 +24,7 @@ func openSubModel(cfg *config.Config, shared *fleet.Store, logger *slog.Logger) 
 		PerHour:     judge.Budget{Tokens: p.AskTokensPerHour, Calls: p.AskCallsPerHour},
 		Prices:      judge.Prices{Input: m.InputPrice, Output: m.OutputPrice},
 		Concurrency: m.Concurrency,
+		Together:    m.ItemsPerPrompt,
 		Timeout:     m.Timeout,
 		Alone:       func(item string) bool { return len(scan.Text("", item)) > 0 },
 		Logger:      logger,

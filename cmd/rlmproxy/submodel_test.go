@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -65,6 +66,18 @@ func TestSubModelOfTheFile(t *testing.T) {
 	if code, out := ran(t, model, "doctor", "--config", file); code != exitOK || !strings.Contains(out, "sub-model      small at "+model.URL+", answered in") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hurried := filepath.Join(t.TempDir(), "mcp.json")
+	if err := os.WriteFile(hurried, bytes.Replace(data, []byte(`"inputPrice"`), []byte(`"timeout": "200ms", "inputPrice"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	model.Fault = func(int) judgetest.Fault { return judgetest.Hanging }
+	if code, out := ran(t, model, "doctor", "--config", hurried); code != exitFailed || !strings.Contains(out, "it did not answer within 200ms\n           → raise timeout in subModel") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
 	model.Fault = func(int) judgetest.Fault { return judgetest.Denied }
 	if code, out := ran(t, model, "doctor", "--config", file); code != exitFailed || !strings.Contains(out, "fault    sub-model") {
 		t.Errorf("exit code %d: %s", code, out)
@@ -74,5 +87,16 @@ func TestSubModelOfTheFile(t *testing.T) {
 	file = askingFile(t, model, `, "subModel": false`)
 	if code, out := ran(t, model, "call", "--config", file, "proxy_ask", arguments); code != exitFailed || !strings.Contains(out, "keeps this result from the sub-model") || model.Requests() != before {
 		t.Errorf("exit code %d, %d requests: %s", code, model.Requests()-before, out)
+	}
+}
+
+// TestDoctorOfMadeTools: a database that is away is a fault, told without its password.
+func TestDoctorOfMadeTools(t *testing.T) {
+	model := judgetest.Start(t, func(_, _ string) any { return true })
+	t.Setenv("RLMPROXY_REGISTRY_URL", "postgres://agent:hunter2-secret@127.0.0.1:1/tools?sslmode=disable")
+	t.Setenv("RLMPROXY_RUNTIME_TOOLS", "true")
+	code, out := ran(t, model, "doctor", "--config", askingFile(t, model, ""))
+	if code != exitFailed || !strings.Contains(out, `fault    made tools     in PostgreSQL at 127.0.0.1:1, database "tools"`) || !strings.Contains(out, "connection refused") || strings.Contains(out, "hunter2") {
+		t.Errorf("exit code %d: %s", code, out)
 	}
 }

@@ -57,7 +57,8 @@ type Entry struct {
 type Parameter struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	// Kind is "folder" or "file", of which one is there, "url", or "text", the zero value.
+	// Kind is "folder" or "file", of which one is there, "path", of which there need be none,
+	// "url", or "text", the zero value.
 	Kind string `json:"kind,omitempty"`
 	// Optional ones may be left out, with the string of Server that they stand in.
 	Optional bool `json:"optional,omitempty"`
@@ -66,7 +67,7 @@ type Parameter struct {
 }
 
 // samples are values of each kind.
-var samples = map[string]string{"": "x", "text": "x", "folder": "/x", "file": "/x", "url": "https://example.com"}
+var samples = map[string]string{"": "x", "text": "x", "folder": "/x", "file": "/x", "path": "/x", "url": "https://example.com"}
 
 // A Catalogue is entries by name.
 type Catalogue map[string]*Entry
@@ -164,7 +165,7 @@ func (e *Entry) check() error {
 		case slices.ContainsFunc(e.Parameters[:i], func(other Parameter) bool { return other.Name == p.Name }):
 			return fmt.Errorf("parameter %q is there twice", p.Name)
 		case samples[p.Kind] == "":
-			return fmt.Errorf(`parameter %q: kind is "text", "folder", "file" or "url"`, p.Name)
+			return fmt.Errorf(`parameter %q: kind is "text", "folder", "file", "path" or "url"`, p.Name)
 		case p.Many && i < len(e.Parameters)-1:
 			return fmt.Errorf("parameter %q: only the last one may take many", p.Name)
 		case i > 0 && e.Parameters[i-1].Optional && !p.Optional:

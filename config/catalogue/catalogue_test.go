@@ -101,6 +101,10 @@ func TestFill(t *testing.T) {
 			t.Errorf("%q %s:\n%s\n%s", tt.args, tt.set, got, tt.want)
 		}
 	}
+	empty := Entry{Name: "x", Parameters: []Parameter{{Name: "a", Optional: true}}, Server: json.RawMessage(`{"command":"c","env":{"A":"<a>"},"tools":{}}`)}
+	if got, err := empty.Fill(nil); string(got) != `{"command":"c","tools":{}}` || err != nil {
+		t.Errorf("an object that has nothing left: %s, %v", got, err)
+	}
 	if _, err := (&Entry{Name: "y"}).Arguments([]string{"z"}); err == nil || err.Error() != `y takes no argument "z"` {
 		t.Error(err)
 	}
@@ -132,7 +136,7 @@ func TestParse(t *testing.T) {
 		{`{"entries":{"x":{"description":"` + strings.Repeat("d", 1001) + `","server":{"command":"c"}}}}`, "description and note have at most 1000 bytes"},
 		{`{"entries":{"x":{` + strings.Replace(right, `"name":"a"`, `"name":"A"`, 1) + `}}}`, `parameter "A": a name has small letters`},
 		{`{"entries":{"x":{` + strings.Replace(right, `"name":"a"`, `"name":"b"`, 1) + `}}}`, `parameter "b": server has no <b>`},
-		{`{"entries":{"x":{` + strings.Replace(right, `"name":"a"`, `"name":"a","kind":"port"`, 1) + `}}}`, `parameter "a": kind is "text", "folder", "file" or "url"`},
+		{`{"entries":{"x":{` + strings.Replace(right, `"name":"a"`, `"name":"a","kind":"port"`, 1) + `}}}`, `parameter "a": kind is "text", "folder", "file", "path" or "url"`},
 		{`{"entries":{"x":{` + strings.Replace(right, `}]`, `},{"name":"a","description":"d"}]`, 1) + `}}}`, `parameter "a" is there twice`},
 		{`{"entries":{"x":{"description":"d"},"y":{"description":"d"}}}`, "entry \"x\": server is missing\nx.json: entry \"y\": server is missing"},
 	} {

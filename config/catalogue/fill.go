@@ -104,7 +104,7 @@ func Kept(server json.RawMessage) (names []string) {
 }
 
 // Fill is the server with values in the places of parameters and variables. A string with a
-// parameter that has no value is left out.
+// parameter that has no value is left out, as is an object that has nothing else.
 func (e *Entry) Fill(values Values) (json.RawMessage, error) {
 	for _, p := range e.Parameters {
 		switch given := values[p.Name]; {
@@ -128,6 +128,9 @@ func (e *Entry) filled(value json.RawMessage, values Values) json.RawMessage {
 			}
 			return nil
 		})
+		if len(out) == 1 && len(value) > len("{}") { // all that it had is left out
+			return nil
+		}
 		return append(out, '}')
 	case '[':
 		out := []byte{'['}

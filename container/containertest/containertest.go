@@ -28,20 +28,26 @@ var (
 // Main runs the tests of a package that calls [Start], for TestMain.
 func Main(m *testing.M) int {
 	code := m.Run()
+	if err := Remove(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	return code
+}
+
+// Remove removes all that [Start] has made, for who has no [Main]: then no more tests may start.
+// It is an error that containers are left.
+func Remove() (err error) {
 	if dir == "" {
-		return code
+		return nil
 	}
 	left, err := Podman("ps", "--all", "--format", "{{.Names}} {{.Status}}")
-	if left != "" || err != nil {
-		fmt.Fprintln(os.Stderr, "containers are left:", left, err)
-		code = max(code, 1)
+	if left != "" {
+		err = fmt.Errorf("containers are left: %s", left)
 	}
 	_, _ = Podman("rm", "--all", "--force", "--time", "0")
 	_, _ = Podman("rmi", "--all", "--force")
-	if err := os.RemoveAll(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	return code
+	return errors.Join(err, os.RemoveAll(dir))
 }
 
 // Start makes the image at the first time, and has podman know it until the test ends. Without

@@ -37,6 +37,9 @@ func (m *Model) failure(ctx context.Context, err error) error {
 	if errors.As(err, &at) {
 		return &judge.Failure{Text: "the model at " + m.url.Host + " cannot be reached: " + m.without(at.Err.Error()), Again: true}
 	}
+	if strings.Contains(err.Error(), "content-type") { // as the library says it
+		return &judge.Failure{Text: "the model at " + m.url.Host + " responded with something else than JSON: subModel.url must be that of an API, up to its version", Again: true}
+	}
 	return &judge.Failure{Text: "the response of the model at " + m.url.Host + " cannot be read: " + m.without(err.Error()), Again: true}
 }
 

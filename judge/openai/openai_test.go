@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -187,5 +188,20 @@ func TestOptions(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "sk-1") {
 			t.Errorf("%+v: %v, want %q", tt.opts, err, tt.want)
 		}
+	}
+}
+
+// TestPage: a page of HTML, as of a URL that is not that of the API, is named as such.
+func TestPage(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello</html>") }))
+	defer s.Close()
+	m, err := New(Options{URL: s.URL, Model: "small"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	var f *judge.Failure
+	if _, err := m.Complete(t.Context(), prompt); !errors.As(err, &f) || !strings.HasSuffix(f.Text, "responded with something else than JSON: subModel.url must be that of an API, up to its version") {
+		t.Error(err)
 	}
 }

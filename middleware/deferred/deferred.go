@@ -40,6 +40,7 @@ type Request struct {
 	current   *session.Request // that waits, or waited last
 	questions map[string]*question
 	seq       int
+	returned  int // how often the client came back
 }
 
 // A key says which requests may go on with a deferred one: the same agent's, for the
@@ -180,6 +181,7 @@ func (d *Request) answered(r *session.Request, answers json.RawMessage) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.current = r
+	d.returned++
 	if len(answers) > 0 && answers[0] == '{' {
 		_ = jsonscan.Members(answers, func(name string, value json.RawMessage) error {
 			// A result is an object: the libraries of servers pass over others, and the
@@ -222,6 +224,13 @@ func (d *Request) tellAsked() {
 	case d.asked <- struct{}{}:
 	default:
 	}
+}
+
+// Returned is how often the client has come back to the request.
+func (d *Request) Returned() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.returned
 }
 
 // Current is the client's request that waits, or waited last.

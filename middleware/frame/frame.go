@@ -37,7 +37,7 @@ var begins = []string{
 // Codes are those of our errors, as docs/errors.md lists them. An error begins with its code and
 // a colon.
 var Codes = []string{
-	"unknown_cache_id", "expired_cache_id", "evicted_cache_id", "bad_arguments", "bad_jq", "bad_pattern", "bad_program", "unknown_tool",
+	"unknown_cache_id", "expired_cache_id", "evicted_cache_id", "bad_arguments", "bad_jq", "bad_pattern", "bad_program", "tool_error", "unknown_tool",
 	"held_back", "store_unavailable", "model_unavailable", "upstream_unavailable", "upstream_timeout", "too_busy", "rate_limited", "limit_time", "limit_memory", "container_unavailable", "internal",
 }
 

@@ -2,8 +2,6 @@ package oauth
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -111,24 +109,13 @@ func (v *sharedVault) run(f func(ctx context.Context, c redis.Cmdable) error) er
 // about is what a sealed grant is bound to.
 func (v *sharedVault) about() []byte { return []byte("rlmproxy sign-in " + v.name) }
 
-func sealer(key []byte) cipher.AEAD {
-	block, err := aes.NewCipher(key)
-	if err == nil {
-		var gcm cipher.AEAD
-		if gcm, err = cipher.NewGCMWithRandomNonce(block); err == nil {
-			return gcm
-		}
-	}
-	panic(err) // the length of a key is a constant
-}
-
 func (v *sharedVault) seal(text string) []byte {
-	return sealer(v.store.Keys("sign-in")[0]).Seal(nil, nil, []byte(text), v.about())
+	return fleet.Sealer(v.store.Keys("sign-in")[0]).Seal(nil, nil, []byte(text), v.about())
 }
 
 func (v *sharedVault) unseal(sealed []byte) (string, error) {
 	for _, key := range v.store.Keys("sign-in") {
-		if text, err := sealer(key).Open(nil, nil, sealed, v.about()); err == nil {
+		if text, err := fleet.Sealer(key).Open(nil, nil, sealed, v.about()); err == nil {
 			return string(text), nil
 		}
 	}

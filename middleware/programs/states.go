@@ -4,8 +4,6 @@ package programs
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -83,7 +81,7 @@ func (s *States) Put(ctx context.Context, agent string, was Version, state State
 			return false, err
 		}
 		key := s.fleet.Keys(purpose)[0]
-		sealed := sealer(key).Seal(nil, nil, value, []byte(agent))
+		sealed := fleet.Sealer(key).Seal(nil, nil, value, []byte(agent))
 		n := 0
 		err = s.fleet.Run(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
 			n, err = putScript.Run(ctx, c, []string{s.at(key, agent)}, string(was), sealed, ttl.Milliseconds()).Int()
@@ -141,7 +139,7 @@ func (s *States) shared(ctx context.Context, agent string) (state State, was Ver
 		if err != nil {
 			return State{}, "", err
 		}
-		value, err := sealer(key).Open(nil, nil, sealed, []byte(agent))
+		value, err := fleet.Sealer(key).Open(nil, nil, sealed, []byte(agent))
 		if err != nil || json.Unmarshal(value, &state) != nil {
 			state = State{} // nobody of this fleet has put that: it is replaced
 		}
@@ -155,15 +153,4 @@ func (s *States) at(secret []byte, agent string) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(agent))
 	return s.fleet.SpreadKey("program", hex.EncodeToString(mac.Sum(nil)[:16]))
-}
-
-func sealer(secret []byte) cipher.AEAD {
-	block, err := aes.NewCipher(secret)
-	if err == nil {
-		var gcm cipher.AEAD
-		if gcm, err = cipher.NewGCMWithRandomNonce(block); err == nil {
-			return gcm
-		}
-	}
-	panic(err) // the length of a secret is a constant
 }

@@ -41,6 +41,14 @@ func (a *Asking) Current() *session.Request {
 	return a.deferred.Current()
 }
 
+// Returned is how often a client of 2026-07-28 has come back with answers. Others never do.
+func (a *Asking) Returned() int {
+	if a.deferred == nil {
+		return 0
+	}
+	return a.deferred.Returned()
+}
+
 // Can reports whether the client answers requests of this method.
 func (a *Asking) Can(method string) bool {
 	if a.deferred == nil {

@@ -42,8 +42,10 @@ func Can(r *session.Request) bool {
 type Asker interface {
 	// Client asks, and waits for the answer.
 	Client(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
-	// Current is the client's request that waits for us now.
+	// Current is the client's request that waits for us now. Returned is how often a client
+	// of 2026-07-28 has come back with answers.
 	Current() *session.Request
+	Returned() int
 }
 
 const (
@@ -52,9 +54,10 @@ const (
 	few  = 4
 	many = 16
 
-	// maxRounds is how often a client of 2026-07-28 is asked within one call: the Go library
-	// gives a call up after nine times.
-	maxRounds = 8
+	// maxRounds is how often a client of 2026-07-28 comes back within one call before it is
+	// asked no more. Some prompts may need two rounds more, and the Go library gives a call up
+	// after nine.
+	maxRounds = 7
 )
 
 // A Model is a client's, for one request. It is safe for concurrent use.
@@ -64,9 +67,8 @@ type Model struct {
 	turns  chan struct{}  // capacity: prompts that the client has at a time
 	asked  sync.WaitGroup // prompts that the client has
 
-	mu     sync.Mutex       // guards the fields below
-	during *session.Request // that waited when the client was asked last
-	rounds int              // such requests
+	mu   sync.Mutex // guards the field below
+	over error      // why the client is asked no more; nil: it may be
 }
 
 var _ judge.Model = (*Model)(nil)
@@ -92,9 +94,9 @@ func (m *Model) Complete(ctx context.Context, p judge.Prompt) (judge.Completion,
 	case <-ctx.Done():
 		return judge.Completion{}, context.Cause(ctx)
 	}
-	if !m.begin() {
-		m.asked.Wait() // whoever hears of it asks no more, and those have the client at work
-		return judge.Completion{}, &judge.Failure{Final: true, Text: fmt.Sprintf("the client was asked %d times, as often as one call may", maxRounds)}
+	if err := m.begin(); err != nil {
+		m.asked.Wait() // whoever hears of it gives up, and the client may still be at work
+		return judge.Completion{}, err
 	}
 	defer m.asked.Done()
 	params, err := paramsOf(p)
@@ -103,27 +105,46 @@ func (m *Model) Complete(ctx context.Context, p judge.Prompt) (judge.Completion,
 	}
 	raw, err := m.asker.Client(ctx, method, params)
 	if err != nil {
-		return judge.Completion{}, explained(err)
+		return judge.Completion{}, m.explained(err)
 	}
 	text, err := textOf(raw)
 	return judge.Completion{Text: text, Cut: jsonscan.StringMember(raw, "stopReason") == "maxTokens"}, err
 }
 
-// begin counts a prompt among those that the client has, and how often it has to come back. It
-// reports false when that was often enough: then no prompt begins any more.
-func (m *Model) begin() bool {
-	now := m.asker.Current()
+// begin counts a prompt among those that the client has. The error says why no prompt begins any
+// more.
+func (m *Model) begin() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now.Stateless && m.during != now {
-		m.during = now
-		m.rounds++
+	if m.over == nil && m.asker.Returned() >= maxRounds {
+		m.over = &judge.Failure{Final: true, Text: fmt.Sprintf("the client came back %d times, as often as it may within one call", maxRounds)}
 	}
-	if m.rounds > maxRounds {
-		return false
+	if m.over != nil {
+		return m.over
 	}
 	m.asked.Add(1)
-	return true
+	return nil
+}
+
+// explained says of an error whether it is of use to ask on, and notes if it is not.
+func (m *Model) explained(err error) error {
+	var said *jsonrpc.Error
+	if !errors.As(err, &said) {
+		return err
+	}
+	f := &judge.Failure{Final: true, Err: err}
+	switch said.Code {
+	case rejected:
+		f.Text = "the person at the client refused"
+	case jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams:
+		f.Text = "the client does not have its model asked: " + said.Message
+	default:
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.over = f
+	return f
 }
 
 // paramsOf is a prompt as a client is asked it. All of it is one message: a client may leave
@@ -171,19 +192,4 @@ func textOf(raw json.RawMessage) (string, error) {
 		return "", &judge.Failure{Text: "the client's answer is longer than 1 MiB"}
 	}
 	return text.String(), nil
-}
-
-// explained says of an error whether it is of use to ask on.
-func explained(err error) error {
-	var said *jsonrpc.Error
-	if !errors.As(err, &said) {
-		return err
-	}
-	switch said.Code {
-	case rejected:
-		return &judge.Failure{Final: true, Err: err, Text: "the person at the client refused"}
-	case jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams:
-		return &judge.Failure{Final: true, Err: err, Text: "the client does not have its model asked: " + said.Message}
-	}
-	return err
 }

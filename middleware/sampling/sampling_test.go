@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -20,6 +21,7 @@ import (
 type asked struct {
 	mu      sync.Mutex
 	current *session.Request
+	back    int
 	answer  func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
 }
 
@@ -34,6 +36,12 @@ func (a *asked) Current() *session.Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.current
+}
+
+func (a *asked) Returned() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.back
 }
 
 var prompt = judge.Prompt{System: "Rules.", User: "Items.", Schema: json.RawMessage(`{}`), MaxTokens: 77}
@@ -117,7 +125,10 @@ func TestRounds(t *testing.T) {
 			for range 41 { // the client comes back with all answers, in another request
 				synctest.Wait()
 				a.mu.Lock()
-				a.current, now = &session.Request{Stateless: c.stateless}, 0
+				now = 0
+				if c.stateless {
+					a.back++
+				}
 				close(come)
 				come = make(chan struct{})
 				a.mu.Unlock()
@@ -149,28 +160,28 @@ func TestLastRound(t *testing.T) {
 			return json.RawMessage(`{"content":{"type":"text","text":"{}"}}`), nil
 		}
 		m := New("host", a)
-		m.during, m.rounds = a.current, maxRounds
-		answered, refused := false, false
+		a.back = maxRounds - 1
+		var answered, refused atomic.Bool
 		go func() {
 			_, err := m.Complete(t.Context(), prompt)
-			answered = err == nil
+			answered.Store(err == nil)
 		}()
 		synctest.Wait()
 		a.mu.Lock()
-		a.current = &session.Request{Stateless: true} // it came back without this answer
+		a.back++ // without this answer
 		a.mu.Unlock()
 		go func() {
 			_, err := m.Complete(t.Context(), prompt)
-			refused = err != nil && answered
+			refused.Store(err != nil && answered.Load())
 		}()
 		synctest.Wait()
-		if refused {
+		if refused.Load() {
 			t.Error("refused while the client works")
 		}
 		close(back)
 		synctest.Wait()
-		if !answered || !refused {
-			t.Errorf("answered %t, refused after that %t", answered, refused)
+		if !answered.Load() || !refused.Load() {
+			t.Errorf("answered %t, refused after that %t", answered.Load(), refused.Load())
 		}
 	})
 }

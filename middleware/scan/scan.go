@@ -70,16 +70,27 @@ func visit(path string, raw json.RawMessage, f func(path, text string)) {
 type pattern struct {
 	what string
 	re   *regexp.Regexp
+	not  *regexp.Regexp // what stands before it where the text says not to; nil: nothing takes it back
 }
 
 // patterns are the forms that published attacks on tool descriptions have in common.
 // Texts are matched in their compatibility form, without invisible characters.
 var patterns = []pattern{
-	{"tells the model to ignore other instructions", regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(previous|prior|above|earlier|other|all|any|system|user'?s?)\b[^.\n]{0,20}\b(instructions?|prompts?|rules|messages|guidelines)\b`)},
-	{"has a tag that poses as an instruction", regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|secret|hidden|critical|admin)\b[^>\n]{0,40}>`)},
-	{"tells the model to keep something from the user", regexp.MustCompile(`(?i)\b(do not|don'?t|never|must not|without|avoid)\b[^.\n]{0,20}\b(tell|telling|mention|mentioning|inform|informing|reveal|revealing|disclose|notify|notifying|alert|show)\b[^.\n]{0,30}\b(the )?user\b`)},
-	{"tells the model to pass on secrets", regexp.MustCompile(`(?i)\b(send|forward|upload|post|exfiltrate|email|include|attach|append|copy|pass)\b[^.\n]{0,60}\b(api keys?|secrets?|passwords?|credentials|private keys?|ssh keys?|conversation history|chat history|system prompt)\b`)},
-	{"names a file that holds secrets", regexp.MustCompile(`(?i)(\.ssh/|\bid_(rsa|ed25519)\b|\.aws/credentials|/etc/(passwd|shadow)|\.cursor/mcp\.json|claude_desktop_config\.json)`)},
+	{"tells the model to ignore other instructions", regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(previous|prior|above|earlier|other|all|any|system|user'?s?)\b[^.\n]{0,20}\b(instructions?|prompts?|rules|messages|guidelines)\b`), nil},
+	{"has a tag that poses as an instruction", regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|secret|hidden|critical|admin)\b[^>\n]{0,40}>`), nil},
+	{"tells the model to keep something from the user", regexp.MustCompile(`(?i)\b(do not|don'?t|never|must not|without|avoid)\b[^.\n]{0,20}\b(tell|telling|mention|mentioning|inform|informing|reveal|revealing|disclose|notify|notifying|alert|show)\b[^.\n]{0,30}\b(the )?user\b`), nil},
+	{"tells the model to pass on secrets", regexp.MustCompile(`(?i)\b(send|forward|upload|post|exfiltrate|email|include|attach|append|copy|pass)\b[^.\n]{0,60}\b(api keys?|secrets?|passwords?|credentials|private keys?|ssh keys?|conversation history|chat history|system prompt)\b`), regexp.MustCompile(`(?i)\b(do not|don'?t|never|must not|should not|cannot) +$`)},
+	{"names a file that holds secrets", regexp.MustCompile(`(?i)(\.ssh/|\bid_(rsa|ed25519)\b|\.aws/credentials|/etc/(passwd|shadow)|\.cursor/mcp\.json|claude_desktop_config\.json)`), nil},
+}
+
+// find is where the pattern is in a text, nil for nowhere.
+func (p pattern) find(text string) []int {
+	for _, at := range p.re.FindAllStringIndex(text, -1) {
+		if p.not == nil || !p.not.MatchString(text[:at[0]]) {
+			return at
+		}
+	}
+	return nil
 }
 
 // Text returns what is odd in a text that stands at where.
@@ -94,7 +105,7 @@ func Text(where, text string) (found []Finding) {
 		return r
 	}, text))
 	for _, p := range patterns {
-		if at := p.re.FindStringIndex(plain); at != nil {
+		if at := p.find(plain); at != nil {
 			found = append(found, Finding{where, p.what + `: "` + Line(show.Clip(plain[at[0]:at[1]], 100)) + `"`})
 		}
 	}

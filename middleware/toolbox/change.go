@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"rlmproxy/middleware/catalogue"
@@ -27,6 +28,9 @@ func (b *Box) All() ([]registry.Tool, error) {
 	return b.all, b.why
 }
 
+// byHash is the hash in the name of an agent, whose beginning is enough to find it in the log.
+var byHash = regexp.MustCompile(`#([0-9a-f]{12})[0-9a-f]{52}$`)
+
 // Put checks a tool and keeps it in place of a revision, 0 if it is to be new, for an agent.
 // Its errors are for the agent. Changed is that of Follow.
 func (b *Box) Put(ctx context.Context, t registry.Tool, revision int64, by string, names Namespace, changed func()) (registry.Tool, error) {
@@ -38,7 +42,7 @@ func (b *Box) Put(ctx context.Context, t registry.Tool, revision int64, by strin
 			return t, bad("name "+t.Name+" is not free: "+whose, "choose another name")
 		}
 	}
-	t.By, t.Changed = show.ClipBytes(by, 100), time.Now().UTC().Truncate(time.Second)
+	t.By, t.Changed = show.ClipBytes(byHash.ReplaceAllString(by, "#$1"), 100), time.Now().UTC().Truncate(time.Second)
 	t, err := b.opts.Store.Put(ctx, t, revision)
 	if err != nil {
 		return t, b.refused(t.Name, err)

@@ -164,7 +164,8 @@ func (a *ask) name(tool string, list *items.List) error {
 	taken := func(name string) bool { return list.Has(name) || list.Has(name+"_confidence") }
 	if a.column != "" {
 		if taken(a.column) {
-			return misused(tool, "some record has %s already; give another column", show.Quote(a.column))
+			return &pipeline.Error{Code: pipeline.BadArguments, Text: fmt.Sprintf("%s: some record has %s or %s already", tool, show.Quote(a.column), show.Quote(a.column+"_confidence")),
+				Hint: "give another column, or leave it out"}
 		}
 		return nil
 	}

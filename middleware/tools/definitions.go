@@ -51,7 +51,7 @@ func UpstreamsDefinition() string {
 	return definition("proxy_upstreams", upstreamsText, newTool("proxy_upstreams").params(), "", false)
 }
 
-const toolboxText = `Make tools for all agents. All but list and create need the revision that list shows. program: the body of a JavaScript function of args, which may call(tool, arguments), with await in engine container; or jq over the arguments, or over {args,result} of call {"tool":"…","arguments":"jq"}.`
+const toolboxText = `Make tools for all agents. Changes need the revision that list shows. program: the body of a JavaScript function of args, which may await call(tool, arguments); or jq over the arguments, or over {args,result} of call {"tool":"…","arguments":"jq"}.`
 
 // ToolboxDefinition is that of proxy_tools.
 func ToolboxDefinition() string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -88,11 +89,22 @@ func text(raw json.RawMessage) (string, bool) {
 	return jsonscan.Unquote(raw), true
 }
 
+// asOptions is an error for options of a function that are no object.
+func asOptions(function string, options json.RawMessage) error {
+	if len(options) > 0 && options[0] != '{' && string(options) != "null" {
+		return wrong("%s: options must be an object, not %s", function, show.ClipBytes(string(options), 40))
+	}
+	return nil
+}
+
 // read is the document of a result that the cache keeps.
 func (h *host) read(ctx context.Context, id json.RawMessage) (pipeline.Value, error) {
 	given, ok := text(id)
 	if !ok {
 		return pipeline.Value{}, wrong("id must be a string: the cache_id of a result")
+	}
+	if len(given) > 100 || strings.ContainsAny(given, " \n") {
+		return pipeline.Value{}, wrong("id must be the cache_id of a result, not its text: that is searched with regular expressions")
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -132,6 +144,9 @@ func (h *host) search(ctx context.Context, id, pattern, options json.RawMessage)
 	var ok bool
 	if find.Pattern, ok = text(pattern); !ok {
 		return nil, wrong("search(id, pattern, options): pattern must be a string")
+	}
+	if err := asOptions("search(id, pattern, options)", options); err != nil {
+		return nil, err
 	}
 	if err := decodeArgs("search", options, []param{
 		{"mode", "", &find.Mode, ""}, {"offset", "", &find.Offset, ""}, {"max_results", "", &find.MaxResults, ""}, {"top_k", "", &find.TopK, ""},
@@ -272,6 +287,9 @@ func (h *host) ask(ctx context.Context, question, list, options json.RawMessage)
 	var given []json.RawMessage
 	if err := json.Unmarshal(list, &given); err != nil {
 		return nil, wrong("ask(question, items, options): items must be an array")
+	}
+	if err := asOptions("ask(question, items, options)", options); err != nil {
+		return nil, err
 	}
 	if err := decodeArgs("ask", options, []param{{"labels", "", &q.Labels, ""}, {"type", "", &q.Type, ""}, {"guide", "", &q.Guide, ""}}); err != nil {
 		return nil, wrong("%v", err)

@@ -159,6 +159,11 @@ func rightCall(tool string, args json.RawMessage, params []param) json.RawMessag
 	if tool == "proxy_ask" && have["question"] == nil {
 		have["question"] = json.RawMessage(`"What is this about?"`)
 	}
+	if tool == "proxy_ask" && have["labels"] != nil {
+		if have["labels"] = rightLabels(have["labels"]); have["labels"] != nil {
+			delete(have, "type")
+		}
+	}
 	if tool == "proxy_search" && have["pattern"] == nil {
 		have["pattern"] = json.RawMessage(`"error"`)
 	}
@@ -201,11 +206,41 @@ func fitting(value json.RawMessage, p param) json.RawMessage {
 			if len(c) > 0 && objectOf(c) != nil {
 				return objectOf(c)
 			}
-		} else if fits(c, p.into) {
+		} else if fits(c, p.into) && p.allows(c) {
 			return c
 		}
 	}
 	return nil
+}
+
+// allows reports whether value is one of those that the schema names, if it names any.
+func (p param) allows(value json.RawMessage) bool {
+	var s struct{ Enum []string }
+	_ = json.Unmarshal([]byte("{"+p.schema+"}"), &s) // ours
+	return s.Enum == nil || slices.Contains(s.Enum, jsonscan.Unquote(value))
+}
+
+// rightLabels are labels as proxy_ask takes them.
+func rightLabels(given json.RawMessage) json.RawMessage {
+	var labels []string
+	_ = json.Unmarshal(given, &labels) // it fits
+	var once []string
+	for _, l := range labels {
+		if l = strings.TrimSpace(l); l != "" && len(l) <= maxLabel && !slices.ContainsFunc(once, func(o string) bool { return strings.EqualFold(o, l) }) && len(once) < maxLabels {
+			once = append(once, l)
+		}
+	}
+	if len(once) == 1 {
+		once = append(once, "other")
+	}
+	if len(once) == 0 {
+		return nil
+	}
+	right := []byte{'['}
+	for _, l := range once {
+		right = jsonscan.AppendElement(right, jsonscan.Quote(l))
+	}
+	return append(right, ']')
 }
 
 // fits reports whether value is of into's type; whole numbers count something.

@@ -32,7 +32,7 @@ func (r *run) params() []param { return []param{{"code", aString, &r.code, `"ret
 
 func (r *run) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	switch {
-	case !c.reach.Code || c.opts.Programs == nil:
+	case !c.reach.Programs || c.opts.Programs == nil:
 		return nil, off(c.tool, "code")
 	case r.code == "":
 		return nil, misused(c.tool, "code is missing")
@@ -71,7 +71,7 @@ func (c *call) returned(ctx context.Context, out script.Outcome, head string) (j
 	data := []byte(out.Value)
 	switch {
 	case data == nil && len(printed) == 0:
-		data = []byte("the program returned nothing")
+		data = []byte("the program returned nothing: end it with return, as in return main()")
 	case data == nil:
 		data, printed = printed, nil
 	case data[0] == '"':

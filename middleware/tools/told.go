@@ -23,6 +23,9 @@ const (
 	maxTexts  = 10 // different answers that are told, where there are no labels
 )
 
+// unitsOf are the kinds of items whose plural is another word.
+var unitsOf = map[string]string{"whole": "texts"}
+
 // told is what an agent reads of a report: the lines above, and the counts.
 func (a *ask) told(d *document, list *items.List, r *judge.Report) (head string, v pipeline.Value) {
 	spent := fmt.Sprintf("%s, %s tokens", show.Plural(r.Calls, "calls"), show.Count(r.Input+r.Output))
@@ -35,7 +38,7 @@ func (a *ask) told(d *document, list *items.List, r *judge.Report) (head string,
 	if r.Cached > 0 {
 		spent += fmt.Sprintf(", %s judged before", show.Count(r.Cached))
 	}
-	first := fmt.Sprintf("judged %s of %s · %s", show.Count(r.Judged), show.Plural(len(list.Texts), list.Kind+"s"), spent)
+	first := fmt.Sprintf("judged %s of %s · %s", show.Count(r.Judged), show.Plural(len(list.Texts), cmp.Or(unitsOf[list.Kind], list.Kind+"s")), spent)
 	notes := []string{first, missed(a.column, r)}
 	if r.Stopped != "" {
 		notes = append(notes, "stopped: "+show.Clip(r.Stopped, 300)+" · the same call goes on with the rest")
@@ -46,7 +49,10 @@ func (a *ask) told(d *document, list *items.List, r *judge.Report) (head string,
 		if !isWord(a.column) {
 			field = "." + show.Quote(a.column)
 		}
-		jq := fmt.Sprintf("group_by(%s) | map({%s: .[0]%s, count: length})", field, show.Quote(a.column), field)
+		jq := fmt.Sprintf("sort_by(%s) | reverse | .[:10]", field)
+		if !a.counted() {
+			jq = fmt.Sprintf("group_by(%s) | map({%s: .[0]%s, count: length})", field, show.Quote(a.column), field)
+		}
 		head += "next: " + frame.OneLine(fmt.Sprintf(`proxy_filter {"cache_id":%q,"jq":%s}`, d.kept, show.Quote(jq))) + "\n"
 	}
 	lines := a.counts(r)
@@ -81,9 +87,12 @@ func missed(column string, r *judge.Report) string {
 	return fmt.Sprintf("not judged, %s null: %s, at offset %s · %s", show.Quote(column), show.Plural(n, "items"), strings.Join(at, ", "), show.Clip(why, 200))
 }
 
+// counted reports whether the answers are numbers.
+func (a *ask) counted() bool { return a.question.Type == "number" && len(a.question.Labels) == 0 }
+
 // counts are lines about the answers that there are.
 func (a *ask) counts(r *judge.Report) []string {
-	if a.question.Type == "number" && len(a.question.Labels) == 0 {
+	if a.counted() {
 		return numbers(r)
 	}
 	n := map[string]int{}

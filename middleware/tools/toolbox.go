@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"rlmproxy/jsonscan"
+	"rlmproxy/pipeline"
 	"rlmproxy/pipeline/show"
 	"rlmproxy/registry"
 )
@@ -66,7 +67,8 @@ func (b *toolbox) answer(ctx context.Context, c *call) (json.RawMessage, error) 
 	c.arguments = nil // no hint is to repeat them
 	switch {
 	case !slices.Contains(toolActions, b.action):
-		return nil, misused(c.tool, "action must be one of %s, not %q", strings.Join(toolActions, ", "), show.ClipBytes(b.action, 60))
+		return nil, &pipeline.Error{Code: pipeline.BadArguments, Hint: `proxy_tools {"action":"list"} shows what there is`,
+			Text: fmt.Sprintf("%s: action must be one of %s, not %q", c.tool, strings.Join(toolActions, ", "), show.ClipBytes(b.action, 60))}
 	case b.action == "list":
 		return b.list(c, box)
 	case b.name == "":
@@ -79,7 +81,8 @@ func (b *toolbox) answer(ctx context.Context, c *call) (json.RawMessage, error) 
 	case err != nil:
 		return nil, err
 	case b.revision == none:
-		return nil, misused(c.tool, "revision is missing; %s has revision %d", b.name, was.Revision)
+		return nil, &pipeline.Error{Code: pipeline.BadArguments, Text: fmt.Sprintf("%s: revision is missing; %s has revision %d", c.tool, b.name, was.Revision),
+			Hint: fmt.Sprintf(`add "revision":%d, if that is what you have seen; proxy_tools {"action":"list","name":%s} shows it`, was.Revision, show.Quote(b.name))}
 	case b.revision < 1:
 		return nil, misused(c.tool, "revision must be that of a tool, which is 1 or more")
 	case b.action == "delete":

@@ -124,8 +124,8 @@ type Reach struct {
 	Upstreams Upstreams
 	// Toolbox is what there is to change of tools made at run time. Nil: proxy_tools is off.
 	Toolbox Toolbox
-	// Code switches proxy_run on.
-	Code bool
+	// Programs switches proxy_run on.
+	Programs bool
 	// State is that of programs. Nil: they keep none.
 	State State
 	// Explain is the error of a call that a program made, as it reads it. Nil: as it is.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,10 +123,15 @@ type run struct {
 	parse, stringify goja.Callable // those of JSON, whatever the program makes of it
 	newError         goja.Value
 
+	lost []*goja.Promise // rejected, and nobody looks at them
+
 	asked, calls int
 	printed      int // bytes
 	unprinted    int // lines that were too many
 }
+
+// maxLost bounds the rejected promises that a run remembers.
+const maxLost = 100
 
 // maxCallDepth bounds how deeply calls nest. A thousand frames take a MiB at most.
 const maxCallDepth = 10_000
@@ -134,6 +140,14 @@ func newRun(t task, w *worker.Work) *run {
 	r := &run{task: t, work: w, vm: goja.New()}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.vm.SetMaxCallStackSize(maxCallDepth)
+	r.vm.SetPromiseRejectionTracker(func(p *goja.Promise, operation goja.PromiseRejectionOperation) {
+		switch at := slices.Index(r.lost, p); {
+		case operation == goja.PromiseRejectionReject && len(r.lost) < maxLost:
+			r.lost = append(r.lost, p)
+		case operation == goja.PromiseRejectionHandle && at >= 0:
+			r.lost = slices.Delete(r.lost, at, at+1)
+		}
+	})
 	return r
 }
 
@@ -207,20 +221,30 @@ func (r *run) returned(code *goja.Program) (goja.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if object, ok := value.(*goja.Object); ok && object.ExportType() == promiseType { // to export others runs their code
-		p, ok := object.Export().(*goja.Promise)
-		if !ok {
-			return value, nil
-		}
-		switch p.State() {
-		case goja.PromiseStateFulfilled:
-			return p.Result(), nil
-		case goja.PromiseStateRejected:
-			return nil, &rejected{p.Result()}
-		}
-		return nil, errors.New("it waits for a promise that nothing fulfils; functions of the host need no await")
+	object, ok := value.(*goja.Object)
+	if !ok || object.ExportType() != promiseType { // to export others runs their code
+		return value, r.unseen()
 	}
-	return value, nil
+	p, ok := object.Export().(*goja.Promise)
+	if !ok {
+		return value, nil
+	}
+	switch p.State() {
+	case goja.PromiseStateFulfilled:
+		return p.Result(), r.unseen()
+	case goja.PromiseStateRejected:
+		return nil, &rejected{p.Result()}
+	}
+	return nil, errors.New("it waits for a promise that nothing fulfils; functions of the host need no await")
+}
+
+// unseen is what a function threw whose promise the program did not look at, as main() does for
+// which it did not wait.
+func (r *run) unseen() error {
+	if len(r.lost) == 0 {
+		return nil
+	}
+	return &rejected{r.lost[0].Result()}
 }
 
 var promiseType = reflect.TypeFor[*goja.Promise]()

@@ -105,8 +105,8 @@ func (r *run) explain(err error) *Error {
 		e.Text = "SyntaxError: a bracket, brace or parenthesis is missing, or one too many"
 	}
 	e.Text = show.ClipBytes(strings.ToValidUTF8(e.Text, "\uFFFD"), 500)
-	if strings.Contains(e.Text, "before initialization") {
-		e.Hint = "a variable may not have the name of a function that its own value calls"
+	if e.Code == doc.BadProgram && e.Hint == "" {
+		e.Hint = r.hint(e.Text, r.lineAt(line-headLines))
 	}
 	e.Text = r.Name + ": " + e.Text
 	if line -= headLines; line > 0 {
@@ -116,6 +116,16 @@ func (r *run) explain(err error) *Error {
 		e.Text += fmt.Sprintf(" (line %d, column %d)\n%s", line, column, show.Caret(r.Source, offset))
 	}
 	return e
+}
+
+// lineAt is a line of the source, which count from 1, or "".
+func (r *run) lineAt(n int) string {
+	for line := range strings.Lines(r.Source) {
+		if n--; n == 0 {
+			return line
+		}
+	}
+	return ""
 }
 
 // said is what was thrown, in a line.

@@ -29,6 +29,8 @@ func TestRun(t *testing.T) {
 		{"return new Date(2025, 5, 1).toISOString()", `"2025-06-01T00:00:00.000Z"`, ""},
 		{"return [typeof require, typeof process, typeof setTimeout, typeof fetch, typeof WebAssembly, typeof Atomics]", `["undefined","undefined","undefined","undefined","undefined","undefined"]`, ""},
 		{"return 'x'.padStart(3, '-') + 'ab'.repeat(2)", `"--xabab"`, ""},
+		{"const p = (async () => { throw 1 })(); try { await p } catch (e) { return e }", "1", ""},
+		{"const all = await Promise.allSettled([1, 2].map(async n => { throw n })); return all.map(s => s.reason)", "[1,2]", ""},
 		{"i = 5; for (j of [1]) i += j; return i", "6", ""},
 	} {
 		value, printed, err := ran(t, p, tt.source, echo)
@@ -51,6 +53,18 @@ func TestPlaces(t *testing.T) {
 		{"await 1\nthrow new Error('no')", "program: Error: no (line 2, column 7)"},
 		{"\n\nx.y", "ReferenceError: x is not defined (line 3, column 1)"},
 		{"const result = result('a')", "hint: a variable may not have the name of a function"},
+		{"const fs = require('fs')", "hint: there are no modules, files or"},
+		{"import fs from 'fs'\nreturn 1", "hint: there are no modules, files or"},
+		{"const r = await fetch('https://example.com')", "hint: there is no network: call(tool, arguments)"},
+		{"await new Promise(r => setTimeout(r, 1))", "hint: there are no timers"},
+		{"for await (const x of call('a')) print(x)", "hint: write for (const x of …), without await"},
+		{"const t = JSON.parse(call({a: 1}))", "hint: what result and call return is parsed already"},
+		{"interface F { name: string }\nreturn 1", "hint: the program is JavaScript: leave out the types"},
+		{"const files: F[] = call('x')", "hint: the program is JavaScript: leave out the types"},
+		{"return call('x').map((f: F) => f.name)", "hint: the program is JavaScript: leave out the types"},
+		{"return call('x') as string[]", "hint: the program is JavaScript: leave out the types"},
+		{"```js\nreturn 1\n```", "hint: send the program without the ``` around it"},
+		{"async function main() {\n  throw new TypeError('lost')\n}\nmain()", "program: TypeError: lost (line 2, column 9)"},
 		{"call('a', {a: 1n, toJSON() { throw new TypeError('mine') }})", "TypeError: mine (line 1, column"},
 		{"return new Date()", "TypeError: there is no clock"},
 		{"return Date.now()", "TypeError: there is no clock"},
@@ -68,6 +82,16 @@ func TestPlaces(t *testing.T) {
 		_, _, err := ran(t, p, tt.source, echo)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q:\n%v\nwant\n%s", tt.source, err, tt.want)
+		}
+	}
+}
+
+// TestPlainErrors: a mistake that is none of another place gets no advice for it.
+func TestPlainErrors(t *testing.T) {
+	p := newPool(t, Options{})
+	for _, source := range []string{"return {a: 1, b: 2, c: [}", "const o = {a: x ? y : z", "return undefinedName", "const a = [1,2,3\nreturn a", "JSON.stringify("} {
+		if _, _, err := ran(t, p, source, echo); err == nil || strings.Contains(err.Error(), "hint:") {
+			t.Errorf("%q: %v", source, err)
 		}
 	}
 }
