@@ -68,6 +68,9 @@ func (h *healer) Heal(ctx context.Context, gone *pipeline.Error) (tools.Healed, 
 	h.left--
 	guard.HoldOf(ctx).Pause() // others have their turns meanwhile
 	return h.s.healing.share(ctx, h.request.Session.Agent+"\x00"+string(was.ID), func() (tools.Healed, error) {
+		if _, err := h.s.opts.Store.Get(h.request.Session.Agent, was.ID); err == nil {
+			return tools.Healed{ID: was.ID}, nil // another request's call has ended just now
+		}
 		before := len(h.made)
 		id, question, err := h.again(ctx, was.Origin)
 		switch {

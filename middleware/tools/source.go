@@ -136,7 +136,9 @@ func (c *call) readAll(ctx context.Context, limit time.Duration, block int, docs
 			healed.Line += " · cache_id=" + string(healed.ID)
 		}
 		at.id = healed.ID
-		c.healed = append(c.healed, healed.Line)
+		if healed.Line != "" {
+			c.healed = append(c.healed, healed.Line)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ type Healer interface {
 // Healed is a result that was fetched again.
 type Healed struct {
 	ID   cache.ID
-	Line string // what was done, for the agent, without brackets
+	Line string // what was done, for the agent, without brackets; empty: nothing had to be
 	// Question, if not nil, is the answer of the request: the server wants input first.
 	Question json.RawMessage
 }
