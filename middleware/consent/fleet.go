@@ -129,7 +129,7 @@ func (e *entry) ask(ctx context.Context) (said Answer, end func(), err error) {
 		}
 		if lock != nil {
 			end = e.hold(lock)
-			if said, _, err = e.take(ctx, NotAsked, "", "", ""); said == NotAsked {
+			if said, _, _ = e.take(ctx, NotAsked, "", "", ""); said == NotAsked {
 				return NotAsked, end, nil // also where the store has gone since
 			}
 			end() // it was answered just before
